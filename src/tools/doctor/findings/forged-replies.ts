@@ -1,13 +1,13 @@
-/** Two replies with different addresses to one query: a device on the path forges answers. */
+/** Two replies with different addresses to one query, because a device on the path forges answers. */
 import type { ReplyContent } from '../observe/second-replies.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** The first reply wins: a resolver ignores the second one. */
+/** The first reply wins, because a resolver ignores the second one. */
 export const forgedReplies: FindingKind = {
   code: 'ND4040',
-  title: 'Two different replies come to one query: answers are forged on the path',
+  title: 'Queries get two conflicting replies because a device on the path forges answers',
   name: 'forged replies',
   inCapture({ secondReplies: { list }, total }, claims) {
     if (total.asked === 0) return unknown('no query was seen');
@@ -24,11 +24,11 @@ export const forgedReplies: FindingKind = {
       confidence: 0.96,
       seen: [
         sentence(
-          `${share(list.length, total.asked)} queries got two replies with different addresses, from ${listed(servers)}: ${listed(names)}`,
+          `${share(list.length, total.asked)} queries to ${listed(servers)} got two replies with different addresses. They are for ${listed(names)}`,
         ),
-        `${exchange.name}: first ${textOf(first)}, then ${textOf(second)}.`,
+        `For example, ${exchange.name} got ${textOf(first)} first, then ${textOf(second)}.`,
       ],
-      why: 'Both replies have the server’s address and the query’s port and id, but only one can be genuine. A device on the path that sees queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver accepts the first one and caches it. The false reply often comes sooner than the server could answer, and with an odd TTL or AA bit.',
+      why: 'Both replies have the server’s address and the query’s port and id, but only one can be genuine. A device that sees the queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver accepts and caches the first one. A false reply often arrives sooner than the server could answer, and has an unusual TTL or AA bit.',
       fix: [
         `Reach ${listed(servers)} over TLS (forward . tls://…), so that no device on the path can answer, or use an upstream inside your own network.`,
         'Ask the network’s owner which device changes DNS, and flush the caches afterwards.',

@@ -1,4 +1,4 @@
-/** Name servers that ask each other in a circle. */
+/** Name servers that query each other in a circle. */
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
@@ -17,7 +17,7 @@ import {
 } from '../thresholds/errors.ts';
 import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
-/** Queries that wait for a looping one wait for this many seconds. */
+/** The seconds for which queries wait for a looping one. */
 const back: readonly number[] = Array.from({ length: LOOP_SECONDS }, (_, earlier) => earlier);
 
 const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
@@ -31,7 +31,7 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   ],
   prove: 'run cat /etc/resolv.conf in the DNS pod, and check the forward lines in the Corefile',
   disproved:
-    'the ids and times show that each query came from a client, and not from the other server',
+    'the ids and times show that each query came from a client rather than from the other server',
 };
 
 /** Servers forward to each other, or to themselves, in a loop. */
@@ -44,23 +44,23 @@ export const forwardingLoop: FindingKind = {
     const returning = returningOf(observed);
     if (returning !== null) return returned(claims, returning, 'with the same ids');
     const renewed = renewedOf(observed);
-    if (renewed !== null) return returned(claims, renewed, 'while they wait');
+    if (renewed !== null) return returned(claims, renewed, 'while they are still unanswered');
     const both = observed.clients.list.filter(
       ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
     );
     if (both.length === 0 && said === 0)
       return unknown(
         observed.clients.list.some(({ address }) => observed.serverNames.isShared(address))
-          ? 'several servers share one address, so it cannot be seen which of them queries another'
+          ? 'several servers share one address, so the capture does not show which of them queries another'
           : 'no server in the capture queries another',
       );
     const circles = both
       .map(({ address }) => circleOf(observed, address))
       .filter((found) => found !== null);
     if (circles.length === 0 && said === 0)
-      return excluded('no server queries one that queries it, not even through others');
-    // A looping query is not answered until a server gives up or refuses (max_concurrent):
-    // otherwise a program on the server's own host sends it.
+      return excluded('no two servers query each other, directly or through others');
+    // A looping query is not answered until a server gives up or refuses it (max_concurrent).
+    // Otherwise, a program on the server's own host sends the query.
     const repeated = observed.names.list
       .filter(
         ({ outcomes: { asked, lost, servfail, refused } }) =>
@@ -68,8 +68,8 @@ export const forwardingLoop: FindingKind = {
           lost + servfail + refused >= LOOPING_SERVER.failed * asked,
       )
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
-    // The same question goes round: that two servers ask each other for different names is not a
-    // circle.
+    // The same question has to loop. Two servers that query each other for different names are not
+    // a circle.
     const asking = askedInVain(observed);
     const round = (circle: readonly string[]): typeof repeated =>
       repeated.filter(
@@ -90,9 +90,9 @@ export const forwardingLoop: FindingKind = {
       seen: [
         ...(circle === undefined ? [] : [roundText(observed, circle)]),
         ...(names.length > 0
-          ? [`The same questions loop: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`]
+          ? [`The same questions loop (${going[0]?.outcomes.asked ?? 0} times): ${listed(names)}`]
           : []),
-        ...(said > 0 ? ['CoreDNS’s loop plugin reports it, too.'] : []),
+        ...(said > 0 ? ['CoreDNS’s loop plugin also reports a loop.'] : []),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };
@@ -128,7 +128,7 @@ function explainCircle(
     claims.open.filter(
       ({ name, sentMs }) =>
         loops(name) &&
-        // Names of the cluster they have in memory.
+        // The servers answer cluster names from memory.
         !observed.domains.isOfCluster(name) &&
         isMeanwhile(sentMs),
     ),
@@ -136,8 +136,8 @@ function explainCircle(
 }
 
 /**
- * The zone of a looping name, as far as the name shows it: its parent; below a top-level domain,
- * the name itself.
+ * The zone of a looping name, as far as the name shows it: its parent, or the name itself if it is
+ * directly under a top-level domain.
  */
 function zoneOf(name: string): string {
   const above = name.slice(name.indexOf('.') + 1);
@@ -150,7 +150,7 @@ function isBelowAny(name: string, zones: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** By name: the clients that got no answer, or a failure. */
+/** The clients that got no answer, or a failure, by name. */
 function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>();
   for (const { name, client } of [...losses, ...failed]) {
@@ -162,8 +162,8 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
 }
 
 /**
- * The name of a forwarder's health checks: one that queries its own address reaches its neighbour
- * there.
+ * The name that a forwarder's health checks query. A forwarder that queries its own address reaches
+ * its neighbour there.
  */
 const HEALTH_CHECK = '.';
 
@@ -179,8 +179,8 @@ function asksDirectly({ clients }: Observations, client: string, server: string)
 }
 
 /**
- * The shortest way from the server back to itself, each asking the next: itself alone, if it does
- * so directly.
+ * The shortest path from the server back to itself, where each server queries the next. Only the
+ * server itself if it does so directly.
  */
 function circleOf(observed: Observations, start: string): readonly string[] | null {
   const askedBy = new Map<string, string>();
@@ -200,14 +200,14 @@ function circleOf(observed: Observations, start: string): readonly string[] | nu
   return null;
 }
 
-/** Servers that the server asks. */
+/** Servers that the server queries. */
 function askedFrom(observed: Observations, address: string): readonly string[] {
   const behind = observed.backends.list.filter(({ clients }) => clients.has(address));
   const asked = [
     ...(observed.clients.get(address)?.servers.keys() ?? []),
     ...behind.map((view) => view.address),
   ];
-  // A server known by address and port sends from the address alone; of several at one address,
+  // A server known by address and port sends from the address alone. If several share one address,
   // the sender is unknown.
   return [...new Set(asked)]
     .filter((other) => asks(observed, address, other))
@@ -221,10 +221,10 @@ function roundText(observed: Observations, circle: readonly string[]): string {
     return `${address} queries ${others.join(', which queries ')}, which queries ${address}.`;
   const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
   const own = observed.serverNames.only(address) ?? address;
-  return `${address} queries itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
+  return `${address} queries itself${asksDirectly(observed, address, own) ? '' : `, through ${listed(ways)}`}.`;
 }
 
-/** Queries that come back to the server that has sent them, from an address that it did not ask. */
+/** Queries that return to the server that sent them, from an address that it did not query. */
 interface Returning {
   readonly server: string;
   readonly asked: string;
@@ -233,9 +233,9 @@ interface Returning {
 }
 
 /**
- * A circle of which the capture shows only what a server sends and gets: the packets that come back
- * have the address of a node or a gateway (SNAT), and the id with which they left. Null: nothing
- * comes back so.
+ * A circle of which the capture shows only one server's packets. The packets that return have the
+ * address of a node or a gateway (SNAT), and the id with which they left. Null if nothing returns
+ * in this way.
  */
 function returningOf({ losses, affected }: Observations): Returning | null {
   const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
@@ -253,7 +253,7 @@ function returningOf({ losses, affected }: Observations): Returning | null {
           ({ client, server }) => isAskedOf(back, client.address) && server !== back.server,
         );
       if (left === undefined || back.sentMs - left.sentMs > LOOP_RETURN_MS) continue;
-      // The client that asked first may send its query again.
+      // The original client may repeat its query.
       const first = same.find((each) => isAskedOf(each, left.client.address));
       const isOther = back.client.address !== left.client.address;
       if (!isOther || first === back || first?.client.address === back.client.address) continue;
@@ -275,8 +275,8 @@ function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
 }
 
 /**
- * A circle seen at one of its servers, where the others give each query a new id and port: the
- * query that it passes on is at once asked of it again. Null: there is none.
+ * A circle seen at one of its servers, where the others give each query a new id and port. Each
+ * query that the server forwards returns to it at once. Null if there is no such circle.
  */
 function renewedOf({ losses, affected }: Observations): Returning | null {
   const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
@@ -334,7 +334,7 @@ function returned(
     ...loop,
     confidence: 0.88,
     seen: [
-      `${server} queries ${asked}, and the same queries, ${how}, come back to it from ${from}: ${exchanges.length} times.`,
+      `${server} queries ${asked}, and ${exchanges.length} of these queries come back to it from ${from} ${how}.`,
       `They are for ${listed([...names])}`,
     ],
     exchanges: [...exchanges, ...lost],

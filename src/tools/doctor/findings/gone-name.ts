@@ -1,4 +1,4 @@
-/** Single names that disappear: a deleted Service, a headless one without ready pods, a removed record. */
+/** Single names that disappear, such as a deleted Service, a headless Service without ready pods or a removed record. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
 import type { Absence, NameView } from '../observe/name-view.ts';
@@ -7,10 +7,10 @@ import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresho
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A name that had an address has none from some moment on, for good or for a while. */
+/** A name that had an address loses it, for good or for a while. */
 export const goneName: FindingKind = {
   code: 'ND8010',
-  title: 'A name that existed is gone',
+  title: 'A name that used to exist is gone',
   name: 'a name that disappears',
   inCapture(observed, claims) {
     const known = observed.names.list.filter(
@@ -23,7 +23,9 @@ export const goneName: FindingKind = {
       return absence !== null && !claims.names.has(name) && isHere ? [{ view, absence }] : [];
     });
     if (gone.length === 0 || gone.length > MIN_GONE_DIFFERENT)
-      return excluded(`${gone.length} of ${known.length} names that were found are missing later`);
+      return excluded(
+        `${gone.length} of ${known.length} names that were found are missing later in the capture`,
+      );
     const keys = new Set(gone.map(({ view }) => view.name));
     for (const name of keys) claims.names.add(name);
     const returns = gone.some(({ view }) => view.departures >= MIN_CASES);
@@ -31,7 +33,7 @@ export const goneName: FindingKind = {
     const [service = '', namespace = ''] = gone[0]!.view.name.split('.');
     return {
       code: this.code,
-      title: returns ? 'A name disappears and comes back, again and again' : this.title,
+      title: returns ? 'A name repeatedly disappears and comes back' : this.title,
       severity: returns ? 'critical' : 'warning',
       confidence: 0.85,
       seen: gone.flatMap(({ view, absence }) => [
@@ -40,17 +42,17 @@ export const goneName: FindingKind = {
       ]),
       why: isOwn
         ? returns
-          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one. Or it is headless, and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
+          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one. Or it is headless, and its pods alternate between ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
           : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
         : 'The record was removed from its authoritative servers, or its zone has changed.',
       fix: isOwn
         ? [
-            `Check the Service, its pods and their readiness: kubectl -n ${namespace} get service,endpointslices ${service}; kubectl -n ${namespace} get events.`,
-            'Set publishNotReadyAddresses: true to keep the name of a headless Service while its pods start.',
+            `Check the Service, its pods and their readiness with kubectl -n ${namespace} get service,endpointslices ${service} and kubectl -n ${namespace} get events.`,
+            'To keep a headless Service’s name while its pods start, set publishNotReadyAddresses: true.',
           ]
-        : ['Ask the zone’s owner, and compare with its authoritative servers.'],
+        : ['Ask the zone’s owner, and query its authoritative servers for comparison.'],
       prove: `ndots query ${gone[0]!.view.name}`,
-      disproved: 'another DNS pod has the name at the same time (so the pods disagree)',
+      disproved: 'another DNS pod has the name at the same time (then the pods disagree)',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
@@ -64,15 +66,15 @@ function timesText({
   outcomes: { found, nxdomain, nodata },
   servers,
 }: NameView): string {
-  return `${name} disappeared ${departures} times: ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without one, in alternating periods and never at the same time.`;
+  return `${name} disappeared ${departures} times. ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without one. The two kinds of answer alternate and never overlap.`;
 }
 
 function absenceText(view: NameView, { fromMs, toMs, foundMs, count }: Absence): string {
   const isBack = view.lastFoundMs > toMs;
-  return `${view.name} had an address until ${clock(foundMs)}, and none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}; it came back` : 'to the end'}.`;
+  return `${view.name} had an address until ${clock(foundMs)} but none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}. Later it came back` : 'to the end of the capture'}.`;
 }
 
-/** True if (nearly) all denials come in a row, after the name had been found. */
+/** True if (nearly) all denials are consecutive and come after the name had been found. */
 function isGone(
   { outcomes, departures, lastFoundMs }: NameView,
   { fromMs, toMs, count }: Absence,

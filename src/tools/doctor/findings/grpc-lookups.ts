@@ -1,18 +1,20 @@
-/** Lookups of gRPC for other records than addresses. */
+/** gRPC lookups for records other than addresses. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { COSTLY_SHARE, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_GRPC_QUERIES, MIN_GRPC_SHARE } from '../thresholds/search.ts';
 
-/** gRPC asks for service configurations that do not exist. */
+/** gRPC queries service configurations that do not exist. */
 export const grpcLookups: FindingKind = {
   code: 'ND2005',
-  title: 'gRPC clients ask for service configurations that do not exist',
+  title: 'gRPC clients query service configurations that do not exist',
   name: 'gRPC’s extra queries',
   inCapture({ serviceConfigs: { asked, found }, total }) {
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
     if (asked < MIN_GRPC_QUERIES || asked < MIN_GRPC_SHARE * total.asked || found > 0)
-      return excluded(`${percent(asked, total.asked)} of the queries are of this kind`);
+      return excluded(
+        `${percent(asked, total.asked)} of the queries are for gRPC service configurations`,
+      );
     return {
       code: this.code,
       title: this.title,
@@ -21,10 +23,10 @@ export const grpcLookups: FindingKind = {
       seen: [
         `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,
       ],
-      why: 'The DNS resolver in gRPC libraries also asks for a service configuration and for load balancers, for each name and with the whole search path. Hardly anybody publishes either.',
+      why: 'For each name, the DNS resolver in gRPC libraries also queries a service configuration and load balancers, with the whole search path. These records are hardly ever published.',
       fix: [
-        'In Go, use grpc.WithDisableServiceConfig(); in C++, Python, Ruby …, set the channel argument grpc.service_config_disable_resolution.',
-        'End names with a dot to skip the search path: dns:///orders.shop.svc.cluster.local.:443',
+        'In Go, use grpc.WithDisableServiceConfig(). In C++, Python, Ruby and others, set the channel argument grpc.service_config_disable_resolution.',
+        'To skip the search path, end names with a dot, as in dns:///orders.shop.svc.cluster.local.:443.',
       ],
       prove: 'ndots capture FILE --name "_grpc*"',
       disproved: '',

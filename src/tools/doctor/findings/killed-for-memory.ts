@@ -1,13 +1,13 @@
-/** DNS pods that were killed for their memory, or are near to it. */
+/** DNS pods that were killed for their memory use, or are close to it. */
 import { nameOf } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
 import { MEMORY_FULL } from '../thresholds/lateness.ts';
 
-/** DNS pods that were killed for their memory, or are near to it. */
+/** DNS pods that were killed for their memory use, or are close to it. */
 export const killedForMemory: FindingKind = {
   code: 'ND7002',
   title: 'DNS pods are killed for using too much memory',
-  name: 'DNS pods without memory',
+  name: 'DNS pods that run out of memory',
   inCluster(facts) {
     if (facts.pods === null) return noPods;
     const killed = facts.pods.filter(({ ended }) => ended === 'OOMKilled');
@@ -31,11 +31,14 @@ export const killedForMemory: FindingKind = {
           .slice(0, 3)
           .map(
             ({ name, restarts, endedAt }) =>
-              `${name} was killed (OOMKilled) at ${endedAt || 'an unknown time'}; ${restarts} restarts.`,
+              `${name} was killed (OOMKilled) at ${endedAt || 'an unknown time'} and has restarted ${restarts} times.`,
           ),
         ...near
           .slice(0, 3)
-          .map(({ pod, bytes, limit }) => `${pod.name} uses ${mebi(bytes)} of ${mebi(limit)}.`),
+          .map(
+            ({ pod, bytes, limit }) =>
+              `${pod.name} uses ${mebi(bytes)} of its limit of ${mebi(limit)}.`,
+          ),
       ],
       affected: [...killed, ...near.map(({ pod }) => pod)].map(nameOf),
       why: 'Queries that wait for a slow upstream take memory, and so does listing all objects after the API server was down. All replicas get the same load, so they tend to fail together.',

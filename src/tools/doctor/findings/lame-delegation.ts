@@ -1,4 +1,4 @@
-/** Servers that zones are delegated to and that do not serve them. */
+/** Servers that zones are delegated to but that do not serve them. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { Delegation } from '../observe/delegations.ts';
 import { zoneOf } from '../observe/domain-of-name.ts';
@@ -26,7 +26,7 @@ export const lameDelegation: FindingKind = {
     }
     // Without any referral, the client may not follow delegations at all.
     if ([...zones.values()].every((each) => each === null))
-      return unknown('no referral to a server that refuses was seen');
+      return unknown('no referral to a refusing server was seen');
     const keys = [...zones.keys()];
     for (const { name } of observed.names.list)
       if (keys.some((zone) => isWithin(name, zone))) claims.names.add(name);
@@ -45,13 +45,13 @@ export const lameDelegation: FindingKind = {
         ),
         ...texts,
       ],
-      why: `The parent zone lists ${server} as a server for ${listed(keys)}, but that server is not authoritative for it: the zone was removed there, expired or moved. A resolver tries the zone’s other servers, which takes time. If there is none, the names get SERVFAIL.`,
+      why: `The parent zone lists ${server} as a server for ${listed(keys)}, but that server is not authoritative for it, because the zone was removed there, expired or moved. A resolver tries the zone’s other servers, which takes time. If there are none, the names get SERVFAIL.`,
       fix: [
         `Ask the owner of ${listed(keys)} to load the zone on ${server} again, or to remove that server from the NS records in both the zone and its parent (registrar).`,
         'Until then, add a server block for the zone that forwards to a server that has it, if there is one.',
       ],
-      prove: `ndots query ${keys[0]} SOA @${server}is REFUSED`,
-      disproved: `${server} answers authoritatively for ${keys[0]} (aa)`,
+      prove: `ndots query ${keys[0]} SOA @${server} gets REFUSED`,
+      disproved: `${server} answers ${keys[0]} authoritatively (with the AA bit)`,
       exchanges: samples,
     };
   },
@@ -74,6 +74,6 @@ function delegationText(
     ),
   );
   return fine.size > 0
-    ? `${zone} is delegated to ${listed([...servers])}; ${listed([...fine])} ${fine.size === 1 ? 'answers' : 'answer'} for it.`
-    : `${zone} is delegated to ${listed([...servers])}${servers.size > 1 ? ', none of which answers for it' : ' alone'}, so its names always fail.`;
+    ? `${zone} is delegated to ${listed([...servers])}, and ${listed([...fine])} ${fine.size === 1 ? 'answers' : 'answer'} for it.`
+    : `${zone} is delegated to ${listed([...servers])}${servers.size > 1 ? ', none of which answers for it' : ' only'}, so its names always fail.`;
 }

@@ -1,14 +1,14 @@
-/** Names with large answers that fail behind the server that the clients ask. */
+/** Names with large answers that fail between the clients' server and its upstream. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { keysOf, listed } from '../texts.ts';
 import { LONG_WAIT_MS, MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
-/** With a large EDNS size SERVFAIL after a wait, with a small one truncated and whole over TCP. */
+/** SERVFAIL after a wait with a large EDNS size, truncated and then whole over TCP with a small one. */
 export const largeUpstreamReplies: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies are lost in transit (fragments, MTU)',
+  title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const small = new Set(
@@ -30,7 +30,9 @@ export const largeUpstreamReplies: FindingKind = {
           isLarge(each),
       );
     if (failed.length < MIN_CASES)
-      return excluded('no large answer fails that also comes truncated and over TCP');
+      return excluded(
+        'no answer fails when large that arrives when it is truncated and repeated over TCP',
+      );
     const names = keysOf(failed, ({ name }) => name);
     const server = keysOf(failed, (each) => each.server.address)[0]!;
     const size = failed.reduce((most, { udpSize }) => Math.max(most, udpSize), 0);
@@ -41,15 +43,16 @@ export const largeUpstreamReplies: FindingKind = {
       severity: 'critical',
       confidence: 0.85,
       seen: [
-        `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more; with ${UNFRAGMENTED_BYTES} bytes or fewer, the answer is truncated and then arrives whole over TCP.`,
+        `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more. With ${UNFRAGMENTED_BYTES} bytes or fewer, the answer is truncated and then arrives whole over TCP.`,
       ],
       why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments are lost between the two, so ${server} times out and answers SERVFAIL.`,
       fix: [
         'Set bufsize 1232 in the Corefile, so that the upstream truncates and the server fetches the rest over TCP.',
         'Allow fragments between the DNS pods and the upstream, or set max-udp-size 1232 on the upstream.',
       ],
-      prove: `ndots query ${names[0]!} @${server} +bufsize=4096, then +bufsize=1232: the first fails, the second arrives over TCP`,
-      disproved: 'the upstream’s large replies arrive whole at the DNS pod (a capture there)',
+      prove: `run ndots query ${names[0]!} @${server} +bufsize=4096, then the same with +bufsize=1232; the first fails, and the second gets its answer over TCP`,
+      disproved:
+        'a capture at the DNS pod shows that the upstream’s large replies arrive there whole',
       exchanges: failed,
     };
   },

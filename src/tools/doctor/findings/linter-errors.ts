@@ -1,13 +1,13 @@
-/** The configuration has errors. */
+/** Errors in the configuration. */
 import { lintCommand } from '../cluster/lint-command.ts';
 import type { LintFinding } from '../../lint/finding.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** The configuration has errors. */
+/** Errors in the configuration. */
 export const flaws: FindingKind = {
   code: 'ND1001',
-  title: 'The linter reports errors in the configuration',
+  title: 'The configuration has errors that ndots lint reports',
   name: 'errors in the configuration',
   inCluster(facts) {
     const { configuration } = facts;
@@ -16,7 +16,7 @@ export const flaws: FindingKind = {
     const warnings = configuration.findings.filter(({ severity }) => severity === 'warning');
     if (errors.length === 0)
       return excluded(
-        `the linter finds no error${warnings.length > 0 ? `, but warnings: ${listed(codesOf(warnings), 6)}` : ''}`,
+        `ndots lint finds no errors${warnings.length > 0 ? `, only warnings (${listed(codesOf(warnings), 6)})` : ''}`,
       );
     return clusterFinding(this, {
       severity: 'warning',
@@ -27,9 +27,9 @@ export const flaws: FindingKind = {
           errors.map(({ spot, within }) => `${spot.file}${within === null ? '' : ` ${within}`}`),
         ),
       ],
-      why: 'Errors from the linter are configurations that break resolution, now or at the next restart: running servers may still use the previous configuration.',
+      why: 'Lint reports an error if a configuration breaks resolution, either now or at the next restart. Running servers may still use the previous configuration.',
       fix: [
-        `${lintCommand(facts)} shows the lines and how to correct them; --explain CODE shows the reason.`,
+        `Run ${lintCommand(facts)}, which shows the lines and how to correct them. With --explain CODE, it explains a rule.`,
       ],
       prove: lintCommand(facts),
       disproved: '',

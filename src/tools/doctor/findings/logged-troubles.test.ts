@@ -184,7 +184,10 @@ describe('a log of errors alone', () => {
     );
     const { findings } = ofLog(lines.join(''));
     assert.equal(findings.length, 5);
-    assert.match(findings[0]!.seen.at(-1)!, /^The same for 495 more upstreams, 495 lines: /);
+    assert.match(
+      findings[0]!.seen.at(-1)!,
+      /^495 more lines report the same for 495 other upstreams: /,
+    );
   });
 
   test('a few errors in hours are a warning', () => {

@@ -1,4 +1,4 @@
-/** Large replies that pass here, and whose questions are asked again: they get lost behind it. */
+/** Large replies that pass this point but are lost after it, so their questions are repeated. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, share } from '../texts.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
@@ -7,10 +7,10 @@ import { isForwarder } from '../observe/roles.ts';
 import { needsFragments } from '../../capture/pair/seen-exchange.ts';
 import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 
-/** Clients repeat questions with large replies, and none with small ones. */
+/** Clients repeat questions with large replies but none with small ones. */
 export const longAskedAgain: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies are lost in transit (fragments, MTU)',
+  title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed) {
     const { askedAgain } = observed;
@@ -27,7 +27,7 @@ export const longAskedAgain: FindingKind = {
       return unknown('questions with small replies are repeated as well');
     const theirs = observed.clients.list.filter(({ address }) => clients.has(address));
     const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-    // A program that uses one id asks for everything again.
+    // A program that always uses one id seems to repeat everything.
     if (asked - repeats.length < MIN_CASES) return unknown('only large replies were requested');
     const most = Math.max(...repeats.map(({ first }) => first.replyBytes));
     return {
@@ -36,12 +36,12 @@ export const longAskedAgain: FindingKind = {
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${repeats.length} questions from ${listed([...clients])} with replies of up to ${most} bytes of DNS were repeated, although the reply had passed here: ${listed(keysOf(repeats, ({ first }) => first.name))}`,
-        `Of questions with smaller replies, ${share(small.length, asked)} were repeated.`,
+        `${listed([...clients])} repeated ${repeats.length} queries although replies of up to ${most} bytes had passed this point. They are for ${listed(keysOf(repeats, ({ first }) => first.name))}`,
+        `Of the queries with smaller replies, ${share(small.length, asked)} were repeated.`,
       ],
       why: 'The server answers, but large packets are lost between this point and the clients, without an ICMP error. The MTU of a link or tunnel is smaller than the hosts assume (an overlay takes up 50 bytes or more). Small packets get through.',
       fix: [
-        'On all nodes, set the pod network’s MTU to what the overlay leaves.',
+        'On all nodes, set the pod network’s MTU to the link’s MTU minus the overlay’s header.',
         'Limit UDP answers to 1232 bytes and send the rest over TCP: set bufsize 1232 in the Corefile, and open TCP port 53 everywhere.',
         'Allow ICMP “fragmentation needed” on nodes and in security groups.',
       ],
@@ -52,7 +52,7 @@ export const longAskedAgain: FindingKind = {
   },
 };
 
-/** Repeats with another id, of servers with a cache. Programs without a cache repeat such queries. */
+/** Repeats with a different id from servers with a cache. Programs without a cache query again anyway. */
 function repeatsOfCaches(observed: Observations): readonly RepeatedQuery[] {
   const { askedAgain } = observed;
   return askedAgain.longAnew.filter(

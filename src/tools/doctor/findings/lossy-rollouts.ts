@@ -1,21 +1,23 @@
-/** kube-proxy sends known ports to a terminating pod until it is unready. */
+/** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** kube-proxy sends known ports to a terminating pod until it is unready. */
+/** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
 export const lossyRollouts: FindingKind = {
   code: 'ND1004',
   title: 'Each rollout of the DNS pods loses queries',
-  name: 'readiness that fails after lameduck',
+  name: 'rollouts that lose queries',
   inCluster({ configuration }) {
     if (configuration === null) return unknown('no Corefile could be read');
     const found = configuration.findings.filter(({ code }) => code === READINESS_RULE);
     if (found.length === 0)
-      return excluded('no readiness probe of DNS pods is known to fail after lameduck');
+      return excluded(
+        'no DNS pod is known to have a readiness probe that fails only after lameduck',
+      );
     return clusterFinding(this, {
       severity: 'info',
       confidence: 0.8,
       seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
-      why: 'A terminating pod gets no new connections, but a client that reuses a source port still reaches it. kube-proxy removes tracked connections only when the pod is no longer serving. In a real cluster, 300 queries a second lost 7 to 97 in each rollout.',
+      why: 'A terminating pod gets no new connections, but a client that reuses a source port still reaches it. kube-proxy removes tracked connections only when the pod is no longer serving. In a real cluster with 300 queries a second, each rollout lost 7 to 97 queries.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove: 'ndots rollout rehearse --model --max-unavailable 1 --ports random --rate 300',
       disproved: 'the nodes do not use kube-proxy, or the DNS pods have no Service',
@@ -23,5 +25,5 @@ export const lossyRollouts: FindingKind = {
   },
 };
 
-/** The rule of the linter about readiness and lameduck. */
+/** The lint rule about readiness and lameduck. */
 const READINESS_RULE = 'CF59';

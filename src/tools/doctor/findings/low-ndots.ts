@@ -1,4 +1,4 @@
-/** Names of services that are asked without the cluster’s domain, and so do not exist. */
+/** Service names that are queried without the cluster’s domain and so do not exist. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
@@ -8,16 +8,16 @@ import { isServer } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
-/** Labels that are not a top-level domain: those have only letters, or begin with `xn--`. */
+/** Labels that cannot be a top-level domain, which has only letters or begins with `xn--`. */
 const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
 /** A namespace that every cluster has. */
 const DEFAULT_NAMESPACE = 'default';
 
-/** Pods ask for `db.shop` as written, and stop at its NXDOMAIN. */
+/** Pods query `db.shop` as written and stop at its NXDOMAIN. */
 export const lowNdots: FindingKind = {
   code: 'ND2011',
-  title: 'Service names are asked without the cluster’s domain: ndots is too low',
-  name: 'names of services without their domain',
+  title: 'Service names are queried without the cluster’s domain because ndots is too low',
+  name: 'Service names without their domain',
   inCapture(observed, claims) {
     if (observed.lookups === 0) return unknown('no lookup was seen');
     const namespaces = namespacesOf(observed);
@@ -30,7 +30,7 @@ export const lowNdots: FindingKind = {
         !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
     );
     const sure = failed.filter(({ name }) => isOfService(name, namespaces));
-    // A name of a service in full has shown which namespaces there are.
+    // Full Service names show which namespaces exist.
     const alike = failed.filter(
       ({ name, client }) =>
         isLikeService(name) && (sure.some((each) => each.client === client) || sure.length === 0),
@@ -57,18 +57,18 @@ export const lowNdots: FindingKind = {
       confidence: sure.length > 0 || elsewhere.length > 0 ? 0.93 : 0.8,
       seen: [
         sentence(
-          `${share(all.length, theirs)} lookups from ${listed(clients)} asked for Service names as written, got NXDOMAIN and stopped: ${listed(names)}`,
+          `${share(all.length, theirs)} lookups from ${listed(clients)} queried Service names as written and stopped at the NXDOMAIN. The names are ${listed(names)}`,
         ),
         ...(elsewhere.length > 0
-          ? [sentence(`With the cluster’s domain appended they exist: ${listed(elsewhere)}`)]
+          ? [sentence(`They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`)]
           : []),
         searching.length > 0
           ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, dots)} or lower.`
-          : `They never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
+          : `These pods never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
       ],
-      why: 'A name with at least as many dots as ndots is tried as written first. musl (Alpine) stops at its NXDOMAIN; glibc and Go continue with the search path. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens if dnsPolicy, dnsConfig or --dns-search omits the search path.',
+      why: 'A name with at least as many dots as ndots is tried as written first. musl (Alpine) stops at its NXDOMAIN, while glibc and Go continue with the search path. With ndots:1, the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens if dnsPolicy, dnsConfig or --dns-search omits the search path.',
       fix: [
-        `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option: kubelet writes 5. kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
+        `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option, so that kubelet writes 5. For example, run kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
         `Or write these names in full: ${names[0]!.replace(/\.svc$/, '')}.svc.cluster.local.`,
         'Check that the pod’s /etc/resolv.conf has the cluster’s search domains (dnsPolicy: ClusterFirst).',
       ],
@@ -91,7 +91,7 @@ function walkedBy({ affected, domains }: Observations): ReadonlySet<string> {
   return found;
 }
 
-/** True if a lookup asked for one name of a few labels, and it does not exist. */
+/** True if a lookup queried only one name, of a few labels, that does not exist. */
 function isAskedAsWritten(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
@@ -120,7 +120,7 @@ function isLikeService(name: string): boolean {
   return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
 }
 
-/** Namespaces, as names of services and search domains have them. */
+/** Namespaces found in Service names and search domains. */
 function namespacesOf({ names, domains, affected }: Observations): ReadonlySet<string> {
   const found = new Set([DEFAULT_NAMESPACE]);
   for (const name of [

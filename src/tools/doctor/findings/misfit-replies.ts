@@ -1,4 +1,4 @@
-/** Replies that come to the right socket with the wrong id, question or flag. */
+/** Replies that reach the right socket with the wrong id, question or flag. */
 import type { Misfit } from '../../capture/pair/seen-exchange.ts';
 import { excluded, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
@@ -14,25 +14,25 @@ const saids: Readonly<
   },
   question: {
     what: 'have the query’s id but a different question',
-    why: 'Something in transit changes the question: a rewrite that is not reversed in the reply (in CoreDNS, the reply’s question has to be the client’s), a proxy that appends a domain, or a server that mixes up queries on one socket.',
+    why: 'Something in transit changes the question. It may be a rewrite that is not reversed in the reply, a proxy that appends a domain, or a server that mixes up queries on one socket.',
     fix: 'changes questions. Make it restore the client’s question in the reply',
   },
   flag: {
-    what: 'do not have the QR flag, so that they look like queries',
-    why: 'The server or a proxy sends the query back instead of a reply, or writes a wrong header: an echo service, a loop that returns to the client, a broken implementation.',
+    what: 'lack the QR flag, so they look like queries',
+    why: 'The server or a proxy sends the query back instead of a reply, or writes a wrong header. It may be an echo service, a loop that returns to the client, or a broken implementation.',
     fix: 'sends messages without QR. Something other than a DNS server may be listening there',
   },
 };
 
-/** Each query is answered, and the client cannot use any of the replies. */
+/** Each query is answered, but the client cannot use any of the replies. */
 export const misfitReplies: FindingKind = {
   code: 'ND3039',
-  title: 'Replies do not fit their queries (id, question or QR flag), and are ignored',
-  name: 'replies that do not fit their queries',
+  title: 'Clients ignore replies whose id, question or QR flag does not match the query',
+  name: 'replies that do not match their queries',
   inCapture(observed, claims) {
     const all = claims.open.filter(({ misfit }) => (misfit ?? null) !== null);
     if (all.length < MIN_CASES)
-      return excluded('replies have the id and the question of their queries');
+      return excluded('replies match the id and question of their queries');
     const [[misfit, losses]] = [...Map.groupBy(all, (each) => each.misfit!)].toSorted(
       ([, one], [, other]) => other.length - one.length,
     ) as [[Misfit, typeof all]];
@@ -47,14 +47,14 @@ export const misfitReplies: FindingKind = {
       severity: 'critical',
       confidence: 0.93,
       seen: [
-        `${share(all.length, observed.total.asked)} queries got a reply that does not fit; ${losses.length} of these replies ${what}.`,
-        sentence(`They come from ${listed(servers)} to ${listed(clients)}, for ${listed(names)}`),
+        `${share(all.length, observed.total.asked)} queries got a reply that does not match them. ${losses.length} of these replies ${what}.`,
+        sentence(`They were sent by ${listed(servers)} to ${listed(clients)} for ${listed(names)}`),
       ],
-      why: `${why} A client accepts a reply only if its id and question match the query (RFC 5452 section 9), because it could otherwise be forged. It ignores this one and waits until it times out.`,
+      why: `${why} A client accepts a reply only if its id and question match the query (RFC 5452, section 9), because it could otherwise be forged. It ignores any other reply and waits until it times out.`,
       fix: [`Find what sits between the clients and ${listed(servers)} and ${fix}.`],
-      prove: `ndots query ${names[0]!} @${servers[0]!} shows what does not fit; compare with a capture next to the server`,
+      prove: `ndots query ${names[0]!} @${servers[0]!} shows which part differs; compare with a capture next to the server`,
       disproved:
-        'the same replies fit where the server sends them (so something in transit changes them)',
+        'the replies match when they leave the server (then something in transit changes them)',
       exchanges: all,
     };
   },

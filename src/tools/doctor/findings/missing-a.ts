@@ -1,4 +1,4 @@
-/** Names of which one address family says that they do not exist, and the other that they do. */
+/** Names that do not exist according to one address family but do according to the other. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -6,11 +6,11 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** A is NXDOMAIN and AAAA is not, always: existence does not depend on the type (RFC 8020). */
+/** A always gets NXDOMAIN and AAAA never does, although existence does not depend on the type (RFC 8020). */
 export const missingA: FindingKind = {
   code: 'ND8006',
-  title: 'A always says that a name does not exist, while AAAA says that it does',
-  name: 'A that is missing where AAAA is not',
+  title: 'A queries always get NXDOMAIN, while AAAA queries find the same name',
+  name: 'names that are missing only for A',
   inCapture(observed, claims) {
     const { names } = observed;
     if (!names.list.some(({ type }) => type === TYPE.AAAA))
@@ -37,24 +37,24 @@ export const missingA: FindingKind = {
       confidence: isFound ? 0.92 : 0.75,
       seen: [
         sentence(
-          `${listed(list)}: A was NXDOMAIN ${a.outcomes.nxdomain} times and never anything else; AAAA ${has}, ${aaaa.outcomes.found + aaaa.outcomes.nodata} times`,
+          `For ${listed(list)}, A always got NXDOMAIN (${a.outcomes.nxdomain} times), while AAAA ${has} (${aaaa.outcomes.found + aaaa.outcomes.nodata} times)`,
         ),
         `The replies came from ${listed([...serversOf(a, aaaa)])}.`,
       ],
       why: !isFound
-        ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search path there; glibc and Go continue.'
+        ? 'AAAA gets an empty answer for names that do not exist, usually because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search there, while glibc and Go continue.'
         : isSearched
-          ? 'The name has a search domain appended. autopath completes it for one query but not for the other, or a cache stored the two halves under different conditions: glibc accepts NXDOMAIN for A together with any reply for AAAA. A program without IPv6 then gets no address, because glibc stops before the name that has one.'
-          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that follow this drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
+          ? 'The name has a search domain appended. autopath completes it for one query but not for the other, or a cache stored the two replies under different conditions. glibc stops at this name because AAAA was not NXDOMAIN, so a program without IPv6 gets no address.'
+          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that follow this drop the other family, too. Possible causes are a rewrite or a template for one type, a load balancer that writes its own replies, or a broken authoritative server.',
       fix: [
         !isFound
-          ? 'Answer AAAA for missing names with NXDOMAIN. template { rcode NXDOMAIN } also denies names that exist, so forward AAAA and filter its answers, or leave it alone.'
+          ? 'Answer AAAA for missing names with NXDOMAIN. template { rcode NXDOMAIN } also denies names that exist, so forward AAAA queries and filter the answers, or leave them unchanged.'
           : isSearched
-            ? 'If the Corefile has autopath @kubernetes, remove it, or replace it with autopath @name (ndots), which completes both families alike. Then clear the cache (restart the DNS pods).'
+            ? 'If the Corefile has autopath @kubernetes, remove it, or replace it with autopath @name (ndots), which completes both families alike. Then restart the DNS pods to clear the cache.'
             : 'Configure the server to answer A with NOERROR, no address and an SOA record where only AAAA exists.',
         'In the Corefile, look for template, rewrite and view blocks that apply only to A or only to AAAA.',
       ],
-      prove: `ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}: either both are NXDOMAIN, or neither is`,
+      prove: `run ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}; either both or neither should get NXDOMAIN`,
       disproved: 'A and AAAA agree when each DNS pod is queried directly',
       exchanges: exchangesOf(observed, new Set(list)),
       affected: list,

@@ -1,4 +1,4 @@
-/** Large replies that get lost where small ones do not. */
+/** Large replies that are lost while small ones arrive. */
 import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -18,20 +18,20 @@ import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
 
 /**
- * Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way.
+ * Large replies do not arrive, because fragments are dropped or packets are too big for a link.
  */
 export const missingFragments: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies are lost in transit (fragments, MTU)',
+  title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
     const incomplete = observed.incomplete.size;
-    // The ICMP error of a packet that was too big names its packet.
+    // An ICMP error about a packet that was too big quotes that packet.
     const outgrown = claims.open.filter(
       ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
     );
-    // Clients that lost fragments offered a size larger than a packet.
+    // Clients that lost fragments had announced a size larger than one packet.
     const large = claims.open.filter(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
     const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
     const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
@@ -43,14 +43,12 @@ export const missingFragments: FindingKind = {
     const theirs = long?.losses ?? packets;
     if (missing + tooBig + incomplete === 0 && theirs.length === 0)
       return large.length > 0
-        ? excluded(
-            'no fragment is missing, no packet was too big, and short replies are lost as well',
-          )
+        ? excluded('no fragment is missing, no packet was too big, and short replies are also lost')
         : unknown('no large reply was requested');
     claims.take(theirs);
-    // Repeated segments come late, if they come.
+    // Retransmitted segments arrive late, if at all.
     for (const { server } of gapped) claims.late.add(server.address);
-    // No reply shows that these are large, but short ones asked for in the same way were
+    // No reply shows that these are large, but short ones that were queried in the same way were
     // answered.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
     if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
@@ -60,24 +58,24 @@ export const missingFragments: FindingKind = {
       severity: theirs.length > 0 || incomplete >= MIN_CASES ? 'critical' : 'warning',
       confidence: incomplete > 0 ? 0.95 : theirs.length > 0 ? 0.9 : 0.7,
       seen: [
-        ...(missing > 0 ? [`Of ${missing} replies, only some fragments arrived.`] : []),
+        ...(missing > 0 ? [`Only some fragments of ${missing} replies arrived.`] : []),
         ...(incomplete > 0 ? [incompleteText(observed)] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
           ? [
-              `${byTcp.length} truncated queries were repeated over TCP: the connections were accepted, but the answers did not come.`,
+              `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
             ]
           : []),
         ...(gapped.length > 0
           ? [
-              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply: later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
+              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
             ]
           : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the path (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
-              `${share(theirs.length, observed.total.asked)} queries got no whole reply${outgrown.length > 0 ? `; ${outgrown.length} of the replies were too big for a link` : ''}.`,
+              `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,
             ]
           : []),
       ],
@@ -85,8 +83,8 @@ export const missingFragments: FindingKind = {
         long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
           : missing + incomplete > 0
-            ? 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.'
-            : 'The client allows replies that are larger than a packet may be on some link: an overlay needs 50 bytes or more. Such packets are dropped if the hosts do not know this. If they are fragmented, a firewall may drop the fragments. The client waits for its time-out, although the server answered.',
+            ? 'The client allows replies larger than one packet (an overlay takes up 50 bytes or more), so they are fragmented. A firewall or the overlay drops the fragments. The client waits until it times out, although the server answered.'
+            : 'The client allows replies larger than a link’s packet size (an overlay takes up 50 bytes or more). If the hosts do not know the limit, such packets are dropped. If they are fragmented, a firewall may drop the fragments. The client waits until it times out, although the server answered.',
       fix: [
         ...(long !== null && long.limit <= UDP_BYTES
           ? [
@@ -102,7 +100,7 @@ export const missingFragments: FindingKind = {
           : []),
       ],
       prove:
-        'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second arrives over TCP; ping -M do -s 1400 between pods on two nodes',
+        'run ndots query NAME TXT +bufsize=4096, then the same with +bufsize=1232 (only the second gets an answer, over TCP), and ping -M do -s 1400 between pods on two nodes',
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
       ...(theirs.length === 0 && incomplete > 0 ? { counted: byHost(observed) } : {}),
       exchanges:
@@ -118,7 +116,7 @@ export const missingFragments: FindingKind = {
       return failed === null ? [] : [{ size, failed }];
     });
     const cut = failuresOf(answers, 'truncation');
-    // That TCP is closed is another finding.
+    // Another finding covers blocked TCP.
     const tcp = failuresOf(answers, 'tcp') ?? [];
     const failed = [
       ...asked.flatMap((each) =>
@@ -132,28 +130,26 @@ export const missingFragments: FindingKind = {
         ? unknown(
             'queries with EDNS are answered, but no name with an answer of more than 512 bytes is known',
           )
-        : excluded(
-            'replies of all sizes arrive, and larger ones are truncated and arrive whole over TCP',
-          );
+        : excluded('replies of all sizes arrive, and truncated ones arrive whole over TCP');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
       seen: failed.slice(0, 4).map(({ target, text }) => `${podAt(facts, target)}: ${text}.`),
       affected: [...new Set(failed.map(({ target }) => podAt(facts, target)))],
-      why: 'Between here and the server, packets of a certain size are lost, or something in transit does not know EDNS: an overlay network with a smaller MTU, a firewall, a DNS proxy, or a server that sends more than the client accepts.',
+      why: 'Between here and the server, packets above a certain size are lost, or something in transit does not support EDNS. It may be an overlay network with a smaller MTU, a firewall, a DNS proxy, or a server that sends more than the client accepts.',
       fix: [
         'Set bufsize 1232 in the Corefile to keep replies small enough for one packet.',
         'Set the overlay network’s MTU to the nodes’ MTU minus the overlay’s headers.',
       ],
-      prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, and +bufsize=512`,
-      disproved: 'both are answered',
+      prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, then the same with +bufsize=512`,
+      disproved: 'both queries are answered',
     });
   },
 };
 
 /**
- * Lost queries that allow replies of more bytes than these, of whose names no answer was seen;
- * empty: some with short answers are lost in this way, too.
+ * Lost queries that allow replies of more bytes than this, and for whose names no answer was seen.
+ * Empty if some with short answers are also lost.
  */
 function unsized(
   { names }: Observations,
@@ -166,8 +162,8 @@ function unsized(
 }
 
 /**
- * Queries over TCP, for what had been truncated, that (nearly) all got no reply where something
- * comes over TCP: full segments are too big for a link on the way.
+ * Queries over TCP for truncated answers, if (nearly) all got no reply while other TCP data
+ * arrived. Full segments are then too big for a link.
  */
 function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const truncated = new Set(observed.truncated.map(({ name }) => name));
@@ -178,8 +174,8 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
 }
 
 /**
- * Queries over TCP whose connections have a gap for good: most of all that is lost, of several
- * connections.
+ * Queries over TCP whose connections have a permanent gap, if they are most of the losses and
+ * belong to several connections.
  */
 function lostSegments({ gapped }: Observations, { open }: Claims): readonly SeenExchange[] {
   const lost = open.filter(
@@ -192,8 +188,8 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
 const tooLongByUdp = `Something in transit treats UDP replies of more than ${UDP_BYTES} bytes as an attack and drops them, as firewalls without EDNS support (RFC 6891) do. Or a link accepts only smaller packets than the hosts assume. Clients without EDNS get a truncated answer, then the whole answer over TCP.`;
 
 /**
- * Lost queries whose replies are larger than a packet, as seen on their way or by other clients.
- * Empty: other sizes are lost as well.
+ * Lost queries whose replies are larger than one packet, as seen in transit or at other clients.
+ * Empty if replies of other sizes are also lost.
  */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const { names } = observed;
@@ -211,7 +207,7 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
   const all = askedOf(names.list);
   const large = askedOf(names.list.filter(({ longest }) => needsFragments(longest)));
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
-  // That only large ones are lost could be chance where most are large.
+  // If most replies are large, it could be chance that only large ones are lost.
   return (large / all) ** lost.length < MAX_CHANCE ||
     seen.length >= MIN_CASES ||
     onlyLargeOnes(observed, lost)
@@ -220,8 +216,8 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
 }
 
 /**
- * True if from some moment on no name with large answers is answered, and names with small ones
- * are.
+ * True if, from some moment on, no name with large answers is answered, while names with small
+ * ones are.
  */
 function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): boolean {
   const large = new Set(
@@ -245,7 +241,7 @@ function incompleteText({ incomplete, names }: Observations): string {
   const theirs =
     large.length === 0
       ? ''
-      : `. Replies that need fragments are those for ${listed(large.map(({ name }) => name))}`;
+      : `. The replies that need fragments are for ${listed(large.map(({ name }) => name))}`;
   return sentence(
     `${listed(hosts)} reported that only the first fragment of ${incomplete.size} replies arrived (ICMP fragment reassembly time exceeded)${theirs}`,
   );
@@ -256,6 +252,6 @@ function sizeText(lost: readonly SeenExchange[]): string {
   const names = [...new Set(lost.map(({ name }) => name))];
   const byTcp = seen.some(({ protocol }) => protocol === 'tcp');
   return seen.length > 0
-    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way${byTcp ? ', some over TCP' : ''}, but not where their queries came from (${listed(names)}); short ones arrive.`
-    : `The unanswered queries have answers larger than a packet, as seen when they do arrive: ${listed(names)}; queries with short answers were answered.`;
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen in transit${byTcp ? ', some over TCP' : ''}, but did not reach the clients (${listed(names)}). Short replies arrive.`
+    : `The unanswered queries (${listed(names)}) have answers larger than one packet, as seen when they do arrive. Queries with short answers were answered.`;
 }

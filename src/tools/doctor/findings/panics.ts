@@ -5,7 +5,7 @@ import { type FindingKind, excluded, unknown, clusterFinding } from './finding.t
 /** Servers that ran into errors of their own. */
 export const panics: FindingKind = {
   code: 'ND5004',
-  title: 'A DNS server runs into errors of its own (panics)',
+  title: 'A DNS server panics because of a bug',
   name: 'errors of the server itself',
   inCluster({ measurement: { measured } }) {
     if (measured.length === 0) return unknown('no DNS pod’s metrics could be read');

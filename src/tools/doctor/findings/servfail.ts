@@ -57,7 +57,7 @@ import {
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: FindingKind = {
   code: 'ND5001',
-  title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
+  title: 'Cluster names fail because the DNS pods cannot reach the API server',
   name: 'DNS pods without a connection to the API server',
   inCapture(observed, claims) {
     const { inside, outside } = halves(observed, claims);

@@ -7,7 +7,7 @@ import { type FindingKind, excluded, unknown, clusterFinding } from './finding.t
 /** Replicas run different configurations, or could not take the last one. */
 export const reloads: FindingKind = {
   code: 'ND1002',
-  title: 'DNS pods do not all run the configuration that is written',
+  title: 'Not all DNS pods run the current Corefile',
   name: 'configurations that were not taken',
   inCluster(facts) {
     const measured = facts.measurement.measured.filter(({ pod }) => pod.role === 'server');
