@@ -96,7 +96,7 @@ describe('a Kuberhealthy checker', () => {
   test('a wrong path is reported, and not tried for half a minute', async () => {
     const { code, text } = await run('/chekc', ['-f', fine]);
     assert.equal(code, 2, text);
-    assert.match(text, /answers 404: KH_REPORTING_URL has another path/);
+    assert.match(text, /answers 404: this version of Kuberhealthy does not serve the path/);
   });
 
   test('a check that cannot be made is reported as unknown, not as OK', async () => {

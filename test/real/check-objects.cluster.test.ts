@@ -196,7 +196,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
       assert.equal(bad.code, 1, bad.text);
       assert.match(
         bad.text,
-        new RegExp(`127\\.0\\.0\\.1:${ports[2]} .*a new service is not served after 6000 ms`),
+        new RegExp(`127\\.0\\.0\\.1:${ports[2]} .*a new service is still not served after 6000 ms`),
       );
       assert.equal(await left(), '', 'nothing is left');
     });

@@ -52,7 +52,7 @@ describe('ndots check', () => {
     );
     const { code, text } = await ndots('check', 'run', '-f', yaml);
     assert.equal(code, 0, text);
-    assert.match(text, /cut at \d+ bytes, whole over TCP with 60 records/);
+    assert.match(text, /truncated at \d+ bytes, complete over TCP with 60 records/);
   });
 });
 

@@ -198,7 +198,7 @@ export class DirectiveParser {
       hint:
         suspect === null
           ? `The { at ${file}:${line} is never closed.`
-          : `Most likely the } of '${suspect.text}' at ${file}:${line} is missing.`,
+          : `Most likely the } for '${suspect.text}' at ${file}:${line} is missing.`,
     };
     // CoreDNS uses the last directive's } to close the block as well.
     if (what === 'block' && last.text === '}' && !last.quoted)

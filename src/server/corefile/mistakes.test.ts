@@ -148,7 +148,7 @@ describe('errors', () => {
     assert.equal(hintOf('. {\n log'), 'The { at Corefile:1 is never closed.');
     assert.equal(
       hintOf('. {\n  forward . 8.8.8.8 {\n    force_tcp\n}\n  cache'),
-      "Most likely the } of 'forward' at Corefile:2 is missing.",
+      "Most likely the } for 'forward' at Corefile:2 is missing.",
     );
   });
 

@@ -52,7 +52,7 @@ describe('structure', () => {
         [
           'corefile-end',
           'the last } of the file is missing',
-          "Most likely the } of 'cache' at Corefile:2 is missing.",
+          "Most likely the } for 'cache' at Corefile:2 is missing.",
         ],
       ],
     );

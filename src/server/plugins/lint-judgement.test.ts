@@ -189,7 +189,7 @@ describe('unbalanced braces are the first finding, reported where one is missing
       await first(
         '.:53 {\n    errors\n    kubernetes cluster.local {\n        pods insecure\n    forward . 10.0.0.2\n    cache 30\n}\n',
       ),
-      "CF34 5 the } of 'kubernetes' (Corefile:3) is missing before this line; 'forward' is indented like 'kubernetes'",
+      "CF34 5 the } for 'kubernetes' (Corefile:3) is missing before this line; 'forward' is indented like 'kubernetes'",
     );
   });
 
@@ -198,7 +198,7 @@ describe('unbalanced braces are the first finding, reported where one is missing
       await first(
         '.:53 {\n    errors\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n}\na.example:53 {\n    whoami\n}\n',
       ),
-      "CF34 5 the } of 'forward' (Corefile:3) is missing before this line; This } is indented less than 'forward'",
+      "CF34 5 the } for 'forward' (Corefile:3) is missing before this line; This } is indented less than 'forward'",
     );
   });
 
@@ -207,14 +207,14 @@ describe('unbalanced braces are the first finding, reported where one is missing
       await first(
         'a.example:53 {\n    errors\n    whoami\n\nb.example:53 {\n    errors\n    whoami\n}\n',
       ),
-      "CF34 5 the } of 'a.example:53' (Corefile:1) is missing before this line; 'b.example:53' is indented like 'a.example:53'",
+      "CF34 5 the } for 'a.example:53' (Corefile:1) is missing before this line; 'b.example:53' is indented like 'a.example:53'",
     );
   });
 
   test('the last } in a file', async () => {
     assert.equal(
       await first('.:53 {\n    errors\n    whoami\n'),
-      "CF34 3 the } of '.:53' (Corefile:1) is missing at the end of the file; null",
+      "CF34 3 the } for '.:53' (Corefile:1) is missing at the end of the file; null",
     );
   });
 
@@ -223,7 +223,7 @@ describe('unbalanced braces are the first finding, reported where one is missing
       await first(
         '.:53 {\nerrors\nhealth {\nlameduck 5s\nready\nforward . 10.0.0.2\ncache 30\n}\n',
       ),
-      "CF34 5 the } of 'health' (Corefile:3) is missing before this line; 'ready' is a directive",
+      "CF34 5 the } for 'health' (Corefile:3) is missing before this line; 'ready' is a directive",
     );
   });
 
@@ -232,7 +232,7 @@ describe('unbalanced braces are the first finding, reported where one is missing
       await first(
         '.:53 {\n    errors\n    forward . 10.0.0.2\n        max_concurrent 1000\n    }\n    cache 30\n}\n',
       ),
-      "CF34 3 the { of 'forward' is missing at the end of this line; The next line is indented further, and the } at Corefile:5 closes '.:53'",
+      "CF34 3 the { for 'forward' is missing at the end of this line; The next line is indented further, and the } at Corefile:5 closes '.:53'",
     );
   });
 
@@ -248,7 +248,7 @@ describe('unbalanced braces are the first finding, reported where one is missing
       'kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n    .:53 {\n        errors\n        cache 30 {\n            success 100\n        whoami\n    }\n';
     assert.match(
       await first(text, 'map.yaml'),
-      /^CF34 9 the } of 'cache' \(map\.yaml:7\) is missing/,
+      /^CF34 9 the } for 'cache' \(map\.yaml:7\) is missing/,
     );
   });
 });

@@ -32,7 +32,7 @@ export function objectNames(
       const all = manifests.filter((each) => each.kind === kind);
       const some = spread(all);
       if (some.length < all.length)
-        left.push(`the names of ${all.length - some.length} of ${all.length} objects ${kind}`);
+        left.push(`the names of ${all.length - some.length} of ${all.length} ${kind} objects`);
       return [kind, some] as const;
     }),
   );

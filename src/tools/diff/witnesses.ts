@@ -348,7 +348,7 @@ class GatheredNames {
       questions: [...found.values()].toSorted(
         (a, b) => a.name.length - b.name.length || a.type - b.type,
       ),
-      left: isCut ? [`queries beyond the first ${QUESTIONS_MAX}: give fewer names`] : [],
+      left: isCut ? [`queries after the first ${QUESTIONS_MAX} (give fewer names)`] : [],
     };
   }
 }

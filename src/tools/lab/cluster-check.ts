@@ -30,7 +30,7 @@ export function checkCluster(
     const other = owners.get(ip);
     if (other !== undefined && other !== who)
       tell(
-        `${who} has the address ${ip}, which ${other} has already`,
+        `${who} has the address ${ip}, which ${other} already has`,
         place,
         'Give it another one.',
       );
@@ -39,7 +39,7 @@ export function checkCluster(
   for (const { name, ips } of impliedNodes([...manifests])) {
     const place = placeOf('Node', '', name);
     if (TAKEN.has(name))
-      tell(`a node cannot be called ${name} in a lab`, place, 'Call it otherwise.');
+      tell(`a node in a lab cannot be called ${name}`, place, 'Call it otherwise.');
     for (const ip of ips) own(ip, `the node ${name}`, place);
   }
   for (const { namespace, name, ips, nodeName, spec } of pods) {
@@ -47,13 +47,13 @@ export function checkCluster(
     const who = `the pod ${namespace}/${name}`;
     if (TAKEN.has(nodeName))
       tell(
-        `${who} is on the node ${nodeName}, a name that a lab has for itself`,
+        `${who} is on the node ${nodeName}, a name that labs reserve`,
         place,
         'Call the node otherwise.',
       );
     for (const ip of ips) own(ip, who, place);
     if (!ips.some((ip) => !ip.includes(':')))
-      tell(`${who} has no IPv4 address`, place, 'A lab’s services use IPv4: add an IPv4 address.');
+      tell(`${who} has no IPv4 address`, place, 'Lab services use IPv4, so add an IPv4 address.');
     const policy = text(spec, 'dnsPolicy');
     if (policy !== '' && !policies.includes(policy))
       tell(`${who} has the dnsPolicy ${policy}`, place, `One of ${policies.join(', ')}`);
@@ -70,12 +70,12 @@ export function checkCluster(
     const place = placeOf('Service', namespace, name);
     tell(
       place === undefined
-        ? `there is no service ${DNS_SERVICE}: there would be no DNS server`
-        : `no pod is behind the service ${DNS_SERVICE}: there would be no DNS server`,
+        ? `there is no service ${DNS_SERVICE}, so there would be no DNS server`
+        : `the service ${DNS_SERVICE} has no pods, so there would be no DNS server`,
       place,
       place === undefined
         ? 'Add it, with pods that its selector matches; examples/cluster has one.'
-        : 'Its selector has to match the labels of a pod.',
+        : 'Its selector must match a pod’s labels.',
     );
   }
   return problems;

@@ -23,7 +23,7 @@ export function writeFiles(machine: string, files: OwnFiles): void {
     if (existsSync(path)) continue;
     throw new Problem({
       code: 'lab-file',
-      text: `a pod cannot have a file ${path}: it must exist on this machine, to be hidden by the pod's`,
+      text: `a pod can replace ${path} only if the file exists on this machine`,
       remedy: `touch ${path}`,
     });
   }

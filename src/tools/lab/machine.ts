@@ -44,7 +44,7 @@ export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): reado
   }
   if (lacks.length > 0) return lacks;
   if (call(['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', 'true']).code !== 0)
-    return ['the right to make namespaces (in a container: --privileged)'];
+    return ['permission to create namespaces (in a container: --privileged)'];
   const nat =
     mode === 'nftables'
       ? call(['unshare', '--net', 'nft', '-f', '-'], { input: NFT_PARTS }).code

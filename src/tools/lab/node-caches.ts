@@ -91,7 +91,7 @@ export class NodeCaches {
     { known }: NodeCachePlan,
   ): Promise<void> {
     const sign = { namespace: this.#network.path(node), server: LOCAL_IP, name: known };
-    const remedy = 'ndots node-cache with this Corefile says more';
+    const remedy = 'for details, run ndots node-cache with this Corefile';
     await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
     // The rules come last. Once they are set, pods reach the cache.
     const until = performance.now() + RULES_MS;

@@ -21,7 +21,7 @@ export interface PlayParts extends LabPrograms {
 
 /** Plays a story in this process's namespaces, which belong to a lab (isolation.ts). */
 export async function playStory(story: Story, parts: PlayParts): Promise<StoryOutcome> {
-  if (story.play === null) throw new Error(`${story.name} has no performance, only a model`);
+  if (story.play === null) throw new Error(`${story.name} cannot be played; it has only a model`);
   const began = performance.now();
   let lab: LabCluster | null = null;
   const captures: Capture[] = [];

@@ -80,9 +80,9 @@ export function realClient(name: string, env: Environment): Promise<RealClient> 
 
 async function make(name: string, env: Environment): Promise<RealClient> {
   const recipe = recipes[name];
-  if (recipe === undefined) return { words: null, missing: `there is no program of ${name}` };
+  if (recipe === undefined) return { words: null, missing: `there is no program for ${name}` };
   const source = fileURLToPath(new URL(recipe.source, SOURCES));
-  if (!existsSync(source)) return { words: null, missing: `its source is not there: ${source}` };
+  if (!existsSync(source)) return { words: null, missing: `its source is missing: ${source}` };
   const directory = cacheFolder(env);
   const program = join(directory, `${name}-${digest(source)}`);
   if (existsSync(program)) return { words: [program], missing: null };

@@ -159,7 +159,7 @@ function portsAgain({ ports, rate, conntrackMs, randomPorts, warmMs }: RolloutTi
 function reasonOf(times: RolloutTimes, darkMs: number, keptMs: number, again: number): string {
   const { pods, rate, entriesStay } = times;
   const parts = [
-    `${rate}/s × ${printSpan(darkMs)} that a pod is gone and still has rules, ÷ ${pods + 1} pods, × ${pods}`,
+    `${rate}/s × ${printSpan(darkMs)} that a deleted pod still has rules, ÷ ${pods + 1} pods, × ${pods}`,
   ];
   if (again > 0.001 && keptMs > 0) {
     const which = again === 1 ? 'every port comes' : `${Math.round(again * 100)} % of ports come`;
@@ -235,8 +235,8 @@ export function rehearsal(times: RolloutTimes): Story {
     source: 'ndots rollout rehearse',
     preconditions: [
       `${times.pods} DNS pods; ${times.unavailable === 0 ? 'a new one is ready before an old one ends' : 'one ends before a new one is ready (maxUnavailable: 1)'}`,
-      `${printSpan(times.readyMs)} until a new pod is ready, ${printSpan(times.unreadyMs)} from SIGTERM until its readiness has failed, ${printSpan(times.propagationMs)} from a change of the endpoints until all nodes have new rules`,
-      `${ports}; the kernel keeps a connection for ${printSpan(times.conntrackMs)}${times.entriesStay ? ', and nothing removes those to a pod that is gone' : '; kube-proxy removes those of a pod that is no longer serving'}`,
+      `${printSpan(times.readyMs)} until a new pod is ready, ${printSpan(times.unreadyMs)} from SIGTERM until it is unready, ${printSpan(times.propagationMs)} from an endpoint change until all nodes have new rules`,
+      `${ports}; the kernel keeps a connection for ${printSpan(times.conntrackMs)}${times.entriesStay ? ', and nothing removes connections to deleted pods' : '; kube-proxy removes connections to pods that no longer serve'}`,
     ],
     trigger: 'all pods are replaced, one after the other',
     needs: [{ program: 'conntrack' }],
@@ -276,9 +276,7 @@ function calculated(times: RolloutTimes): Act {
     title: titleOf(times),
     packets: [],
     command: because,
-    facts: [
-      within(`of ${sent} queries are going to be lost`, [Math.round(inTheDark * 0.7), most], lost),
-    ],
+    facts: [within(`of ${sent} queries will be lost`, [Math.round(inTheDark * 0.7), most], lost)],
   };
 }
 
@@ -351,7 +349,7 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
         ? []
         : [
             within(
-              'longest time without an answer, seconds',
+              'longest time without an answer, in seconds',
               [0, lost === 0 ? 0 : outageMs / 1000 + 0.5],
               longestOutageMs(asked) / 1000,
             ),

@@ -65,8 +65,8 @@ export class DnsServers {
       `the DNS server in ${pod.namespace}/${pod.pod}`,
       { namespace, server: pod.addresses[0] ?? '', name: known },
       coredns === null
-        ? 'ndots serve -conf with this Corefile says more'
-        : 'look at the Corefile of the story: this CoreDNS may not know all of it',
+        ? 'for details, run ndots serve -conf with this Corefile'
+        : 'check the story’s Corefile: this CoreDNS may not support all of it',
     );
   }
 

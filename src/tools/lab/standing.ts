@@ -69,7 +69,7 @@ export function ownFolder(directory: string): void {
   if (stats.isDirectory() && stats.uid === process.getuid?.()) return;
   throw new Problem({
     code: 'lab-folder',
-    text: `${directory} is not a directory of yours; it stores the state of labs`,
+    text: `${directory} does not belong to you, so it cannot store the state of labs`,
     remedy: 'remove it, or use another directory: TMPDIR=DIR ndots lab up',
   });
 }

@@ -26,7 +26,7 @@ test('a } that is taken away is missing before the line that follows', () => {
       const without = lines.toSpliced(index, 1);
       const next = without.findIndex((each, at) => at >= index && !isBlank(each));
       const fault = braceFault(file, without.join('\n'), null);
-      assert.match(fault?.text ?? '', /^the \} of '.*is missing/, `${file}:${index + 1}`);
+      assert.match(fault?.text ?? '', /^the \} for '.*is missing/, `${file}:${index + 1}`);
       if (next >= 0) assert.equal(fault?.line, next + 1, `${file}:${index + 1}`);
     }
 });
@@ -36,7 +36,7 @@ test('a { that is taken away is missing at the end of its line', () => {
     for (const [index, line] of lines.entries()) {
       if (!/\S\s\{$/.test(line)) continue;
       const fault = braceFault(file, lines.with(index, line.slice(0, -2)).join('\n'), null);
-      assert.match(fault?.text ?? '', /^the \{ of '.*is missing/, `${file}:${index + 1}`);
+      assert.match(fault?.text ?? '', /^the \{ for '.*is missing/, `${file}:${index + 1}`);
       assert.equal(fault?.line, index + 1);
     }
 });

@@ -87,7 +87,7 @@ export function braceFault(
   return {
     line: last.number,
     column: last.indent + 1,
-    text: `the } of '${open.word}' (${open.place}) is missing at the end of the file`,
+    text: `the } for '${open.word}' (${open.place}) is missing at the end of the file`,
     hint: null,
     remedy: 'Add a line with }.',
     loses: false,
@@ -120,7 +120,7 @@ function missing(opener: Line, before: Line, hint: string): BraceFault {
   return {
     line: before.number,
     column: before.indent + 1,
-    text: `the } of '${opener.word}' (${opener.place}) is missing before this line`,
+    text: `the } for '${opener.word}' (${opener.place}) is missing before this line`,
     hint,
     remedy: 'Add a line with } above this one.',
     loses: false,
@@ -144,7 +144,7 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
     return {
       ...place,
       text: 'this } closes nothing',
-      hint: 'There may be an extra } above, so that a block ends earlier than it seems.',
+      hint: 'There may be an extra } above that ends a block earlier than it seems.',
       loses: false,
     };
   const { word, place: from } = suspect.opener;
@@ -160,7 +160,7 @@ function unopened(line: Line, hint: string): BraceFault {
   return {
     line: line.number,
     column: line.indent + 1,
-    text: `the { of '${line.word}' is missing at the end of this line`,
+    text: `the { for '${line.word}' is missing at the end of this line`,
     hint,
     remedy: 'Add { at the end of this line.',
     loses: true,

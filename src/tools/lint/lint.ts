@@ -161,15 +161,15 @@ const HELD_MAX = 3;
 /** Describes the content of a file that no rule judges. */
 function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   if (resolvConfs.some((each) => each.file === file))
-    return 'a resolv.conf, which is judged beside a Corefile, or with --live';
+    return 'a resolv.conf, which is checked only together with a Corefile or with --live';
   const held = objects.filter((each) => each.file === file);
-  if (held.length === 0) return 'no Corefile, and no Kubernetes object';
+  if (held.length === 0) return 'neither a Corefile nor a Kubernetes object';
   const names = held.slice(0, HELD_MAX).map(({ kind, name, value }) => {
     const keys = kind === 'ConfigMap' ? Object.keys(child(value, 'data')) : [];
     const without =
       keys.length === 0
         ? ''
-        : ` with ${keys.slice(0, HELD_MAX).join(', ')}, of which no name has "Corefile" in it`;
+        : ` with ${keys.slice(0, HELD_MAX).join(', ')}, none of which has "Corefile" in its name`;
     return `${`${kind} ${name}`.trimEnd()}${without}`;
   });
   const more = held.length - names.length;

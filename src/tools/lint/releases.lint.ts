@@ -103,7 +103,7 @@ function judge(
     tell({
       at,
       text: `node-cache is built without the plugin '${word}'`,
-      hint: `It has: ${[...nodeCacheDirectives].join(', ')}.`,
+      hint: `Its plugins: ${[...nodeCacheDirectives].join(', ')}.`,
       remedy: "Move the line to the cluster's CoreDNS.",
     });
     return;

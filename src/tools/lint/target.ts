@@ -27,7 +27,7 @@ export function parseTarget(text: string): LintTarget {
   if (kind === undefined) {
     throw new Problem({
       code: 'usage',
-      text: `--target takes ndots, coredns@VERSION or node-cache@VERSION, not "${text}"`,
+      text: `--target must be ndots, coredns@VERSION or node-cache@VERSION, not "${text}"`,
       remedy: 'As in: --target coredns@1.11.3',
     });
   }

@@ -93,28 +93,28 @@ export const fileParameters: FieldsOf<FileValues> = {
   vip: optional(
     several(serverAddress),
     null,
-    'address of the DNS service (that of `service`, else the servers of /etc/resolv.conf)',
+    'address of the DNS service (default: the address of `service`, or the servers in /etc/resolv.conf)',
   ),
   replicas: optional(
     several(serverAddress),
     null,
-    'addresses of its replicas, if not looked up by `service`',
+    'addresses of its replicas, if they are not looked up through `service`',
   ),
-  service: optional(serviceName, null, 'the DNS Service, whose EndpointSlices list the replicas'),
+  service: optional(serviceName, null, 'the DNS Service; its EndpointSlices list the replicas'),
   timeout: optional(time(1, 60_000), 1000, 'timeout of each try'),
-  tries: optional(whole(1, 10), 2, 'tries of a query until it counts as failed'),
+  tries: optional(whole(1, 10), 2, 'attempts before a query counts as failed'),
   every: optional(time(100, 86_400_000), 30_000, 'how often `serve` runs each check'),
   objective: optional(objective, 0.999, 'required share of good rounds'),
   clusterDomain: optional(domainName, 'cluster.local.', 'domain of the cluster'),
   namespace: optional(text, 'default', 'namespace of the search path'),
-  search: optional(several(domainName), null, 'the search path, if not that of the namespace'),
+  search: optional(several(domainName), null, 'the search path (default: the namespace’s)'),
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
 /** The syntax of the settings that every check accepts. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'title of the check (default: the kind and the first name)'),
-  slow: optional(time(1, 60_000), null, 'a longer duration is a warning'),
+  slow: optional(time(1, 60_000), null, 'a longer duration causes a warning'),
   every: optional(time(100, 86_400_000), null, 'how often `serve` runs it'),
   objective: optional(objective, null, 'required share of good rounds'),
 };
@@ -170,7 +170,7 @@ function readChecks(
     if (found.some(({ id }) => id === check.id))
       reading.tell(
         [...path, index],
-        `two checks are called ${check.id}`,
+        `two checks have the ID ${check.id}`,
         'Give one of them a title.',
       );
     found.push(check);

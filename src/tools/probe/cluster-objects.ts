@@ -25,7 +25,7 @@ export interface ProbeObjects {
 }
 
 const refused = (): Promise<never> =>
-  Promise.reject(new Error('this check creates no object in the cluster'));
+  Promise.reject(new Error('this check does not create objects in the cluster'));
 
 /** For checks that must not create anything. */
 export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };

@@ -41,7 +41,7 @@ export const recordType: YamlShape<number> = {
     const meant = nearest(String(value), ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA']);
     reading.tell(
       path,
-      `"${keyOf(path)}" takes a type such as A`,
+      `"${keyOf(path)}" must be a type such as A`,
       meant === null ? undefined : `Did you mean ${meant}?`,
     );
     return 0;
@@ -70,7 +70,7 @@ export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
     read(value, path, reading) {
       const read = list.read(value, path, reading);
       if (Array.isArray(value) && value.length === 0)
-        reading.tell(path, `"${keyOf(path)}" takes at least one`);
+        reading.tell(path, `"${keyOf(path)}" needs at least one value`);
       return [...new Map(read.map((each) => [JSON.stringify(each), each])).values()];
     },
   };

@@ -87,9 +87,9 @@ export async function findServers(
     if (!(error instanceof ApiFailure)) throw error;
     throw clusterNotAsked(error, {
       hint: mayNot(error)
-        ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints is required${namespace === '' ? '' : ` in ${namespace}`}.`
+        ? `A ClusterRole that allows get and list on endpointslices (discovery.k8s.io) or endpoints is required${namespace === '' ? '' : ` in ${namespace}`}.`
         : undefined,
-      remedy: 'Without the API server: --replica IP, or replicas: in the file.',
+      remedy: 'To run without the API server, use --replica IP, or replicas: in the file.',
     });
   }
 }
@@ -99,9 +99,9 @@ function notThere(service: string): Problem {
   return new Problem({
     code: 'not-found',
     text: `there is no service ${service} in this cluster`,
-    hint: 'Name another with --service NAMESPACE/NAME, or service: in the file.',
+    hint: 'Specify another one with --service NAMESPACE/NAME, or service: in the file.',
     remedy:
-      'kubectl get services -A lists all; the DNS service usually has the label k8s-app=kube-dns.',
+      'kubectl get services -A lists them all; the DNS service usually has the label k8s-app=kube-dns.',
   });
 }
 

@@ -67,11 +67,11 @@ export async function runChecks(
 
 function missing({ kind }: PlannedCheck, { vip, replicas }: ProbeContext): string | null {
   if (kind.needs === 'vip' && vip.length === 0)
-    return 'the address of the DNS service is not known: vip: IP in the file, or --vip IP';
+    return 'the address of the DNS service is unknown; set vip: IP in the file, or use --vip IP';
   if (kind.needs === 'replicas' && replicas.length === 0)
-    return 'no replicas are known: service: kube-system/kube-dns or replicas: [IP, …] in the file, or --service, --replica';
+    return 'no replicas are known; set service: kube-system/kube-dns or replicas: [IP, …] in the file, or use --service or --replica';
   if (vip.length + replicas.length === 0)
-    return 'no server is known: vip: or service: in the file, or --vip, --service';
+    return 'no server is known; set vip: or service: in the file, or use --vip or --service';
   return null;
 }
 

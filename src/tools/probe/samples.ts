@@ -19,13 +19,13 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
         // Omitted if unknown: either value would be wrong, and alerts act on both.
         ...(state === 'unknown'
           ? []
-          : [gauge('up', 'Whether a client would have got its answer.', isUp(state) ? 1 : 0)]),
+          : [gauge('up', 'Whether a client would have received an answer.', isUp(state) ? 1 : 0)]),
         ...stateSamples(labels, state),
         ...(tookMs === null
           ? []
           : [gauge('duration_seconds', 'Duration of the answer.', tookMs / 1000)]),
         gauge('queries_sent', 'Queries of the round.', sent),
-        gauge('queries_lost', 'Queries of the round without a reply.', lost),
+        gauge('queries_lost', 'Queries in the round that got no reply.', lost),
       ];
     }),
   );
@@ -38,7 +38,7 @@ export function stateSamples(
 ): readonly MetricSample[] {
   return checkStates.map((each) => ({
     name: 'ndots_check_state',
-    help: 'The current state of the target is 1.',
+    help: 'State of the target: 1 for the current state, 0 for the others.',
     kind: 'gauge',
     labels: { ...labels, state: each },
     value: each === state ? 1 : 0,

@@ -56,13 +56,13 @@ describe('the questions of a check go from one socket, and', () => {
       return [garbled];
     });
     const [a] = await network.ask(server, questions.slice(0, 1), { ...terms, tries: 1 });
-    assert.match(a!.failure!, /^a reply of 27 bytes came that cannot be read: /);
+    assert.match(a!.failure!, /^received a reply of 27 bytes that cannot be read: /);
   });
 
   test('reports a time-out with attempts and time', async (t) => {
     const server = await udpServer(t, () => []);
     const [a] = await network.ask(server, questions.slice(0, 1), { ...terms, timeoutMs: 50 });
-    assert.equal(a!.failure, 'no reply to 2 tries of 50 ms');
+    assert.equal(a!.failure, 'no reply after 2 tries of 50 ms');
   });
 
   test('TCP uses one connection for all, and reports one that is closed early', async (t) => {

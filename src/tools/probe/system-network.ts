@@ -75,7 +75,7 @@ class WaitingProbe {
       this.#reply = readMessage(bytes);
     } catch (error) {
       if (!(error instanceof ReadError)) throw error;
-      this.#garbled = `a reply of ${bytes.length} bytes came that cannot be read: ${error.message}`;
+      this.#garbled = `received a reply of ${bytes.length} bytes that cannot be read: ${error.message}`;
       return false;
     }
     this.#size = bytes.length;
@@ -150,7 +150,7 @@ async function askTcp(
 function silence(tries: number, timeoutMs: number): string {
   return tries === 1
     ? `no reply in ${timeoutMs} ms`
-    : `no reply to ${tries} tries of ${timeoutMs} ms`;
+    : `no reply after ${tries} tries of ${timeoutMs} ms`;
 }
 
 /** Describes system errors in plain words. */
@@ -158,9 +158,9 @@ function told(error: Error, { host, port }: ProbeServer, sourcePort: number): st
   const code = errorCode(error.cause);
   if (code === 'ECONNREFUSED') return `no server listens at ${printHostPort(host, port)}`;
   if (code === 'EADDRINUSE')
-    return `the source port ${sourcePort} is in use on this machine (sourcePort: another)`;
+    return `source port ${sourcePort} is in use on this machine; set sourcePort to another one`;
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return `no route to ${host}`;
   if (code === 'EACCES' || code === 'EPERM')
-    return `this machine does not let queries to ${host} out (network policy, firewall): ${code}`;
+    return `this machine blocks outgoing queries to ${host} (network policy or firewall): ${code}`;
   return error.message;
 }

@@ -225,7 +225,7 @@ export class CheckSchedule {
       add(
         'counter',
         'duration_seconds_total',
-        'Durations of answers, all rounds together.',
+        'Time to an answer, over all rounds.',
         labels,
         seconds,
       );
@@ -240,7 +240,7 @@ export class CheckSchedule {
       add(
         'gauge',
         'error_budget_left',
-        'Share of the error budget of 30 days that is left.',
+        'Remaining share of the 30-day error budget.',
         labels,
         budget.left(now),
       );
@@ -248,7 +248,7 @@ export class CheckSchedule {
         add(
           'gauge',
           'burn_rate',
-          'How many times faster than allowed the budget is spent, over the long window of the alert.',
+          'Burn rate of the error budget over the alert’s long window; 1 is the allowed rate.',
           { ...labels, alert: name },
           budget.burnRate(now, longMs),
         );
@@ -256,7 +256,7 @@ export class CheckSchedule {
       add(
         'gauge',
         'burn_alert',
-        'Whether the budget is spent too fast in one of the pairs of windows.',
+        'Whether the budget is spent too fast in one of the window pairs.',
         labels,
         on === null ? 0 : 1,
       );
@@ -265,7 +265,7 @@ export class CheckSchedule {
     add(
       'counter',
       'targets_forgotten_total',
-      'Observations of targets beyond the limit.',
+      'Observations of targets beyond the limit, which are dropped.',
       {},
       this.#forgotten,
     );

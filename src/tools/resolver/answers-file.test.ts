@@ -159,7 +159,7 @@ describe('the answers file', () => {
   });
 
   const wrong: [string, unknown, RegExp][] = [
-    ['a list', [], /must hold a mapping/],
+    ['a list', [], /must contain a mapping/],
     ['an unknown key', { rule: [] }, /unknown key "rule"/],
     ['rules that are no list', { rules: {} }, /"rules" must be a list/],
     [
@@ -172,7 +172,7 @@ describe('the answers file', () => {
     ['a server that is no address', { rules: [{ server: 'dns', answer: '' }] }, /must be an IP/],
     ['a delay below zero', { delay: -1 }, /"delay"/],
     ['a closed server that is no address', { closed: ['dns'] }, /"closed" must list IP addresses/],
-    ['null', null, /must hold a mapping/],
+    ['null', null, /must contain a mapping/],
   ];
   for (const [what, value, text] of wrong) {
     test(`${what} is an error with its place`, () => {

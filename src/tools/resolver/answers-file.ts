@@ -54,7 +54,7 @@ const mostRules = 100_000;
  * @throws Problem
  */
 export function parseAnswers(value: unknown, file: string): Script {
-  if (!isObject(value)) throw wrong(file, 'must hold a mapping with "rules:"');
+  if (!isObject(value)) throw wrong(file, 'must contain a mapping with "rules:"');
   const known = new Set(['rules', 'delay', 'closed', 'unrouted', 'noroute', 'notcp']);
   for (const key of Object.keys(value)) {
     if (!known.has(key)) {

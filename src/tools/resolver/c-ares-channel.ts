@@ -92,7 +92,7 @@ export class Channel implements CaresChannel {
     const reply = this.#cache.get(name, type);
     if (reply !== null) {
       this.#context.trace.step(
-        `c-ares has the answer for ${name} ${type} in its cache: no query is sent`,
+        `c-ares has the answer for ${name} ${type} in its cache, so no query is sent`,
       );
       const done = Promise.resolve({ status: statusOf(reply), reply });
       return { done, cached: true, stopRetrying: () => {} };
@@ -165,7 +165,7 @@ export class Channel implements CaresChannel {
     const edns = question.edns
       ? { size: this.#traits.ednsSize, cookie: question.cookieSent }
       : null;
-    const again = question.tries > 0 ? ' Again: the attempt before failed.' : '';
+    const again = question.tries > 0 ? ' Retried, because the previous attempt failed.' : '';
     question.query = { ...question.query, edns, why: `${question.why}${again}` };
   }
 
@@ -271,7 +271,7 @@ export class Channel implements CaresChannel {
     }
     if (question.noRetries) {
       this.#context.trace.step(
-        `No further attempt for ${question.query.type}: the IPv4 address is there already`,
+        `No further attempt for ${question.query.type}, because the IPv4 address has already arrived`,
       );
     }
     this.#finish(question, { status: question.failure, reply });

@@ -39,7 +39,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   const empty = newReading(traits);
   empty.conf.remarks.push({
     line: 0,
-    text: 'LOCALDOMAIN or RES_OPTIONS cannot be read: c-ares falls back to 127.0.0.1 and no search list',
+    text: 'LOCALDOMAIN or RES_OPTIONS cannot be read, so c-ares falls back to 127.0.0.1 and no search list',
   });
   return finish(empty, settings, null);
 }

@@ -35,7 +35,7 @@ import {
 } from './c-ares-status.ts';
 
 export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, traits) => ({
-  summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
+  summary: `ares_getaddrinfo in c-ares ${version}: Envoy, gRPC, curl built with it`,
   anyOrder: traits.tellsErrors,
   conf: (settings) => readCaresConf(settings, traits),
   open: (context) => new CaresSession(context, traits),
@@ -75,7 +75,7 @@ class CaresSession implements Session {
     const { search } = this.#conf;
     if (this.#traits.needsSearchList && search.length === 0 && !name.endsWith('.')) {
       this.#context.trace.step(
-        'Without a search list this release finds nothing (a fault of 1.28.0)',
+        'Without a search list, this release finds nothing (a bug in 1.28.0)',
       );
       return caresError('ENOTFOUND');
     }
@@ -117,7 +117,7 @@ class CaresSession implements Session {
     const { hostsFinal } = this.#traits;
     if (hostsFinal && all.length > 0 && listed.length === 0) {
       trace.step(
-        `hosts file: "${name}" is listed, without an address of the family: the lookup ends`,
+        `hosts file: "${name}" is listed without an address of this family, so the lookup ends`,
       );
       return found([]);
     }
@@ -149,7 +149,7 @@ class CaresSession implements Session {
         (this.#traits.hostNames && !isHostName(name))
       ) {
         this.#context.trace.step(
-          `"${absolute(name)}" is too long, or not a host name: c-ares fails the whole lookup`,
+          `"${absolute(name)}" is too long or not a host name, so c-ares fails the whole lookup`,
         );
         const status = this.#traits.tellsBadName ? 'EBADNAME' : 'ENOMEM';
         return { addresses: [], status, final: true };
@@ -179,7 +179,7 @@ class CaresSession implements Session {
         }),
       );
       if (addresses.length > 0) {
-        trace.conclude(since, `An address: the walk ends here. ${cite('cares-stop')}`);
+        trace.conclude(since, `An address was found, so the walk ends here. ${cite('cares-stop')}`);
         return { addresses, status: 'SUCCESS', final: true };
       }
       const lastStatus = last as CaresStatus;
@@ -189,7 +189,7 @@ class CaresSession implements Session {
         status = sawNoData ? 'ENODATA' : 'ENOTFOUND';
         trace.conclude(
           since,
-          `No address: on to the next name, if there is one. ${cite('cares-next')}`,
+          `No address was found, so the next name is tried, if there is one. ${cite('cares-next')}`,
         );
         continue;
       }
@@ -201,7 +201,7 @@ class CaresSession implements Session {
       }
       trace.conclude(
         since,
-        `Neither an address nor NXDOMAIN nor NODATA: c-ares ends the lookup. ${cite('cares-fail')}`,
+        `The result is not an address, NXDOMAIN or NODATA, so c-ares ends the lookup. ${cite('cares-fail')}`,
       );
       return { addresses: [], status: lastStatus, final: true };
     }
@@ -230,7 +230,7 @@ class CaresSession implements Session {
     const asIs = {
       name: typed,
       why: enough
-        ? `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`
+        ? `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`
         : lastAsIs(this.#conf),
     };
     return enough ? [asIs, ...list] : [...list, asIs];

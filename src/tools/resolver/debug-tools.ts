@@ -24,7 +24,7 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
 export const nslookup: ClientLine = soleClient('nslookup', {
-  summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
+  summary: 'nslookup in BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (context) => new NslookupSession(context),
@@ -76,7 +76,7 @@ class NslookupSession implements Session {
   /** Queries AAAA for the name that answered, or for its CNAME target. */
   async #second(reply: ClientReply): Promise<LookupOutcome> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
-    const why = 'A is answered: nslookup sends AAAA for the same name, or for its CNAME target.';
+    const why = 'A is answered, so nslookup sends AAAA for the same name, or for its CNAME target.';
     const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
     const addresses = addressesIn(reply);
     if (answered === null || answered.reply.rcode !== 'NOERROR') {
@@ -134,7 +134,7 @@ class NslookupSession implements Session {
 
 export const busybox: ClientLine = soleClient('busybox', {
   summary:
-    "busybox's nslookup: a name with a dot as written, a single label with all search domains at once",
+    'busybox nslookup: names with a dot as written, single labels with all search domains at once',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (context) => new BusyboxSession(context),
@@ -156,8 +156,8 @@ class BusyboxSession implements Session {
     const single = !name.includes('.') && search.length > 0;
     const names = single ? search.map((domain) => `${name}.${domain}`) : [name];
     const why = single
-      ? 'A single label: all search domains in one burst, never the name as written.'
-      : 'The name has a dot: it is tried as written, for any ndots.';
+      ? 'A single label is tried with all search domains in one burst, never as written.'
+      : 'The name has a dot, so it is tried as written for any ndots.';
     const queries: QueryToSend[] = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
       .flatMap((type) =>

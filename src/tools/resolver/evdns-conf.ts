@@ -55,6 +55,6 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
   const domain = domainOf(settings.host.hostname);
   if (!searched && domain !== null) conf.search = [domain];
   if (conf.servers.length === 0)
-    conf.remarks.push({ line: 0, text: 'no name server: evdns fails without a query' });
+    conf.remarks.push({ line: 0, text: 'no name server, so evdns fails without sending a query' });
   return conf;
 }

@@ -202,7 +202,7 @@ export class EvdnsServers {
       }
     } else if (error !== 'REFUSED' && error !== 'NOTIMP') this.#recovered(server);
     if (error === 'TRUNCATED')
-      note(exchange, 'Truncated: an error for evdns, which does not support TCP.');
+      note(exchange, 'Truncated, which is an error in evdns because it does not support TCP.');
     this.#finish(running, error);
   }
 

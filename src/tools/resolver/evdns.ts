@@ -25,7 +25,7 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 
 export const evdns: ClientLine = soleClient('evdns', {
-  summary: 'evdns_getaddrinfo of libevent 2.1.12: Tor, memcached tools, many event-driven servers',
+  summary: 'evdns_getaddrinfo in libevent 2.1.12: Tor, memcached tools, many event-driven servers',
   anyOrder: false,
   conf: readEvdnsConf,
   open: (context) => new EvdnsSession(context),
@@ -56,7 +56,7 @@ class EvdnsSession implements Session {
 
   async lookup({ name, families }: Request): Promise<LookupOutcome> {
     if (this.#servers.count === 0) {
-      this.#context.trace.step('no name server in resolv.conf: evdns cannot be set up');
+      this.#context.trace.step('no name server in resolv.conf, so evdns cannot be set up');
       return failure('TIMEOUT');
     }
     const literal = dottedQuad(name) ?? withoutZone(name);
@@ -113,7 +113,7 @@ class EvdnsSession implements Session {
         skew = this.#context.network.clock.after(skewMs, () => {
           const late = types.filter((other) => !results.has(other)).join(' and ');
           this.#context.trace.step(
-            `evdns no longer waits for ${late}: 3 s after the other family it reports what it has`,
+            `evdns no longer waits for ${late}: 3 s after the other family’s answer, it returns what it has`,
           );
           finish(merged());
         });
@@ -140,7 +140,7 @@ class EvdnsSession implements Session {
         ? `${afterAsIs(this.#conf, walk.index)} Each family walks separately.`
         : `${fewDots(walk.typed, this.#conf, walk.index)}. Each family walks separately.`
       : walk.index < 0
-        ? `${enoughDots(walk.typed, this.#conf)}: the name is tried first, as written.`
+        ? `${enoughDots(walk.typed, this.#conf)}, so the name is tried as written first.`
         : lastAsIs(this.#conf);
     if (!isSendable(name)) {
       this.#context.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);

@@ -132,14 +132,14 @@ export class GlibcTransport {
         this.#serial = true;
         note(
           halfFrom,
-          `The other answer of the pair is missing: glibc now asks both one after the other, same socket. ${cite('glibc-half')}`,
+          `The other answer of the pair is missing, so glibc now sends both queries one after the other, from the same socket. ${cite('glibc-half')}`,
         );
       } else if (!this.#reopen) {
         this.#reopen = true;
         this.#closeAll();
         note(
           halfFrom,
-          `Still missing: now one after the other, each from a separate socket. ${cite('glibc-half')}`,
+          `It is still missing, so both are sent one after the other, each from a separate socket. ${cite('glibc-half')}`,
         );
       } else {
         note(

@@ -51,16 +51,16 @@ export function judge(sent: GlibcReplies & { ok: true }): Walked {
 export function explain(result: Walked, rcode: string): string {
   if (result.ok) {
     return result.replies.some((reply) => usableAddresses(reply).length > 0)
-      ? `An address: the walk ends here. ${cite('glibc-stop')}`
+      ? `An address was found, so the walk ends here. ${cite('glibc-stop')}`
       : `A CNAME without an address: glibc treats that as an answer, so it stops without a result. ${cite('glibc-cname')}`;
   }
   if (result.errno === 'ECONNREFUSED')
     return `No server can be reached. Each is tried as often as attempts says, and then the lookup ends. ${cite('glibc-refused')}`;
   if (result.herrno === 'HOST_NOT_FOUND' || result.herrno === 'NO_DATA') {
-    return `Nothing here: on to the next name, if there is one. ${cite('glibc-next')}`;
+    return `Nothing was found, so the next name is tried, if there is one. ${cite('glibc-next')}`;
   }
   if (rcode === 'SERVFAIL')
-    return `The server failed, twice: on to the next name. ${cite('glibc-next')}`;
+    return `The server failed twice, so the next name is tried. ${cite('glibc-next')}`;
   if (result.herrno === 'NO_RECOVERY')
     return `glibc does not retry after this error. ${cite('glibc-formerr')}`;
   return `No usable answer: the rest of the search list is skipped. ${cite('glibc-jump')}`;

@@ -48,7 +48,7 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
 export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
-  summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
+  summary: `getaddrinfo in glibc ${version}: Debian, Ubuntu, Fedora and images based on them`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, traits),
   open: (context) => new GlibcSession(context, traits),
@@ -107,7 +107,9 @@ export class GlibcSession implements Session {
     }
     const simple = families.length === 1 && families[0] === 4 && !mapped;
     if (this.#unreadable !== null) {
-      this.#context.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc queries no server`);
+      this.#context.trace.step(
+        `nsswitch.conf, ${this.#unreadable}, so glibc does not query any server`,
+      );
       return simple ? errors.SYSTEM : errors.NONAME;
     }
     if (simple && /^\d([\d.]*\d)?$/.test(name)) {
@@ -174,7 +176,9 @@ export class GlibcSession implements Session {
         return own === null || own.length === 0 ? notFound : success(own);
       }
       default:
-        trace.step(`nsswitch service "${service.name}" is not available here: next`);
+        trace.step(
+          `nsswitch service "${service.name}" is not available here, so the next one is tried`,
+        );
         return unavailable;
     }
   }
@@ -236,7 +240,7 @@ export class GlibcSession implements Session {
         : singleBytes(verdict.addresses, typed, walked);
       if (bytes <= room) return verdict;
       this.#context.trace.step(
-        `${verdict.addresses.length} addresses need ${bytes} bytes, glibc had ${room}: it repeats the whole lookup ${cite('glibc-buffer')}`,
+        `${verdict.addresses.length} addresses need ${bytes} bytes, but glibc’s buffer has ${room}, so it repeats the whole lookup ${cite('glibc-buffer')}`,
       );
     }
   }
@@ -252,7 +256,7 @@ export class GlibcSession implements Session {
     if (dots >= ndots || rooted) {
       const why = rooted
         ? rootedReason
-        : `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`;
+        : `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`;
       const result = await this.#query(typed, types, why);
       if (result.ok || rooted) return result;
       saved = result;
@@ -303,7 +307,7 @@ export class GlibcSession implements Session {
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
-      this.#context.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
+      this.#context.trace.step(`"${absolute(name)}" is too long for DNS, so it is not sent`);
       return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
     }
     const ids = clockIds(this.#context.random, types.length);

@@ -107,7 +107,8 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
 
 /** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even if empty. */
 function environmentPreference(settings: Settings): string | null {
-  if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
+  if (settings.env['LOCALDOMAIN'] !== undefined)
+    return 'LOCALDOMAIN is set (an empty value counts, too)';
   for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {
     if ((settings.env[key] ?? '') !== '') return `${key} is set`;
   }

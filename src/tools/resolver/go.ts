@@ -48,7 +48,7 @@ type Tried =
   | { readonly error: GoError };
 
 export const go: ClientLine = clientLine('go', goReleases, (version, traits) => ({
-  summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
+  summary: `net.Resolver in Go ${version}: its own resolver, or libc's if a cgo build prefers that`,
   anyOrder: true,
   conf: (settings) => readGoConf(settings, traits),
   open: (context) => new GoSession(context, version, traits),
@@ -81,7 +81,7 @@ class GoSession implements Session {
     for (const line of choice.debug) trace.debug(line);
     if (builtWithCgo(settings) || choice.order === 'cgo') {
       trace.step(
-        `Go ${this.#version} takes ${choice.order === 'cgo' ? "libc's getaddrinfo" : 'its own resolver'}: ${choice.reason}`,
+        `Go ${this.#version} uses ${choice.order === 'cgo' ? "libc's getaddrinfo" : 'its own resolver'}: ${choice.reason}`,
       );
     }
     if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
@@ -103,7 +103,7 @@ class GoSession implements Session {
         return this.#traits.filesNotFound ? failure(noSuchHost) : unsuitable(name);
     }
     if (!isDomainName(name)) {
-      this.#context.trace.step(`"${name}" is not a domain name: Go sends nothing`);
+      this.#context.trace.step(`"${name}" is not a domain name, so Go sends nothing`);
       return failure(noSuchHost);
     }
     const result = await this.#walk(name, families);
@@ -154,10 +154,13 @@ class GoSession implements Session {
         }
       }
       if (addresses.length > 0) {
-        trace.conclude(since, `An address: the walk ends here. ${cite('go-stop')}`);
+        trace.conclude(since, `An address was found, so the walk ends here. ${cite('go-stop')}`);
         return found(addresses);
       }
-      trace.conclude(since, `No address: on to the next name, if there is one. ${cite('go-next')}`);
+      trace.conclude(
+        since,
+        `No address was found, so the next name is tried, if there is one. ${cite('go-next')}`,
+      );
     }
     return failure(lastError ?? noSuchHost);
   }
@@ -187,7 +190,7 @@ class GoSession implements Session {
       .filter(({ name }) => {
         if (onion(name) && onionByCandidate) return false;
         if (name.length <= 254) return true;
-        this.#context.trace.step(`"${name}" is too long: Go skips this search domain`);
+        this.#context.trace.step(`"${name}" is too long, so Go skips this search domain`);
         return false;
       });
     if (onion(typed)) return list;
@@ -195,7 +198,7 @@ class GoSession implements Session {
       ? [
           {
             name: asIs,
-            why: `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`,
+            why: `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`,
           },
           ...list,
         ]
@@ -214,7 +217,9 @@ class GoSession implements Session {
     const offset = rotate ? this.#turn++ : 0;
     let lastError: GoError = noSuchHost;
     if (!isSendable(name)) {
-      this.#context.trace.step(`"${name}" has an empty or too long label: Go cannot send it`);
+      this.#context.trace.step(
+        `"${name}" has a label that is empty or too long, so Go cannot send it`,
+      );
       return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
     }
     let reason = why;
@@ -224,7 +229,7 @@ class GoSession implements Session {
         const result = await this.#exchange(server, name, type, reason);
         if ('error' in result) {
           lastError = result.error;
-          reason = `${why} Again, from a new socket: the attempt before failed.`;
+          reason = `${why} Retried from a new socket, because the previous attempt failed.`;
           continue;
         }
         const { reply, exchange } = result;
@@ -236,7 +241,7 @@ class GoSession implements Session {
             `${error.text}: Go tries the next server, or retries. ${cite('go-retry')}`,
           );
           lastError = error;
-          reason = `${why} Again, from a new socket: the attempt before failed.`;
+          reason = `${why} Retried from a new socket, because the previous attempt failed.`;
           continue;
         }
         if (!reply.answer.some((record) => record.type === type)) {

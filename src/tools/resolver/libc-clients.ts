@@ -57,7 +57,7 @@ function shown(
 
 export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =>
   onGlibc(
-    `a program of Go ${version} built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)`,
+    `a Go ${version} program built with cgo that uses libc's getaddrinfo (GODEBUG=netdns=cgo)`,
     async (session, request) => fromLibc(await session.lookup(request), traits),
   ),
 );
@@ -118,10 +118,10 @@ const pythonReleases = new Releases<PythonTraits>(
 const javaReleases = alike('java', ['8', '11', '17', '21', '25']);
 
 export const python: ClientLine = clientLine('python', pythonReleases, (version, { refusal }) =>
-  onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, context) => {
+  onGlibc(`socket.getaddrinfo in Python ${version}`, async (session, request, context) => {
     const name = request.name === '' ? '' : pythonName(request.name);
     if (typeof name !== 'string') {
-      context.trace.step(`Python's idna codec refuses "${request.name}": no query is sent`);
+      context.trace.step(`Python's idna codec rejects "${request.name}", so no query is sent`);
       return failed('UnicodeError', null, refusal(name));
     }
     tellAscii(context, 'Python', request.name, name);
@@ -136,7 +136,7 @@ const slowMs = 1000;
 
 export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
   onGlibc(
-    `dns.lookup of Node.js ${version}, also used by http and net: getaddrinfo in a pool of four threads`,
+    `dns.lookup in Node.js ${version}, also used by http and net: getaddrinfo in a pool of four threads`,
     async (session, request, context) => {
       const { clock } = context.network;
       const start = clock.now();
@@ -145,7 +145,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
       const result = await session.lookup({ ...request, name });
       if (clock.now() - start > slowMs) {
         context.trace.step(
-          'Node has four threads for this and for files: with four such lookups, everything else waits',
+          'Node has four threads for lookups and files, so four such lookups make everything else wait',
         );
       }
       return shown(result, (code) => {
@@ -167,7 +167,7 @@ function localeName(
   if (isAscii(name)) return name;
   if (!isUtf8Locale(settings.env)) {
     trace.step(
-      `"${name}" cannot be read in a locale that is not UTF-8 (LANG, LC_ALL): no query is sent`,
+      `"${name}" cannot be read in a locale that is not UTF-8 (LANG, LC_ALL), so no query is sent`,
     );
     return null;
   }
@@ -235,7 +235,7 @@ const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
 export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
-  summary: `InetAddress.getAllByName of Java ${version}: getaddrinfo, with a cache in the process`,
+  summary: `InetAddress.getAllByName in Java ${version}: getaddrinfo with an in-process cache`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open(context): Session {
@@ -247,7 +247,7 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
         const kept = cache.get(request.name);
         if (kept !== undefined && kept.until > clock.now()) {
           context.trace.step(
-            `Java still has its ${kept.result.failure === null ? 'answer' : 'failure'} for "${request.name}" in the process: no query is sent`,
+            `Java still has the ${kept.result.failure === null ? 'answer' : 'failure'} for "${request.name}" in its cache, so no query is sent`,
           );
           return kept.result;
         }

@@ -121,7 +121,10 @@ export class MuslExchange {
         continue;
       }
       if (reply.truncated)
-        note(exchange, `Truncated: this musl has no TCP and uses what it has. ${cite('musl-tcp')}`);
+        note(
+          exchange,
+          `Truncated, and this musl does not support TCP, so it uses what it has. ${cite('musl-tcp')}`,
+        );
       this.#answers[index] = { reply: this.#received(reply, index), exchange };
     }
     for (const [index, { query, server }] of truncated) {

@@ -35,7 +35,7 @@ import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts
 const mostAddresses = 48;
 
 export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
-  summary: `getaddrinfo of musl ${version}: Alpine`,
+  summary: `getaddrinfo in musl ${version}: Alpine`,
   anyOrder: false,
   conf: readMuslConf,
   open: (context) => new MuslSession(context, traits),
@@ -116,7 +116,9 @@ class MuslSession implements Session {
     const searching = !rooted && dots < conf.ndots;
     for (const [index, domain] of (searching ? conf.search : []).entries()) {
       if (domain.length >= 256 - bare.length - 1) {
-        this.#context.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
+        this.#context.trace.step(
+          `"${bare}.${domain}" is too long, so musl skips this search domain`,
+        );
         continue;
       }
       const why = `${fewDots(typed, conf, index)}. ${cite('search')}`;
@@ -140,19 +142,21 @@ class MuslSession implements Session {
     if (name.endsWith('..') && !this.#traits.nodata) {
       // `search .` produces "name..", which this release turns into a malformed message that no server answers.
       this.#context.trace.step(
-        `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
+        `musl builds a malformed query from "${name}" (search domain "."), which is not answered, so the lookup fails with EAI_AGAIN`,
       );
       const { clock } = this.#context.network;
       await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
       return this.#errors.AGAIN;
     }
     if (!isSendable(name)) {
-      this.#context.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
+      this.#context.trace.step(
+        `"${absolute(name)}" cannot be sent, because it is too long or has an empty label`,
+      );
       return this.#traits.nodata ? null : this.#errors.NONAME;
     }
     if (conf.attempts === 0) {
       this.#context.trace.step(
-        'musl divides the timeout by the attempts of resolv.conf: with attempts:0 the process dies (SIGFPE)',
+        'musl divides the timeout by the attempts in resolv.conf, so attempts:0 crashes the process (SIGFPE)',
       );
       return died;
     }
@@ -164,7 +168,7 @@ class MuslSession implements Session {
     if (this.#traits.halfIsEnough) {
       const half = this.#addresses(answers.flatMap((answer) => answer?.reply ?? []));
       if (half.length > 0) {
-        trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+        trace.conclude(since, `An address was found, so the walk ends here. ${cite('musl-stop')}`);
         return found(half);
       }
     }
@@ -180,10 +184,10 @@ class MuslSession implements Session {
         return this.#errors.AGAIN;
       }
       if (answer.reply.rcode === 'NXDOMAIN') {
-        const other = queries.length > 1 ? ' whatever the other family says' : '';
+        const other = queries.length > 1 ? ', regardless of the other family' : '';
         trace.conclude(
           since,
-          `NXDOMAIN for ${query.type}: the name is missing${other}. On to the next name, if there is one. ${cite('musl-next')}`,
+          `NXDOMAIN for ${query.type}: the name does not exist${other}. The next name is tried, if there is one. ${cite('musl-next')}`,
         );
         return null;
       }
@@ -192,12 +196,12 @@ class MuslSession implements Session {
       answers.flatMap((answer) => (answer === null ? [] : [answer.reply])),
     );
     if (addresses.length > 0) {
-      trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+      trace.conclude(since, `An address was found, so the walk ends here. ${cite('musl-stop')}`);
       return found(addresses);
     }
     trace.conclude(
       since,
-      `No address, but the name exists: musl ends the search here and fails. ${cite('musl-stop')}`,
+      `The name exists but has no address, so musl ends the search here and fails. ${cite('musl-stop')}`,
     );
     return this.#errors.NODATA;
   }

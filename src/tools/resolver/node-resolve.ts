@@ -33,7 +33,7 @@ export const nodeResolve: ClientLine = clientLine(
   'node-resolve',
   nodeReleases,
   (version, { cares }) => ({
-    summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not used by http and net`,
+    summary: `dns.resolve4 and dns.resolve6 in Node.js ${version} (c-ares ${cares}): not used by http and net`,
     anyOrder: true,
     conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
     open: (context) => new NodeResolveSession(context, caresReleases.traitsOf(cares)),

@@ -29,7 +29,7 @@ const upstreamAttempts = 4;
 const longestTtl = 7200;
 
 export const resolved: ClientLine = soleClient('resolved', {
-  summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
+  summary: 'getaddrinfo in glibc behind the systemd-resolved stub (127.0.0.53)',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, newestGlibc),
   open(context): Session {

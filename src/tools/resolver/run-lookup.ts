@@ -83,7 +83,7 @@ function gaveUp(limitMs: number): LookupOutcome {
     failure: {
       code: 'ENDED',
       number: null,
-      text: `still waiting after ${printSpan(limitMs)}: the trace was ended (--timeout)`,
+      text: `still waiting after ${printSpan(limitMs)}, so the trace was stopped (--timeout)`,
     },
   };
 }

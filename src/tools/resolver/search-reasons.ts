@@ -6,7 +6,7 @@ import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
 /** A name with a trailing dot is tried only as written. */
-export const rootedReason: string = 'The name ends in a dot: it is tried only as written.';
+export const rootedReason: string = 'The name ends in a dot, so it is tried only as written.';
 
 /** A search domain for a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
 export function fewDots(
@@ -30,8 +30,8 @@ export function afterAsIs({ search }: Pick<ResolvConf, 'search'>, index: number)
 /** The name as written, after the search list. */
 export function lastAsIs({ search }: Pick<ResolvConf, 'search'>): string {
   return search.length === 0
-    ? 'No search list: the name as written.'
-    : 'The search list is exhausted: the name as written.';
+    ? 'There is no search list, so the name is tried as written.'
+    : 'The search list is exhausted, so the name is tried as written.';
 }
 
 function dotsOf(typed: string): string {

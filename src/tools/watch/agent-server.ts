@@ -79,12 +79,12 @@ function samplesOf(stream: PacketStream): readonly MetricSample[] {
     help: string,
   ): MetricSample => ({ name: `ndots_watch_${name}`, help, kind, labels: {}, value });
   return [
-    sample('readers', 'gauge', stream.readers, 'Readers of the packets of this node.'),
+    sample('readers', 'gauge', stream.readers, 'Readers of this node’s packets.'),
     sample(
       'packets_total',
       'counter',
       stream.packets,
-      'Packets captured while there was a reader.',
+      'Packets captured while at least one reader was connected.',
     ),
     sample('sent_total', 'counter', stream.sent, 'Packets sent to readers.'),
     sample('left_out_total', 'counter', stream.missed, 'Packets that a slow reader missed.'),
@@ -92,7 +92,7 @@ function samplesOf(stream: PacketStream): readonly MetricSample[] {
       'dropped_total',
       'counter',
       stream.dropped,
-      'Packets that came faster than they were read.',
+      'Packets that arrived faster than they were read.',
     ),
   ];
 }

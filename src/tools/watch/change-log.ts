@@ -92,7 +92,7 @@ export class ChangeLog {
     const isNew = rate !== this.#rate && rate !== 'usual';
     this.#rate = rate;
     if (!isNew) return;
-    const text = `the rate of queries went from ${before.toFixed(1)} to ${recent.toFixed(1)} a second`;
+    const text = `the query rate changed from ${before.toFixed(1)} to ${recent.toFixed(1)} per second`;
     this.add({ atMs: nowMs, kind: 'rate', text, about: null });
   }
 }

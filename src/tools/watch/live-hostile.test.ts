@@ -76,7 +76,10 @@ test('a client that floods with unique names displaces no name that others look 
   assert.equal(model.view({ view: 'clients' }).rows[0]!.queries, 3000);
   const { memory } = model.view({ view: 'now' });
   assert.ok(memory.usedBytes <= memory.limitBytes, `${memory.usedBytes} of ${memory.limitBytes}`);
-  assert.match(memory.dropped, /lookups were dropped early, because lookups may take 64 KiB/);
+  assert.match(
+    memory.dropped,
+    /lookups were dropped early, because stored lookups are limited to 64 KiB/,
+  );
   const lookups = model.view({ view: 'lookups', most: 10 });
   assert.ok(lookups.sampledShare < 1 && lookups.leftOut > 0);
   assert.equal(lookups.shown, 10);

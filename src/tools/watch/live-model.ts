@@ -201,7 +201,7 @@ export class LiveModel {
       dropped:
         droppedEarly === 0
           ? ''
-          : `${droppedEarly} lookups were dropped early, because lookups may take ${printBytes(this.limits.detailBytes)}`,
+          : `${droppedEarly} lookups were dropped early, because stored lookups are limited to ${printBytes(this.limits.detailBytes)}`,
     };
   }
 
@@ -316,7 +316,7 @@ export class LiveModel {
     this.findings.checkedMs = null;
     this.#plannedMs = -Infinity;
     [this.#short, this.#long] = this.#examinations();
-    const text = 'the clock was set back: the window starts again';
+    const text = 'the clock was set back, so the window starts again';
     this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });
   }
 

@@ -36,16 +36,16 @@ function reasonOf(query: StoredQuery, before: readonly StoredQuery[], stem: stri
 function againReason(query: StoredQuery, same: StoredQuery): WordedReason {
   if (query.protocol === 'tcp' && same.protocol === 'udp')
     return same.truncated
-      ? { reason: 'truncated', why: 'over TCP: the reply over UDP was truncated' }
-      : { reason: 'no-reply', why: 'over TCP: no reply came over UDP' };
+      ? { reason: 'truncated', why: 'over TCP, because the UDP reply was truncated' }
+      : { reason: 'no-reply', why: 'over TCP, because no UDP reply arrived' };
   const isOther = query.server.address !== same.server.address;
   const after = `after ${waited(query.sentMs - same.sentMs)}`;
   if (isOther) return { reason: 'next-server', why: `the next server: ${endOf(same)}, ${after}` };
   if (isLostQuery(same) || same.rcode < 0)
     return { reason: 'no-reply', why: `again ${after}: no reply came` };
   if (same.rcode !== RCODE.NOERROR && same.rcode !== RCODE.NXDOMAIN)
-    return { reason: 'error', why: `again ${after}: the reply was an error` };
-  return { reason: 'no-reply', why: `again ${after}: the other family was not answered` };
+    return { reason: 'error', why: `again ${after}, because the reply was an error` };
+  return { reason: 'no-reply', why: `again ${after}, because the other family was not answered` };
 }
 
 function otherType({ type }: StoredQuery, named: readonly StoredQuery[]): WordedReason {

@@ -72,9 +72,9 @@ export function traceInput(
     isUsualResolver: kinds.length === 0 || kinds.some((kind) => USUAL.includes(kind)),
     notes: [
       walked.length > 0
-        ? `Its search path is from its queries; ndots:${NDOTS} is assumed.`
+        ? `Its search path was inferred from its queries; ndots:${NDOTS} is assumed.`
         : search.length > 0
-          ? `It did not use a search path: that of its namespace and ndots:${NDOTS} are assumed.`
+          ? `It did not use a search path, so its namespace’s and ndots:${NDOTS} are assumed.`
           : 'It did not use a search path, and its namespace is unknown.',
       ...(answers === ''
         ? ['This name was not queried, so the plan treats it as missing.']

@@ -322,9 +322,9 @@ describe('ndots capture', () => {
     writeFileSync(at('cut.gz'), gzipSync(bytes).subarray(0, -30));
     const cut = await run(at('cut.pcap'));
     assert.equal(cut.code, 0);
-    assert.match(cut.err, /the file ends within a packet, which is ignored, at byte \d+/);
+    assert.match(cut.err, /the file ends in the middle of a packet, which is ignored, at byte \d+/);
     const gz = await run(at('cut.gz'));
-    assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to its end: the file ends too early/);
+    assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to the end: the file ends too early/);
   });
 
   test('a file that is not a capture, is empty or does not exist is exit code 2, with the reason', async () => {
@@ -367,8 +367,8 @@ describe('ndots capture', () => {
     writeFileSync(at('wifi.pcap'), pcapFile(105, walk));
     writeFileSync(at('head.pcap'), pcapFile(LINK.RAW, walk).subarray(0, 13));
     for (const [name, text] of [
-      ['wifi.pcap', /packets of link type 105, which ndots does not read/],
-      ['head.pcap', /the file ends within its header/],
+      ['wifi.pcap', /packets with link type 105, which ndots does not support/],
+      ['head.pcap', /the file ends in the middle of its header/],
     ] as const) {
       const { code, err } = await run(at(name));
       assert.equal(code, 2, name);

@@ -151,7 +151,7 @@ class CaptureRun {
   get #framesRead(): number {
     const { remarks, totals } = this.#reading;
     return remarks.list
-      .filter(({ text }) => text.startsWith('packets of link type'))
+      .filter(({ text }) => text.startsWith('packets with link type'))
       .reduce((frames, { count: unread }) => frames - unread, totals.frames);
   }
 

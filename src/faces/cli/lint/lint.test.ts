@@ -791,7 +791,7 @@ describe('invalid input', () => {
     assert.equal(typo.code, 2);
     assert.match(
       typo.err,
-      /typo\.yaml: it holds ConfigMap coredns with Corefil, of which no name has "Corefile" in it/,
+      /typo\.yaml: it holds ConfigMap coredns with Corefil, none of which has "Corefile" in its name/,
     );
     const both = await run(join(at, 'typo.yaml'), join(at, 'Corefile'));
     assert.equal(both.code, 1);

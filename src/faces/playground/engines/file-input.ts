@@ -24,7 +24,7 @@ export async function openDropped(file: File, remarks: Remarks): Promise<Input> 
         yield value;
       }
     } catch (error) {
-      remarks.add(`${file.name} cannot be read to its end: ${(error as Error).message}`);
+      remarks.add(`${file.name} cannot be read to the end: ${(error as Error).message}`);
     } finally {
       await reader.cancel().catch(() => undefined);
     }
@@ -72,6 +72,6 @@ async function* decompressed(
       yield value;
     }
   } catch {
-    remarks.add(`${name} (gzip) cannot be read to its end: the file ends too early, or is damaged`);
+    remarks.add(`${name} (gzip) cannot be read to the end: the file ends too early, or is damaged`);
   }
 }

@@ -28,7 +28,7 @@ const usual: Readonly<Record<Kind, TraitShares>> = {
     'EDNS of 1232 without cookie': 30,
     'EDNS with cookie': 5,
     'again after 2.5 s': 10,
-    'SERVFAIL repeated at once, twice': 20,
+    'SERVFAIL retried immediately, twice': 20,
     'both families': 85,
     'families walk separately': 8,
     'a single label as written': 20,
@@ -52,7 +52,7 @@ const oneShot = {
   'pair from one port': 1,
   'A before AAAA': 97,
   'ids of a pair close together': 4,
-  'IP ids go on from port to port': 1.5,
+  'IP IDs continue across ports': 1.5,
   'one port for the whole walk': 0.5,
   'both families': 15,
   'families walk separately': 98,
@@ -156,7 +156,7 @@ const usualClasses: readonly AskingClass[] = [
   asking('c-ares', 20, oldCares, {
     'pair in one go': 94,
     'A before AAAA': 99,
-    'SERVFAIL repeated at once, twice': 45,
+    'SERVFAIL retried immediately, twice': 45,
     'both families': 90,
     'the port of the lookup before': 0.5,
   }),
@@ -168,12 +168,12 @@ const usualClasses: readonly AskingClass[] = [
     'A before AAAA': 99,
     'again from the same port': 5,
     'again with the same id': 95,
-    'SERVFAIL repeated at once, twice': 45,
+    'SERVFAIL retried immediately, twice': 45,
     'both families': 90,
     'the port of the lookup before': 0.5,
   }),
   asking('tool', 1, {
-    'IP ids go on from port to port': 96,
+    'IP IDs continue across ports': 96,
     'no EDNS': 99.5,
     'EDNS of 1232 without cookie': 0.5,
     'EDNS with cookie': 0.5,
@@ -202,7 +202,7 @@ const usualClasses: readonly AskingClass[] = [
   // BIND: the same, with cookies.
   asking('forwarder', 1, withCookies, { 'EDNS with cookie': 96, 'asks for DNSSEC': 97 }),
   // dnsmasq: an unconnected socket per query.
-  asking('forwarder', 1, { 'IP ids go on from port to port': 96 }),
+  asking('forwarder', 1, { 'IP IDs continue across ports': 96 }),
   // CoreDNS: a few long-lived sockets, used in turn. With cache, it sets AD.
   asking('forwarder', 0.7, {
     'pair from one port': 5,

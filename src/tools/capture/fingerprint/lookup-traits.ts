@@ -33,14 +33,14 @@ export const traitNames = [
   'again after 5 s',
   'again from the same port',
   'again with the same id',
-  'SERVFAIL repeated at once, twice',
+  'SERVFAIL retried immediately, twice',
   'stops at NODATA',
   'both families',
   'families walk separately',
   'a single label as written',
   'the port of the lookup before',
   'ids that count up',
-  'IP ids go on from port to port',
+  'IP IDs continue across ports',
 ] as const;
 export type Trait = (typeof traitNames)[number];
 
@@ -255,7 +255,7 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, 
     const before = groups[at - 1]!.filter(({ protocol }) => protocol === first.protocol);
     if (before.length === 0) continue;
     const goesOn = isUdp(first) ? goesOnInIp(before.at(-1)!, first) : null;
-    if (goesOn !== null) vote('IP ids go on from port to port', goesOn);
+    if (goesOn !== null) vote('IP IDs continue across ports', goesOn);
     vote(
       'one port for the whole walk',
       before.some(({ client }) => client.port === first.client.port),
@@ -310,7 +310,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
     vote('again from the same port', before.client.port === each.client.port);
     if (!cut) vote('again with the same id', before.id === each.id);
   }
-  for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
+  for (const count of servfails.values()) vote('SERVFAIL retried immediately, twice', count >= 2);
 }
 
 /** Swaps the bytes of an id. */

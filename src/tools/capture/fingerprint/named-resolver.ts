@@ -40,8 +40,6 @@ export function resolverOf({ best, untimed }: Recognition, asked: number): Named
     return { kinds: [], confidence: null, lookups, why: `several programs, like ${programs}` };
   }
   const why =
-    lookups < FEW
-      ? 'too few lookups'
-      : 'it behaves like no known resolver, or like several at once';
+    lookups < FEW ? 'too few lookups' : 'its behaviour matches no known resolver, or several';
   return { kinds: [], confidence: null, lookups, why };
 }

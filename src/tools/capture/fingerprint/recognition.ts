@@ -102,7 +102,7 @@ export class Recognition {
     const [first] = datagrams;
     const goesOn =
       this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
-    if (goesOn !== null) seen.push(['IP ids go on from port to port', goesOn]);
+    if (goesOn !== null) seen.push(['IP IDs continue across ports', goesOn]);
     this.#best = undefined;
     this.#counts.add(seen);
     if (this.#parts.length === 0) this.#parts = splitBy.map(() => new Counts());

@@ -16,9 +16,9 @@ const piped = (command: string): string =>
   `Decompress it first (${command}); - reads standard input.`;
 const converted = 'Convert it first: editcap -F pcapng FILE NEW.pcapng';
 const none =
-  'A capture (pcap, pcapng), dnstap, a log or a list is read, compressed with gzip or zstd, too.';
+  'Supported input: a capture (pcap, pcapng), dnstap, a log or a list, optionally compressed with gzip or zstd.';
 
-const ofCaptures = 'Captures are read by: ndots capture FILE, ndots doctor FILE, ndots plan FILE';
+const ofCaptures = 'To read a capture: ndots capture FILE, ndots doctor FILE or ndots plan FILE';
 
 /** Identified by their first bytes (file(1) knows more). Among equal prefixes, the longest comes first. */
 const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
@@ -34,12 +34,12 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
   [0, 'snoop\0\0\0', 'a capture of snoop', converted],
   [0, 'GMBU', 'a capture of Network Monitor', converted],
   [0, 'XCP\0', 'a capture of NetXray', converted],
-  [0, '\xa1\xb2\xcd\x34', 'a capture in a rare variant of pcap', converted],
-  [0, '\x34\xcd\xb2\xa1', 'a capture in a rare variant of pcap', converted],
+  [0, '\xa1\xb2\xcd\x34', 'a capture in a rare pcap variant', converted],
+  [0, '\x34\xcd\xb2\xa1', 'a capture in a rare pcap variant', converted],
   [
     0,
     '\xff\xfe',
-    'text in UTF-16, as PowerShell writes it',
+    'UTF-16 text, as written by PowerShell',
     'Convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8',
   ],
   [0, '\xfe\xff', 'text in UTF-16', 'Convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8'],
@@ -69,7 +69,7 @@ function recognised(first: Uint8Array): ForeignFile | null {
   if (kind !== undefined) return { what: kind[2], remedy: kind[3] };
   // A log that was truncated during writing starts with zeros.
   return isBinary(letters.replace(LEADING_ZEROS, ''))
-    ? { what: 'binary, of a kind that is not known', remedy: none }
+    ? { what: 'binary data of an unknown kind', remedy: none }
     : null;
 }
 

@@ -75,7 +75,7 @@ describe('a file that is neither a capture nor text', () => {
     );
     assert.equal(
       await open1(Buffer.from('\ufeffwww.example.org\n', 'utf16le')),
-      refused('text in UTF-16, as PowerShell writes it'),
+      refused('UTF-16 text, as written by PowerShell'),
     );
     const tar = Buffer.alloc(1024);
     tar.write('names.txt');
@@ -86,10 +86,7 @@ describe('a file that is neither a capture nor text', () => {
     const blocks = Array.from({ length: 32 }, (_, at) =>
       createHash('sha256').update(`${at}`).digest(),
     );
-    assert.equal(
-      await open1(Buffer.concat(blocks)),
-      refused('binary, of a kind that is not known'),
-    );
+    assert.equal(await open1(Buffer.concat(blocks)), refused('binary data of an unknown kind'));
   });
 
   it('does not include a log that was truncated while it was written', async () => {

@@ -76,7 +76,7 @@ async function openRegular(
         yield room.subarray(0, bytesRead);
       }
     } catch (error) {
-      if (!closed) remarks.add(`${name} cannot be read to its end: ${why(error)}`);
+      if (!closed) remarks.add(`${name} cannot be read to the end: ${why(error)}`);
     } finally {
       close();
     }
@@ -132,7 +132,7 @@ async function* chunksOf(
   } catch (error) {
     // It was closed because enough had been read.
     if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    remarks.add(`${name} cannot be read to its end: ${why(error)}`);
+    remarks.add(`${name} cannot be read to the end: ${why(error)}`);
   }
 }
 

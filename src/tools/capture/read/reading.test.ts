@@ -42,7 +42,7 @@ test('one packet with the time of another year does not make a capture of a seco
   const { firstMs, lastMs, queries } = reading.totals;
   assert.deepEqual([lastMs - firstMs, queries], [1000, 3]);
   assert.deepEqual(remarksOf(reading), [
-    'the time of a packet is far from that of all others around it, so it was ignored',
+    'the time of a packet is far from those around it, so it was ignored',
   ]);
 });
 

@@ -409,5 +409,5 @@ class Lane {
 }
 
 function strangeTime(what: string): string {
-  return `the time of a ${what} is far from that of all others around it, so it was ignored`;
+  return `the time of a ${what} is far from those around it, so it was ignored`;
 }

@@ -143,7 +143,7 @@ export async function apiObjects(client: ApiClient, signal: AbortSignal): Promis
     if (!(error instanceof ApiFailure)) throw error;
     throw clusterNotAsked(error, {
       remedy:
-        'Does this work: kubectl get services,endpointslices -A? Without a cluster: --manifests DIR',
+        'Check that this works: kubectl get services,endpointslices -A. Without a cluster, use --manifests DIR',
     });
   }
 }

@@ -29,8 +29,8 @@ export const ipvsExpiry: Story = {
   title: 'IPVS remembers a removed pod for five minutes',
   source: 'Kubernetes DNS horror stories (Datadog): rolling updates; kubernetes issue 71514',
   preconditions: [
-    'kube-proxy in IPVS mode, and two DNS pods',
-    `a busy client: ${RATE} queries a second from random ports, so that ports are used again within minutes`,
+    'kube-proxy in IPVS mode with two DNS pods',
+    `a busy client: ${RATE} queries a second from random ports, so ports are reused within minutes`,
   ],
   trigger: 'one of the pods is deleted',
   needs: [],
@@ -59,11 +59,11 @@ export const ipvsExpiry: Story = {
         'a packet for a removed pod ends the connection',
         'sysctl net.ipv4.vs.expire_nodest_conn=1',
         [
-          within('lost queries: one for each port that is reused', [1, flaw.lost], cure.lost),
+          within('lost queries: one for each reused port', [1, flaw.lost], cure.lost),
           within('seconds from the deletion to the last loss', [0, 300], cure.last),
         ],
       ),
-      act('cure', 'and connections over UDP stay for 30 s', 'ipvsadm --set 0 0 30', [
+      act('cure', 'and UDP connections expire after 30 s', 'ipvsadm --set 0 0 30', [
         within('lost queries', [0, cure.lost / 3], short.lost),
         equal('lost after 30 s', 'no', short.last > 30 ? 'yes' : 'no'),
       ]),

@@ -14,11 +14,7 @@ function shares(counts: readonly number[]): readonly Fact[] {
   const all = counts.reduce((sum, count) => sum + count, 0);
   const spread = 5 * Math.sqrt((2 / 9) * all);
   return counts.map((count, index) =>
-    within(
-      `requests that ${pods[index]} has answered`,
-      [all / 3 - spread, all / 3 + spread],
-      count,
-    ),
+    within(`requests answered by ${pods[index]}`, [all / 3 - spread, all / 3 + spread], count),
   );
 }
 
@@ -38,7 +34,7 @@ export function serviceSharesModel(objects: string): readonly Act[] {
   return [
     {
       kind: 'cure',
-      title: 'the chain of kube-proxy’s rules, 30 000 times',
+      title: 'kube-proxy’s rule chain, evaluated 30 000 times',
       command: 'curl backend',
       packets: [],
       facts: [

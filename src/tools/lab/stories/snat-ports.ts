@@ -27,8 +27,8 @@ export const snatPorts: Story = {
   source:
     'A reason for unexplained connection timeouts on Kubernetes/Docker (XING); kubernetes issue 45976',
   preconditions: [
-    `${PORTS} source ports for all pods of a node towards one resolver`,
-    'each UDP query takes one for 30 s',
+    `${PORTS} source ports for all pods on a node to reach one resolver`,
+    'each UDP query uses one for 30 s',
   ],
   trigger: `${RATE} queries a second, for ${SECONDS} s`,
   needs: [],

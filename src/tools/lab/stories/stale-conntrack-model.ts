@@ -24,7 +24,7 @@ export function staleConntrackModel(): readonly Act[] {
     },
     {
       kind: 'cure',
-      title: 'a pause longer than the entry’s time-out (30 s, or 120 s of a stream)',
+      title: 'a pause longer than the entry’s timeout (30 s, or 120 s for a stream)',
       command: `dig -b 0.0.0.0#${PORT}`,
       packets: [],
       facts: [within('seconds until the next query finds the new pod', [31, 121], lasts(121))],

@@ -45,7 +45,7 @@ export function tableFullModel(): readonly Act[] {
       packets: [],
       facts: [
         within(
-          'entries in the table (of the last 30 s, collected every 10 s)',
+          'entries in the table (from the last 30 s, collected every 10 s)',
           [29 * rate, 41 * rate],
           after.entries,
         ),

@@ -175,7 +175,7 @@ const query = kind({
     wait: optional(time(), 1000, 'time after which a query counts as lost'),
     mixedCase: optional(flag, false, 'whether each query mixes upper and lower case differently'),
   },
-  results: { ...askedResults, spelled: 'replies that keep the spelling of the question' },
+  results: { ...askedResults, spelled: 'replies that preserve the question’s spelling' },
   async act({ from, name, type, server: whom, port, times, every, wait, mixedCase }, { lab }) {
     const client = await UdpClient.open(
       lab.network.path(machineName(lab, from)),

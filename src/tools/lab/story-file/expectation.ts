@@ -25,11 +25,7 @@ export interface Expectation extends ValueJudge {
 
 const fields = {
   value: required(text, 'a result: STEP.RESULT; also numbers, + - * / and brackets'),
-  what: optional(
-    text,
-    null,
-    'what it is called in the verdict; {STEP.RESULT} in it is replaced by the result',
-  ),
+  what: optional(text, null, 'its label in the verdict; {STEP.RESULT} is replaced with the result'),
   only: onlyWith,
 } as const;
 
@@ -53,7 +49,7 @@ export const expectation: YamlShape<Expectation | null> = {
       const meant = nearest(key, [...Object.keys(judges), ...Object.keys(fields)]);
       const hint =
         meant === null ? `Known: ${Object.keys(judges).join(', ')}` : `Did you mean ${meant}?`;
-      reading.tell([...path, key], `nothing can be expected by "${key}"`, hint);
+      reading.tell([...path, key], `there is no expectation "${key}"`, hint);
       delete rest[key];
     }
     const { value, what, only } = mapping(fields, 'an expectation').read(rest, path, reading);
@@ -61,7 +57,7 @@ export const expectation: YamlShape<Expectation | null> = {
       if (unknown.length === 0)
         reading.tell(
           path,
-          mine.length === 0 ? 'what has the value to be?' : 'one thing is expected at a time',
+          mine.length === 0 ? 'what has the value to be?' : 'give only one expectation at a time',
           `One of ${Object.keys(judges).join(', ')}`,
         );
       return null;

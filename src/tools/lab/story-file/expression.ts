@@ -72,7 +72,7 @@ export function parseExpression(source: string): Expression {
   const sum = (): ExpressionNode => chain(product, '+-');
 
   const value = sum();
-  if (at < tokens.length) throw new BadExpression(`"${tokens[at]!}" has no place there`);
+  if (at < tokens.length) throw new BadExpression(`"${tokens[at]!}" is not allowed there`);
   return { mentions, value };
 }
 

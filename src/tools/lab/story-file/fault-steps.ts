@@ -122,7 +122,7 @@ const undo = bareKind({
   act(names, run) {
     for (const name of names) {
       const found = run.undo.get(name);
-      if (found === undefined) throw new RangeError(`there is no fault "${name}" to be undone`);
+      if (found === undefined) throw new RangeError(`there is no fault "${name}" to undo`);
       // Reads the counter one last time before its table is removed.
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
@@ -172,8 +172,7 @@ const set = kind({
   },
   act({ on, key, value }, { lab }) {
     const path = key.replaceAll('.', '/');
-    if (!/^net\/[\w/-]+$/.test(path))
-      throw new RangeError(`"${key}" is not a setting of the network`);
+    if (!/^net\/[\w/-]+$/.test(path)) throw new RangeError(`"${key}" is not a network setting`);
     lab.network.set(machineName(lab, on), path, value);
   },
   model({ on, key, value }, { ipv4Only }) {

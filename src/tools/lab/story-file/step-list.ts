@@ -52,7 +52,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
   if (!keys.every((each) => Object.hasOwn(reading.kinds, each))) return null;
   if (keys.length > 1) {
     const hint = 'Write one step per line, each with its own dash.';
-    reading.tell([...path, keys[1]!], `this step is two: ${keys.join(' and ')}`, hint);
+    reading.tell([...path, keys[1]!], `this is two steps: ${keys.join(' and ')}`, hint);
     return null;
   }
   const kind = reading.kinds[key]!;
@@ -90,7 +90,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
 function nameOf(given: unknown, key: string, path: DocumentPath, reading: StoryReading): string {
   if (given === undefined || given === null) return key;
   if (typeof given === 'string' && /^[A-Za-z_]\w{0,62}$/.test(given)) return given;
-  const hint = 'Letters, digits and _, a letter first.';
-  reading.tell([...path, 'as'], `${JSON.stringify(given)} is not a name for a step`, hint);
+  const hint = 'Use letters, digits and _, and begin with a letter.';
+  reading.tell([...path, 'as'], `${JSON.stringify(given)} is not a valid step name`, hint);
   return key;
 }

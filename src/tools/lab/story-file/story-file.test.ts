@@ -65,7 +65,7 @@ describe('a story file', () => {
     [
       'two steps in one',
       around('      - wait: 1s\n        api: stop\n'),
-      /^story\.yaml:9:\d+ this step is two: wait and api/,
+      /^story\.yaml:9:\d+ this is two steps: wait and api/,
     ],
     [
       'a pod that is not there',
@@ -90,7 +90,7 @@ describe('a story file', () => {
     [
       'a step that no result is of',
       around('', '{ value: lokup.found, is: true }'),
-      /^story\.yaml:9:\d+ no step before this is called "lokup"; Did you mean lookup\?/,
+      /^story\.yaml:9:\d+ no earlier step is called "lokup"; Did you mean lookup\?/,
     ],
     [
       'a result that a step has not',
@@ -113,9 +113,9 @@ describe('a story file', () => {
       /"between" takes two numbers/,
     ],
     [
-      'an act that nothing is expected of',
+      'an act without expectations',
       'story: x\nacts: [{ flaw: y, expect: [] }]\n',
-      /nothing is expected of this act; A verdict must be able to fail/,
+      /this act has no expectations; A verdict must be able to fail/,
     ],
     [
       'an act that is flaw and cure',
@@ -150,7 +150,7 @@ describe('a story file', () => {
     [
       'two pods with one address',
       'story: x\ncluster:\n  pods: [{ name: a, ip: 10.1.1.1 }, { name: b, ip: 10.1.1.1 }]\nacts: [{ cure: y, expect: [] }]\n',
-      /the pod default\/b has the address 10\.1\.1\.1, which the pod default\/a has already/,
+      /the pod default\/b has the address 10\.1\.1\.1, which the pod default\/a already has/,
     ],
     ...['/../../tmp/a', 'etc/hosts', '/etc//hosts', '/etc/', '/', '/etc/./hosts', '/a\\u001b'].map(
       (path) =>
@@ -161,9 +161,9 @@ describe('a story file', () => {
         ] as const,
     ),
     [
-      'a change of a text that the usual Corefile does not have',
+      'a replacement for text that the default Corefile does not contain',
       "story: x\ncluster:\n  corefile: { replace: { 'lameduck 6s': '' } }\nacts: []\n",
-      /^story\.yaml:3:\d+ the usual Corefile does not have "lameduck 6s"/,
+      /^story\.yaml:3:\d+ the default Corefile does not contain "lameduck 6s"/,
     ],
     [
       'a server that is not known',
@@ -178,14 +178,14 @@ describe('a story file', () => {
       steps: [{ query: { from: client, name: a } }]
       expect: [{ value: query.lost, is: 1 }]
 `,
-      /^story\.yaml:14:\d+ no step before this is called "query"/,
+      /^story\.yaml:14:\d+ no earlier step is called "query"/,
     ],
     ['no story at all', '[1, 2]\n', /holds no story/],
     ['no YAML', 'story: "x\n', /^story\.yaml:\d+:\d+ this is not YAML/],
     [
       'a name that is no name',
       around('      - as: a-b\n        wait: 1s\n'),
-      /"a-b" is not a name for a step/,
+      /"a-b" is not a valid step name/,
     ],
   ];
   for (const [what, text, expected] of mistakes)

@@ -301,7 +301,7 @@ function checkActs(acts: readonly ActValues[], reading: StoryReading, place: Doc
     if (expect !== undefined && expect.length === 0)
       reading.tell(
         [...path, 'expect'],
-        'nothing is expected of this act',
+        'this act has no expectations',
         'A verdict must be able to fail.',
       );
     for (const one of expect ?? []) if (one !== null) checkMentions(one, known, reading);
@@ -319,7 +319,7 @@ function checkMentions(
       const meant = nearest(step, known.keys());
       const hint =
         meant === null ? `Known: ${[...known.keys()].join(', ')}` : `Did you mean ${meant}?`;
-      reading.tell(path, `no step before this is called "${step}"`, hint);
+      reading.tell(path, `no earlier step is called "${step}"`, hint);
     } else if (!results.has(result)) {
       const meant = nearest(result, results);
       const all = results.size === 0 ? 'It has none.' : `It has ${[...results].join(', ')}`;
@@ -364,14 +364,14 @@ function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading
     if (count > 1 && kind !== 'service')
       reading.tell(
         path,
-        `${name} is the name of ${count} pods`,
+        `${count} pods are called ${name}`,
         'Name its namespace too: NAMESPACE/NAME',
       );
     if (count > 0) continue;
     const meant = nearest(name, names[kind]);
     const hint =
       meant === null
-        ? `There are: ${names[kind].filter((one) => kind === 'node' || one.includes('/')).join(', ')}`
+        ? `Available: ${names[kind].filter((one) => kind === 'node' || one.includes('/')).join(', ')}`
         : `Did you mean ${meant}?`;
     reading.tell(path, `there is no ${what[kind]} ${name}`, hint);
   }

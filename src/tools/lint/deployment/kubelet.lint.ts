@@ -47,7 +47,7 @@ function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
 const kubelet: LintRule = objectRule({
   code: 'CF36',
   severity: 'error',
-  summary: 'clusterDomain or clusterDNS in kubelet that no server serves',
+  summary: 'a kubelet clusterDomain or clusterDNS that no server serves',
   kinds: ['KubeletConfiguration'],
   find(object, tell, subject) {
     const domain = text(object.value, 'clusterDomain').toLowerCase().replace(/\.$/, '');

@@ -38,7 +38,7 @@ const probes: LintRule = {
         if (first === undefined) continue;
         tell({
           at,
-          text: `health at ${address} is in a second server block`,
+          text: `health at ${address} is repeated in a second server block`,
           severity: 'note',
           hint: `It is already in ${first.file}:${first.line}, and health covers the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',
@@ -205,7 +205,7 @@ const lameduck: LintRule = corefileRule({
           at: line?.args[0] ?? directive.at,
           text:
             line === null
-              ? 'health without lameduck: the server ends while nodes still send it queries'
+              ? 'health has no lameduck, so the server exits while nodes still send it queries'
               : `lameduck ${ms / 1000}s is shorter than the time until nodes learn that the pod is terminating`,
           hint: 'Each rollout and each scale-in loses queries, and each lost query costs a client 5 s.',
           remedy: 'Write: lameduck 5s',

@@ -96,7 +96,7 @@ const evicted: LintRule = objectRule({
 const tooFew: LintRule = objectRule({
   code: 'CF40',
   severity: 'warning',
-  summary: 'one replica, or a CPU limit that throttles',
+  summary: 'a single replica, or a CPU limit that throttles DNS',
   kinds: ['HelmValues', 'Deployment', 'DaemonSet'],
   find(object, tell) {
     if (object.kind === 'HelmValues') {
@@ -134,8 +134,8 @@ const oneReplica = {
 } as const;
 
 const throttled = {
-  text: 'a CPU limit makes DNS wait for the rest of each 100 ms',
-  hint: 'After a burst uses up the quota, all queries wait until the period ends. Clients see lookups of 5 s.',
+  text: 'a CPU limit can make DNS wait for the rest of each 100 ms period',
+  hint: 'After a burst uses up the quota, all queries wait until the period ends. Clients see 5 s lookups.',
   remedy: 'Keep the request and remove the limit.',
 } as const;
 
@@ -153,13 +153,13 @@ const reconcilers: readonly (readonly [
     /^addonmanager\.kubernetes\.io\/mode$/,
     /^Reconcile$/,
     'the add-on manager',
-    'On AKS, use the ConfigMap coredns-custom with *.server and *.override keys.',
+    'On AKS, use the coredns-custom ConfigMap with *.server and *.override keys.',
   ],
   [
     /^objectset\.rio\.cattle\.io\//,
     /^/,
     'k3s',
-    'Use the ConfigMap coredns-custom with *.server and *.override keys.',
+    'Use the coredns-custom ConfigMap with *.server and *.override keys.',
   ],
   [
     /^eks\.amazonaws\.com\/component$/,
@@ -171,7 +171,7 @@ const reconcilers: readonly (readonly [
     /^dns\.operator\.openshift\.io\//,
     /^/,
     'OpenShift’s DNS operator',
-    'Change the object dns.operator/default: spec.servers and spec.upstreamResolvers.',
+    'Edit spec.servers and spec.upstreamResolvers in the dns.operator/default object.',
   ],
 ];
 

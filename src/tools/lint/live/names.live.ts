@@ -140,7 +140,7 @@ function suffixesIn(
 const wildcards: LiveRule = liveRule({
   code: 'CF58',
   severity: 'error',
-  summary: 'a search domain with a wildcard, which answers for other names',
+  summary: 'a search domain with a wildcard, which answers for any name',
   async ask(subject, { asking, resolvers }, tell) {
     await Promise.all(
       suffixesIn(subject, resolvers)
@@ -153,7 +153,7 @@ const wildcards: LiveRule = liveRule({
           if (wildcard.length === 0) return;
           tell({
             at,
-            text: `*.${domain} exists: ${random}, a made-up name, has ${wildcard[0]!}`,
+            text: `*.${domain} exists: the made-up name ${random} resolves to ${wildcard[0]!}`,
             hint: 'Names with fewer dots than ndots are first tried with this suffix, so programs connect to that address.',
             remedy: 'Remove it from the search path, or lower ndots.',
           });

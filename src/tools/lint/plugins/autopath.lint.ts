@@ -16,7 +16,7 @@ const wrongNamespace: LintRule = blockRule({
       if (pods?.args[0]?.text !== 'verified') {
         tell({
           ...told,
-          text: 'autopath @kubernetes completes nothing without pods verified',
+          text: 'autopath @kubernetes does not complete names without pods verified',
           severity: 'error',
           hint: "It looks up the client's pod by address, and only pods verified watches pods.",
           remedy: 'Use pods verified, or autopath @name (ndots), which does not need pods.',
@@ -32,7 +32,7 @@ const wrongNamespace: LintRule = blockRule({
       } else if (block.has('cache')) {
         tell({
           ...told,
-          text: 'autopath @kubernetes with cache: all clients get a wrong completion until it expires',
+          text: 'with autopath @kubernetes and cache, all clients get a wrong completion until it expires',
           hint: 'A pod whose address is new, or belonged to another pod, gets another namespace’s answer. A and AAAA can differ.',
           remedy:
             'Use autopath @name (ndots), which reads the namespace from the name, or remove it.',

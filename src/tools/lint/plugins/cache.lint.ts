@@ -66,7 +66,7 @@ const longDenial: LintRule = blockRule({
         at: lineOf(directive, 'denial') ?? directive,
         text: `a Service that was queried before it existed stays unknown for ${seconds} s`,
         severity: seconds > 30 ? 'warning' : 'note',
-        hint: `cache stores negative answers for ${zone} for up to ${options.denial.maxSeconds} s, and kubernetes has ttl ${ttl}.`,
+        hint: `cache stores negative answers for ${zone} for up to ${options.denial.maxSeconds} s, while kubernetes has ttl ${ttl}.`,
         remedy: `Add: disable denial ${zone} (kubernetes answers from memory anyway), or denial 9984 5.`,
         fix: { kind: 'property', directive, text: `disable denial ${zone}` },
       });
@@ -77,7 +77,7 @@ const longDenial: LintRule = blockRule({
 const addedUp: LintRule = corefileRule({
   code: 'CF16',
   severity: 'warning',
-  summary: 'cluster answers outlive their TTL, and caches add up',
+  summary: 'cluster answers outlive their TTL, and cache times add up',
   find(corefile, tell) {
     for (const block of corefile.blocks) {
       const { zones } = clusterZones(block);
@@ -101,7 +101,8 @@ const addedUp: LintRule = corefileRule({
               : 'serve_stale';
         if (line === null) continue;
         const why: Readonly<Record<string, string>> = {
-          keepttl: 'keepttl sends the full TTL each time, and every downstream cache restarts it',
+          keepttl:
+            'keepttl sends the full TTL each time, so every downstream cache starts it again',
           success: `answers are cached for at least ${options.success.minSeconds} s, regardless of their TTL`,
           serve_stale: 'addresses of deleted pods are served while cluster DNS is unavailable',
         };

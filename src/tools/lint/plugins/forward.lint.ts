@@ -105,7 +105,7 @@ function waysBack(
     const text = 'node-cache, which queries this server';
     if (caches.askForAll) return { text, hint: CIRCLE };
     const hint =
-      'Cluster names that this server forwards return to it, and all others depend on node-cache.';
+      'Cluster names that this server forwards come back to it, and all other names depend on node-cache.';
     return { text, hint, severity: 'warning' };
   };
 }
@@ -176,7 +176,7 @@ const mixed: LintRule = blockRule({
       if (inside === undefined || outside === undefined) continue;
       tell({
         at: outside.token,
-        text: `${outside.token.text} is a public resolver, ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
+        text: `${outside.token.text} is a public resolver and ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
         hint: 'The public one reports that private names do not exist, and the first answer counts, so they fail at random.',
         remedy:
           'Keep resolvers that give the same answers, or forward the private zones in a separate block.',
@@ -214,7 +214,7 @@ const unbounded: LintRule = corefileRule({
       tell({
         at: token,
         text: `only ${token.text} queries may be in flight, and further ones are REFUSED`,
-        hint: 'musl ends its search path at REFUSED.',
+        hint: 'musl stops searching at REFUSED.',
         remedy: 'Use queries per second × seconds of the slowest answers; 1000 is typical.',
       });
     }
@@ -260,7 +260,7 @@ const forcedTcp: LintRule = blockRule({
 const unreached: LintRule = blockRule({
   code: 'CF26',
   severity: 'error',
-  summary: 'a forward after one that matches all of its names',
+  summary: 'a forward whose names are all matched by an earlier one',
   find(block, tell) {
     const before: { readonly zone: string; readonly directive: Directive }[] = [];
     for (const directive of block.directives('forward')) {

@@ -48,7 +48,7 @@ const podMemory: LintRule = blockRule({
       tell({
         at: lineOf(use.directive, 'pods') ?? use.directive,
         text: `pods verified watches every pod in the cluster, with a memory limit of ${String(limits['memory'])} (${object.kind} ${object.name})`,
-        hint: 'A few thousand more pods, or a relist, lead to an OOM kill of all replicas at once.',
+        hint: 'A few thousand more pods, or a relist, can get all replicas OOM-killed at once.',
         remedy:
           'Raise the limit (CoreDNS needs about 1 KB per pod, and twice that during a relist), or use pods insecure or disabled.',
       });

@@ -5,7 +5,7 @@ import { lineOf } from '../subject.ts';
 const tellsTooMuch: LintRule = blockRule({
   code: 'CF31',
   severity: 'note',
-  summary: 'a log line for every query, or a server without errors and metrics',
+  summary: 'a log line for every query, or a server without the errors or prometheus plugin',
   find(block, tell) {
     for (const directive of block.directives('log')) {
       const classes = lineOf(directive, 'class');

@@ -6,7 +6,8 @@ import { lineOf, type LintedCorefile } from '../subject.ts';
 const together: LintRule = corefileRule({
   code: 'CF19',
   severity: 'warning',
-  summary: 'reload with little jitter and a long lameduck: all replicas unavailable at once',
+  summary:
+    'reload with little jitter and a long lameduck, which makes all replicas unavailable at once',
   find({ blocks }, tell) {
     const lamed = blocks
       .flatMap((block) => block.directives('health'))

@@ -51,7 +51,7 @@ const unmatchedNames: LintRule = blockRule({
 const changedTypes: LintRule = blockRule({
   code: 'CF60',
   severity: 'error',
-  summary: 'rewrite of a query type, whose answers contain records that the client did not query',
+  summary: 'a rewrite of the query type, which returns records that the client did not query',
   find(block, tell) {
     for (const directive of block.directives('rewrite')) {
       const [field, from, to] = wordsOf(directive).words;

@@ -89,7 +89,7 @@ const suppressedFamily: LintRule = blockRule({
         if (soa === true) continue;
         tell({
           at: code?.name ?? directive,
-          text: `NOERROR with neither records nor an SOA: no cache can store that there is no ${types}`,
+          text: `NOERROR without records or an SOA, so caches cannot store that there is no ${types}`,
           severity: 'warning',
           hint: 'Without an SOA, the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308), so every lookup sends the query again.',
           remedy: `Add: ${soaLine}`,

@@ -19,7 +19,7 @@ import { domainName, several } from '../parameters.ts';
 
 export const aaaaConsistency: CheckKind = checkKind({
   name: 'aaaa-consistency',
-  summary: 'A and AAAA agree whether a name exists',
+  summary: 'A and AAAA agree on whether a name exists',
   needs: 'any',
   parameters: {
     names: optional(

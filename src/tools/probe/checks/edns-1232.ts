@@ -17,7 +17,7 @@ import { domainName, recordType } from '../parameters.ts';
 
 export const edns1232: CheckKind = checkKind({
   name: 'edns-1232',
-  summary: 'queries with EDNS and 1232 bytes get replies with EDNS of at most that size',
+  summary: 'queries that advertise 1232 bytes with EDNS get EDNS replies of at most that size',
   needs: 'any',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
@@ -34,7 +34,7 @@ export const edns1232: CheckKind = checkKind({
         if (verdict.state === 'ok' && reply?.edns === null)
           return observe(serverText(server), [result], {
             state: 'failed',
-            text: `${name}: the reply has no OPT record; EDNS is lost on the way`,
+            text: `${name}: the reply has no OPT record, so something on the path removes EDNS`,
           });
         if (verdict.state === 'ok' && size > most)
           return observe(serverText(server), [result], {

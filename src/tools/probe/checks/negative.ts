@@ -17,7 +17,7 @@ import { domainName } from '../parameters.ts';
 
 export const negative: CheckKind = checkKind({
   name: 'negative',
-  summary: 'a missing cluster name is NXDOMAIN',
+  summary: 'a missing cluster name gets NXDOMAIN',
   needs: 'any',
   parameters: {
     zone: optional(domainName, 'default.svc.cluster.local.', 'domain of the random name'),

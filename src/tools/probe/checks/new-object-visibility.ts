@@ -78,7 +78,7 @@ async function follow(
   return observed(
     server,
     'failed',
-    `a new service is not served after ${withinMs} ms`,
+    `a new service is still not served after ${withinMs} ms`,
     null,
     sent,
     lost,

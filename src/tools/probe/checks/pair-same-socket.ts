@@ -11,7 +11,7 @@ import { domainName } from '../parameters.ts';
 
 export const pairSameSocket: CheckKind = checkKind({
   name: 'pair-same-socket',
-  summary: 'A and AAAA, sent at once from one socket, are both answered',
+  summary: 'A and AAAA queries sent together from one socket are both answered',
   needs: 'vip',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
@@ -37,7 +37,7 @@ export const pairSameSocket: CheckKind = checkKind({
       const race =
         broken === 0
           ? ''
-          : `; one of the two was lost in ${broken} of ${pairs} pairs: if this continues, it is the conntrack race (a cache on the node avoids it)`;
+          : `; one of the two queries was lost in ${broken} of ${pairs} pairs. If this continues, the cause is the conntrack race, which a node cache avoids`;
       found.push(
         observe(serverText(server), results, {
           state: failure === '' ? (broken > 1 ? 'warning' : 'ok') : 'failed',

@@ -62,7 +62,7 @@ async function compare(
   if (addresses.length === 0)
     return {
       state: 'failed',
-      text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
+      text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so there is no address to look up`,
     };
   // A few addresses are enough to check a large service.
   for (const address of addresses.slice(0, 4)) {

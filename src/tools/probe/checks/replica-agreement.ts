@@ -18,7 +18,7 @@ import { domainName, several, recordType } from '../parameters.ts';
 
 export const replicaAgreement: CheckKind = checkKind({
   name: 'replica-agreement',
-  summary: 'all replicas have the same answer',
+  summary: 'all replicas give the same answer',
   needs: 'replicas',
   parameters: {
     names: optional(

@@ -26,7 +26,7 @@ const client: YamlShape<Client> = {
     const meant = nearest(String(value), clientLabels);
     reading.tell(
       path,
-      `"${keyOf(path)}" takes clients such as glibc, musl or go, not ${described(value)}`,
+      `"${keyOf(path)}" accepts clients such as glibc, musl or go, not ${described(value)}`,
       meant === null ? undefined : `Did you mean ${meant}?`,
     );
     return usual[0]!;
@@ -37,10 +37,13 @@ const usual = ['glibc', 'musl', 'go'].map((label) => findClient(label)!);
 
 export const searchWalk: CheckKind = checkKind({
   name: 'search-walk',
-  summary: 'a name with the search path, as glibc, musl and Go look it up',
+  summary: 'glibc, musl and Go find a name through the search path',
   needs: 'any',
   parameters: {
-    name: required(spelledName, 'as applications write it: api, redis.cache, www.example.com'),
+    name: required(
+      spelledName,
+      'the name as applications write it: api, redis.cache, www.example.com',
+    ),
     clients: optional(several(client), usual, 'whose resolvers'),
     mostQueries: optional(whole(1, 1000), 1000, 'more queries are a warning'),
     at: optional(word(['vip', 'replicas']), 'vip', 'whether to query each replica separately'),

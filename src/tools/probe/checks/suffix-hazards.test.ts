@@ -7,9 +7,9 @@ for (const [what, failure, told] of [
   [
     'a closed port',
     'no server listens at 127.0.0.1:9',
-    /glibc and Go fail at once here, and musl waits/,
+    /glibc and Go fail immediately here, while musl waits/,
   ],
-  ['a server that is silent', 'no reply in 2 s', /each client waits here for its timeout/],
+  ['a server that is silent', 'no reply in 2 s', /every client waits here until its timeout/],
 ] as const)
   test(`how clients handle ${what}`, async () => {
     const none = { reply: null, size: 0, tookMs: null, sent: 1, lost: 1, failure };

@@ -52,19 +52,23 @@ export async function askBelow(
 
 /** Describes the effect on client resolvers. */
 function whoSuffers({ reply, failure }: ProbeResult): string {
-  if (reply !== null) return 'musl ends its walk here, others wait';
+  if (reply !== null) return 'musl stops searching here, while other clients wait';
   // musl does not connect its socket, so it never learns that a port is closed.
   return failure?.startsWith('no server listens') === true
-    ? 'glibc and Go fail at once here, and musl waits for its timeout'
-    : 'each client waits here for its timeout';
+    ? 'glibc and Go fail immediately here, while musl waits until its timeout'
+    : 'every client waits here until its timeout';
 }
 
 export const suffixHazards: CheckKind = checkKind({
   name: 'suffix-hazards',
-  summary: 'no server answers for missing names below any suffix of the search path',
+  summary: 'missing names under every suffix in the search path get NXDOMAIN',
   needs: 'vip',
   parameters: {
-    suffixes: optional(several(domainName), [], 'suffixes other than those of the search path'),
+    suffixes: optional(
+      several(domainName),
+      [],
+      'suffixes to check instead of those in the search path',
+    ),
     name: optional(domainName, 'www.example.com.', 'labels to put before each suffix'),
   },
   run({ suffixes, name }, context) {
@@ -77,7 +81,7 @@ export const suffixHazards: CheckKind = checkKind({
         if (wildcard.length > 0)
           return observe(suffix, results, {
             state: 'failed',
-            text: `a wildcard below ${suffix} answers ${brief(wildcard)} for any name: names of the Internet end up there`,
+            text: `a wildcard under ${suffix} answers ${brief(wildcard)} for any name, so external names resolve to it`,
           });
         return observe(suffix, results, {
           state,

@@ -16,7 +16,7 @@ import { domainName, recordType } from '../parameters.ts';
 
 export const tcp: CheckKind = checkKind({
   name: 'tcp',
-  summary: 'service address and replicas answer over TCP',
+  summary: 'the service address and the replicas answer over TCP',
   needs: 'any',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),

@@ -23,7 +23,10 @@ export const truncationRoundtrip: CheckKind = checkKind({
   summary: 'an answer too large for 512 bytes is truncated over UDP and complete over TCP',
   needs: 'any',
   parameters: {
-    name: required(domainName, 'a name with a large answer: a headless service of many pods'),
+    name: required(
+      domainName,
+      'a name with a large answer, such as a headless service with many pods',
+    ),
     type: optional(recordType, TYPE.A, 'type of records'),
   },
   run({ name, type }, context) {
@@ -61,12 +64,12 @@ async function oneTrip(
     return observe(target, both, {
       state: same ? 'warning' : 'failed',
       text: same
-        ? `${name} has ${data.length} records, which fit into 512 bytes: use a name with more`
-        : `${name}: ${dataOfAnswer(small, type).length} of ${data.length} records over UDP, and TC is not set: clients never get the others`,
+        ? `${name} has ${data.length} records, which fit into 512 bytes; use a name with more`
+        : `${name}: ${dataOfAnswer(small, type).length} of ${data.length} records over UDP without TC set, so clients never get the rest`,
     });
   }
   return observe(target, both, {
     state: 'ok',
-    text: `${name}: cut at ${small.size} bytes, whole over TCP with ${data.length} records (${brief(data, 2)})`,
+    text: `${name}: truncated at ${small.size} bytes, complete over TCP with ${data.length} records (${brief(data, 2)})`,
   });
 }

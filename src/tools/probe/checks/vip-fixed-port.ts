@@ -30,7 +30,7 @@ export const vipFixedPort: CheckKind = checkKind({
         observe(serverText(server), [result], {
           state: isOurs ? 'unknown' : state,
           text: silent
-            ? `${text} from port ${sourcePort}; if fresh ports are answered, the kernel sends this one to a deleted server (conntrack -L -p udp --orig-port-src ${sourcePort})`
+            ? `${text} from port ${sourcePort}; if fresh ports get answers, the kernel still sends this port to a deleted server (conntrack -L -p udp --orig-port-src ${sourcePort})`
             : text,
         }),
       );

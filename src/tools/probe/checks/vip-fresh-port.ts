@@ -30,7 +30,7 @@ export const vipFreshPort: CheckKind = checkKind({
           ...verdict,
           text:
             bad.length > 0 && bad.length < queries
-              ? `${bad.length} of ${queries} queries failed: ${verdict.text} (one of the servers behind the address?)`
+              ? `${bad.length} of ${queries} queries failed: ${verdict.text} (is one of the servers behind the address down?)`
               : verdict.text,
         }),
       );

@@ -112,9 +112,9 @@ export async function sendReport(
 
 /** Refusals that a retry would not change. */
 const meanings: Readonly<Record<number, string>> = {
-  400: ': it knows no such run, or does not take the report’s form',
+  400: ': it does not know this run, or does not accept this report format',
   403: ': it accepts reports from the address of the run’s own pod, or with the token of KH_REPORTING_URL, which must be used unchanged',
-  404: ': KH_REPORTING_URL has another path than this version of Kuberhealthy serves (/check, in version 2 /externalCheckStatus)',
+  404: ': this version of Kuberhealthy does not serve the path in KH_REPORTING_URL (/check, or /externalCheckStatus in version 2)',
   405: ': it does not accept POST there',
   415: ': it does not accept JSON there',
 };

@@ -47,7 +47,7 @@ export async function findReportingAddresses(
       addresses: ['127.0.0.1', '::1'].map((host) => ({
         host,
         port,
-        from: 'RFC 6761: names below localhost are this pod',
+        from: 'RFC 6761: names under localhost refer to this pod',
       })),
       failures,
     };
@@ -70,7 +70,7 @@ export async function findReportingAddresses(
       else addresses.push({ host, port, from: `the service ${namespace}/${service}` });
     } catch (error) {
       failures.push(
-        `asking the API server for ${namespace}/${service}: ${(error as Error).message}`,
+        `querying the API server for ${namespace}/${service}: ${(error as Error).message}`,
       );
     }
   }

@@ -42,16 +42,16 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
   if (url === null || url.protocol !== 'http:')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
-      text: `KH_REPORTING_URL is not a URL of Kuberhealthy: "${given}"`,
-      remedy: 'Kuberhealthy sets it: http://kuberhealthy.NAMESPACE.svc/check',
+      text: `KH_REPORTING_URL is not a Kuberhealthy URL: "${given}"`,
+      remedy: 'Kuberhealthy sets it to http://kuberhealthy.NAMESPACE.svc/check',
     });
   const id = env['KH_RUN_UUID'] ?? '';
   // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an ID.
   if (id === '' && url.pathname === '/check')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
-      text: 'KH_RUN_UUID is not set, and Kuberhealthy accepts no report without it',
-      remedy: 'Kuberhealthy sets it in the pods that it starts.',
+      text: 'KH_RUN_UUID is not set, and Kuberhealthy rejects reports without it',
+      remedy: 'Kuberhealthy sets it in the pods it starts.',
     });
   return { url, id, deadline: deadlineOf(env, now) };
 }
@@ -71,14 +71,16 @@ export function resolutionCheck(env: Environment, ownName: string): ResolutionCh
   if (name === '' || name === ownName) {
     remarks.push(
       name === ''
-        ? 'HOSTNAME is not set: kubernetes.default is checked'
-        : `HOSTNAME is ${name}, the pod's own name, which /etc/hosts answers: set it in the pod's env. kubernetes.default is checked`,
+        ? 'HOSTNAME is not set, so kubernetes.default is checked instead'
+        : `HOSTNAME is ${name}, the pod's own name, which /etc/hosts answers, so kubernetes.default is checked instead. Set HOSTNAME in the pod's env`,
     );
     name = 'kubernetes.default';
   }
   const labels = env['DNS_POD_SELECTOR'] ?? '';
   if (labels === '' && (env['DNS_NODE_SELECTOR'] ?? '') !== '')
-    remarks.push('DNS_NODE_SELECTOR is in old examples but was never read; use DNS_POD_SELECTOR');
+    remarks.push(
+      'DNS_NODE_SELECTOR appears in old examples but was never read; use DNS_POD_SELECTOR',
+    );
   return {
     name,
     labels: labels === '' ? null : labels,

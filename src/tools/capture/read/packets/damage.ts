@@ -84,7 +84,7 @@ export abstract class PacketFileReader implements CaptureReader {
 
   #giveUp(): void {
     this.#broken = true;
-    this.#remark('the file is damaged, and the rest of it was not read');
+    this.#remark('the file is damaged, so the rest was not read');
   }
 
   #remark(consequence: string): void {

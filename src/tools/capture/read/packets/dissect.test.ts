@@ -227,7 +227,7 @@ describe('packets', () => {
       tcpPacket(ends, 500 + query.length - 3, TCP.PSH, framed(query)),
     ]);
     assert.equal(messages.length, 1);
-    assert.deepEqual(remarks, ['1 the begin of a TCP message is missing']);
+    assert.deepEqual(remarks, ['1 the start of a TCP message is missing']);
   });
 
   test('a query in the segment that opens its connection (RFC 7413) is read, and so is the following one', () => {
@@ -441,7 +441,7 @@ describe('packets', () => {
 
   test('an unknown link type is reported once, with a count', () => {
     assert.deepEqual(dissect([query, query], 147).remarks, [
-      '2 packets of link type 147, which ndots does not read',
+      '2 packets with link type 147, which ndots does not support',
     ]);
   });
 

@@ -196,7 +196,7 @@ export class Dissector {
     this.#port = portOf(frame);
     if (!isKnownLink(frame.link)) {
       this.#remarks.add(
-        `packets of link type ${frame.link}, which ndots does not read`,
+        `packets with link type ${frame.link}, which ndots does not support`,
         this.#where,
       );
       return;
@@ -448,7 +448,7 @@ export class Dissector {
   #give(): void {
     const message = this.#message;
     if (message.end - message.start < 12) {
-      this.#remarks.add('a message is shorter than the header of DNS', this.#where);
+      this.#remarks.add('a message is shorter than a DNS header', this.#where);
       return;
     }
     this.counts.messages++;

@@ -131,7 +131,7 @@ describe('captures', () => {
       const { remarks } = read(file.subarray(0, file.length - 5), kind);
       assert.match(
         remarks[0]!,
-        /the file ends within a (packet|block), which is ignored \(byte \d+\)/,
+        /the file ends in the middle of a (packet|block), which is ignored \(byte \d+\)/,
       );
     }
   });
@@ -179,7 +179,7 @@ describe('captures', () => {
       'the file has too many interfaces ()',
     ]);
     const remarks = new Remarks();
-    for (let link = 0; link < 300; link++) remarks.add(`packets of link type ${link}`, 'frame 1');
+    for (let link = 0; link < 300; link++) remarks.add(`packets with link type ${link}`, 'frame 1');
     assert.equal(remarks.list.length, 101);
     assert.equal(remarks.list.at(-1)!.count, 200);
   });
@@ -216,7 +216,7 @@ describe('captures', () => {
     const file = Buffer.from(pcapFile(1, [{ timeMs: 1, bytes: new Uint8Array(4) }]));
     file.writeUInt32LE(0x7fffffff, 24 + 8);
     assert.deepEqual(read(file, 'pcap').remarks, [
-      'a packet is malformed: the file is damaged, and the rest of it was not read (byte 24)',
+      'a packet is malformed: the file is damaged, so the rest was not read (byte 24)',
     ]);
   });
 });

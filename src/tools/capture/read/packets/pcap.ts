@@ -24,9 +24,12 @@ export class PcapReader extends PacketFileReader {
 
   protected ended(): void {
     const { left, offset } = this.queue;
-    if (this.#fraction === 0) this.remarks.add('the file ends within its header');
+    if (this.#fraction === 0) this.remarks.add('the file ends in the middle of its header');
     else if (left > 0)
-      this.remarks.add('the file ends within a packet, which is ignored', `byte ${offset}`);
+      this.remarks.add(
+        'the file ends in the middle of a packet, which is ignored',
+        `byte ${offset}`,
+      );
   }
 
   protected read(): void {

@@ -49,7 +49,10 @@ export class PcapngReader extends PacketFileReader {
   protected ended(): void {
     const { left, offset } = this.queue;
     if (left > 0)
-      this.remarks.add('the file ends within a block, which is ignored', `byte ${offset}`);
+      this.remarks.add(
+        'the file ends in the middle of a block, which is ignored',
+        `byte ${offset}`,
+      );
   }
 
   /**
@@ -138,7 +141,7 @@ export class PcapngReader extends PacketFileReader {
     const wire = this.queue.view.getUint32(at + 8, this.little);
     const snap = from === undefined || from.snap === 0 ? PACKET_MAX : from.snap;
     this.frame.wireLength = wire;
-    this.remarks.add('a packet has no time (simple packet block)', `frame ${this.#next}`);
+    this.remarks.add('a packet has no timestamp (simple packet block)', `frame ${this.#next}`);
     this.#give(from, at + 12, Math.min(wire, snap), end);
   }
 
@@ -149,7 +152,7 @@ export class PcapngReader extends PacketFileReader {
       const dropped = Number(this.queue.view.getBigUint64(from, this.little));
       if (this.dropped !== null) this.dropped(dropped);
       else if (dropped > 0)
-        this.remarks.add('packets were dropped while this was captured', '', dropped);
+        this.remarks.add('packets were dropped during the capture', '', dropped);
     });
   }
 
@@ -166,7 +169,7 @@ export class PcapngReader extends PacketFileReader {
     const frame = this.frame;
     frame.number++;
     if (from === undefined || start + length > end) {
-      const what = from === undefined ? 'is of an interface that is not described' : 'is cut';
+      const what = from === undefined ? 'belongs to an interface that is not described' : 'is cut';
       this.remarks.add(`a packet ${what}`, `frame ${frame.number}`);
       return;
     }

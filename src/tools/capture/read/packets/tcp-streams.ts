@@ -101,7 +101,7 @@ export class TcpStreams {
     if (direction === undefined) return;
     if (direction.aheadBytes > 0) this.#goOnBehind(direction, frame, give);
     else if (direction.partLength > 0)
-      this.#remarks.add('a TCP connection ended within a message', `frame ${frame}`);
+      this.#remarks.add('a TCP connection ended in the middle of a message', `frame ${frame}`);
     this.#clear(direction);
     this.#directions.delete(key);
   }
@@ -139,7 +139,7 @@ export class TcpStreams {
     for (const [key, direction] of this.#directions) {
       if (this.#directions.size <= this.#most * 0.95 && this.#waiting <= TOTAL_MAX * 0.95) return;
       if (direction.partLength > 0 || direction.aheadBytes > 0)
-        this.#remarks.add('too many TCP messages are incomplete at a time');
+        this.#remarks.add('too many TCP messages are incomplete at once');
       this.#clear(direction);
       this.#directions.delete(key);
     }
@@ -207,7 +207,7 @@ export class TcpStreams {
   #read(direction: Direction, bytes: Uint8Array, frame: number, give: GiveMessage): void {
     if (!direction.aligned) {
       if (!looksLikeBegin(bytes)) {
-        this.#remarks.add('the begin of a TCP message is missing', `frame ${frame}`);
+        this.#remarks.add('the start of a TCP message is missing', `frame ${frame}`);
         return;
       }
       direction.aligned = true;
@@ -218,7 +218,7 @@ export class TcpStreams {
     while (at + 2 <= all.length) {
       const length = (all[at]! << 8) | all[at + 1]!;
       if (length < MESSAGE_MIN) {
-        this.#remarks.add('the content of a TCP stream is not DNS', `frame ${frame}`);
+        this.#remarks.add('a TCP stream does not contain DNS', `frame ${frame}`);
         direction.aligned = false;
         this.#dropPart(direction);
         return;

@@ -89,7 +89,7 @@ export class DnstapReader {
       if (!(error instanceof ReadError)) throw error;
       this.#broken = true;
       this.#remarks.add(
-        'a frame is not dnstap: the rest of the stream was not read',
+        'a frame is not dnstap, so the rest of the stream was not read',
         `message ${this.#count + 1}`,
       );
     }
@@ -102,7 +102,7 @@ export class DnstapReader {
 
   end(): void {
     if (this.#started && !this.#stopped && !this.#broken)
-      this.#remarks.add('the dnstap stream ends without a stop: its end may be missing');
+      this.#remarks.add('the dnstap stream has no stop frame, so its end may be missing');
   }
 
   #control(control: ControlFrame): void {

@@ -70,7 +70,7 @@ const flagBits: Readonly<Record<string, number>> = {
 
 /** The remark for a log without times. */
 export const noTimesRemark =
-  'the log has no times, so rates and durations are unknown (kubectl logs --timestamps)';
+  'the log has no timestamps, so rates and durations are unknown (kubectl logs --timestamps)';
 
 /** Parses a log line by line. */
 export class QueryLogReader {
@@ -117,7 +117,7 @@ export class QueryLogReader {
     this.#rest = '';
     this.#decide();
     if (this.#unboundQueries > 0 && this.#unboundReplies === 0)
-      this.#remarks.add('Unbound logs queries without replies (log-replies: yes)');
+      this.#remarks.add('Unbound logs only queries (to log replies: log-replies: yes)');
   }
 
   #take(raw: string): void {
@@ -166,7 +166,7 @@ export class QueryLogReader {
     this.#noise += size;
     if (this.broken && !before)
       this.#remarks.add(
-        'more than 16 MiB are not text: the rest was not read',
+        'more than 16 MiB is not text, so the rest was not read',
         `line ${this.#line + 1}`,
       );
   }

@@ -58,7 +58,7 @@ test('queries without replies are not exchanges, and a remark names the option',
     '[1732875543] unbound[12:0] info: 10.244.1.5 a.example. A IN\n',
   );
   assert.equal(exchanges.length, 0);
-  assert.equal(remarks.count('Unbound logs queries without replies (log-replies: yes)'), 1);
+  assert.equal(remarks.count('Unbound logs only queries (to log replies: log-replies: yes)'), 1);
 });
 
 test('log-queries beside log-replies counts each query once, without a remark', () => {
@@ -69,5 +69,5 @@ test('log-queries beside log-replies counts each query once, without a remark', 
     ].join('\n'),
   );
   assert.equal(exchanges.length, 1);
-  assert.equal(remarks.count('Unbound logs queries without replies (log-replies: yes)'), 0);
+  assert.equal(remarks.count('Unbound logs only queries (to log replies: log-replies: yes)'), 0);
 });
