@@ -4,7 +4,7 @@ import { clock, listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
-import { askersText, isLinkLocal, upstreams } from '../observe/roles.ts';
+import { askersText, isForwarder, isLinkLocal, upstreams } from '../observe/roles.ts';
 import { unevenness } from '../observe/evenness.ts';
 import { removedFrom } from '../observe/server-silence.ts';
 import { answered, type Outcomes } from '../observe/outcomes.ts';
@@ -183,6 +183,49 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
     asked.every((count) => count * perLookup >= least) && unevenness(rejected, asked) <= uneven
   );
 }
+
+/** The server of forwarders rejects queries at times: no rollout of DNS pods shows that. */
+export const closedUpstream: FindingKind = {
+  code: 'ND3007',
+  title: 'An upstream rejects queries at times: nothing listens on its port then',
+  name: 'an upstream whose port is closed at times',
+  inCapture(observed, claims) {
+    const ups = upstreams(observed);
+    const hosts = rejectingHosts(observed, claims).filter(
+      ({ address, senders, losses }) =>
+        senders.has(address) &&
+        !isLinkLocal(address) &&
+        answered(outcomesOf(address, observed)) > 0 &&
+        (ups.has(address) || losses.every(({ client }) => isForwarder(observed, client.address))),
+    );
+    if (hosts.length === 0) return none;
+    const losses = [...new Set(hosts.flatMap((host) => host.losses))];
+    takeSilence(observed, claims, losses);
+    const addresses = listed(hosts.map(({ address }) => address));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        ...hosts.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
+        `These errors are from ${addresses}: a host with this address is up, but no process listens on its port.`,
+        ...(hosts.some(({ partly }) => partly)
+          ? [`Other queries to ${addresses} were answered at the same times.`]
+          : []),
+      ],
+      why: 'The process of the upstream server ends and restarts, or the address leads to several hosts, and one of them is not a DNS server: an address that was given twice (a conflict), or one member of a balanced address.',
+      fix: [
+        `On the host of ${addresses}, look for restarts of its DNS server at these times (its log, systemctl status, out of memory).`,
+        `If it ran all the time, look for a second host with this address: arping -D -I INTERFACE ${hosts[0]!.address} on its network, or the members of the load balancer.`,
+        'Forward to more than one upstream, so that another one is used meanwhile.',
+      ],
+      prove: `on the network of ${addresses}: tcpdump -eni any arp or icmp: one hardware address sends replies, and the errors come from the same one or another`,
+      disproved: 'its server ran at these times, and only one host has the address',
+      exchanges: losses,
+    };
+  },
+};
 
 /** Processes end and are asked on: they start again, or others take their place. */
 export const endedProcesses: FindingKind = {

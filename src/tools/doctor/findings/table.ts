@@ -17,6 +17,7 @@ import { shrinking } from './shrinking.ts';
 import { silentUpstream } from './silent-upstream.ts';
 import { reloads } from './unequal-configurations.ts';
 import { absentNames } from './absent-names.ts';
+import { addressConflict } from './address-conflict.ts';
 import { askedAgain } from './asked-again.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
@@ -70,7 +71,13 @@ import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
-import { closedEndpoint, endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
+import {
+  closedEndpoint,
+  closedUpstream,
+  endedProcesses,
+  nodeCacheEnded,
+  noEndpoints,
+} from './rejected-queries.ts';
 import {
   hiddenServersDiffer,
   replicasDiffer,
@@ -122,6 +129,7 @@ export const findingKinds: readonly FindingKind[] = [
   longAskedAgain,
   strayReplies,
   misfitReplies,
+  addressConflict,
   missingNeighbour,
   prohibited,
   forwardingLoop,
@@ -129,6 +137,7 @@ export const findingKinds: readonly FindingKind[] = [
   nodeCacheEnded,
   noEndpoints,
   closedEndpoint,
+  closedUpstream,
   endedProcesses,
   udpBlocked,
   newFlowsDropped,

@@ -6,6 +6,7 @@ import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
+import { ClaimedAddresses } from './claimed-addresses.ts';
 import type { Asked, ClientView } from './client-view.ts';
 import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
@@ -200,6 +201,7 @@ export class Observations {
   /** Administratively prohibited packets, by sender and target: `client server`. */
   readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
+  readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
   /** Failures that logs report. */
@@ -512,8 +514,13 @@ export class Observations {
     at: number,
     size: 4 | 16,
     fromAt: number,
+    hardwareAt = 0,
   ): void {
     const address = printAddress(bytes, at, size);
+    if (hardwareAt > 0) {
+      const claimed = isReply ? address : printAddress(bytes, fromAt, size);
+      this.claimedAddresses.claim(claimed, bytes.subarray(hardwareAt, hardwareAt + 6));
+    }
     if (isReply) this.neighbours.answered(address);
     else {
       this.neighbours.asked(address);

@@ -367,3 +367,9 @@ export const SLOW_PATH = {
   handshakeShare: 0.5,
   insideShare: 0.2,
 };
+
+/**
+ * Two hosts have one address: changes between their hardware addresses, of which a move or a failover needs one; a host
+ * that claims more addresses answers for others (proxy ARP). Chosen.
+ */
+export const SHARED_ADDRESS = { changes: 2, owned: 4 };

@@ -404,9 +404,9 @@ describe('packets', () => {
     const dissector = new Dissector(
       {
         message: () => assert.fail(),
-        neighbour: (timeMs, isReply, bytes, at, size, fromAt) =>
+        neighbour: (timeMs, isReply, bytes, at, size, fromAt, hardwareAt) =>
           void told.push(
-            `${timeMs} ${isReply} ${printAddress(bytes, at, size)} ${printAddress(bytes, fromAt, size)}`,
+            `${timeMs} ${isReply} ${printAddress(bytes, at, size)} ${printAddress(bytes, fromAt, size)} ${hardwareAt === 0 ? '' : bytes[hardwareAt + 5]}`.trim(),
           ),
       },
       new Remarks(),
@@ -433,8 +433,8 @@ describe('packets', () => {
       });
     });
     assert.deepEqual(told, [
-      '0 false 10.244.1.250 10.244.1.5',
-      '1 true 10.244.1.250 10.244.1.250',
+      '0 false 10.244.1.250 10.244.1.5 2',
+      '1 true 10.244.1.250 10.244.1.250 2',
       '2 false fd00::99 fd00::5',
     ]);
   });

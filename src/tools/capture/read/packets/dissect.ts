@@ -109,7 +109,8 @@ export interface CaptureEvents {
   part?(): void;
   /**
    * An address (4 or 16 bytes) at `at` that is requested or announced on the local network: ARP (RFC 826), neighbour
-   * discovery (RFC 4861). The sender's is at `fromAt`.
+   * discovery (RFC 4861). The sender's is at `fromAt`, and the hardware address that it claims for it, or for the address
+   * that it announces, is at `hardwareAt`; 0: none.
    */
   neighbour?(
     timeMs: number,
@@ -118,6 +119,7 @@ export interface CaptureEvents {
     at: number,
     size: 4 | 16,
     fromAt: number,
+    hardwareAt: number,
   ): void;
 }
 
@@ -144,6 +146,8 @@ export const TIME_EXCEEDED = 0xb00;
 /** Types of ICMPv6 (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
+/** The option with the hardware address of the announced address. */
+const LINK_LAYER_OPTION = 2;
 
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
@@ -236,6 +240,7 @@ export class Dissector {
           at + (isReply ? 14 : 24),
           4,
           at + 14,
+          at + 8,
         );
       return;
     }
@@ -397,6 +402,9 @@ export class Dissector {
           at + 8,
           16,
           packet.addressesAt,
+          type === ADVERTISEMENT && at + 32 <= end && bytes[at + 24] === LINK_LAYER_OPTION
+            ? at + 26
+            : 0,
         );
       return;
     }
