@@ -428,11 +428,17 @@ export class Pairing {
     const { protocol, targetPort } = message;
     const question = questionHash(protocol, targetPort, head);
     const asked = this.#askedBy(question, protocol, targetPort, head);
-    if (asked?.exchange.client.address !== this.#target(message).address) return false;
+    if (asked === undefined || asked === null) return false;
     const { exchange } = asked;
+    // Behind a translation, the reply goes to the node's address.
+    const target = this.#target(message).address;
+    const isTheirs = exchange.client.address === target;
+    if (!isTheirs && !exchange.hops.some(({ client }) => client.address === target)) return false;
     if (exchange.stray !== null) return true;
     exchange.stray = this.#source(message);
     exchange.answer(message, head, this.#copies);
+    // A translation has no entry for such a reply.
+    if (!isTheirs) return true;
     const isTaken = this.#others.answered(exchange, exchange.stray.address);
     // Otherwise, later queries show whether the client accepts it.
     if (isTaken && asked.earlier === null) {

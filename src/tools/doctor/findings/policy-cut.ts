@@ -2,11 +2,11 @@
 import { labelOf } from '../cluster/pods.ts';
 import type { Asked } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { isLinkLocal } from '../observe/roles.ts';
+import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
-import { listed, share } from '../texts.ts';
+import { clock, clocks, listed, share } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -23,8 +23,8 @@ export const prohibited: FindingKind = {
   title: 'Some pods are cut off from DNS, while others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
-    const said = [...observed.prohibited].filter(([, count]) => count >= MIN_CASES);
-    const ways = new Set(said.map(([way]) => way));
+    const said = [...observed.prohibited].filter(([, { count }]) => count >= MIN_CASES);
+    const ways = new Map(said);
     // Behind the translation, a node may be the sender.
     const losses = claims.open.filter((loss) =>
       [loss, ...loss.hops].some(({ client, server }) =>
@@ -39,25 +39,56 @@ export const prohibited: FindingKind = {
     explainWaiting(observed, claims, silencesOf(losses));
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     const servers = [...new Set(losses.map(({ server }) => server.address))];
-    const count = said.reduce((sum, [, each]) => sum + each, 0);
+    const count = said.reduce((sum, [, each]) => sum + each.count, 0);
+    const senders = [...new Set(said.flatMap(([, each]) => [...each.senders]))];
+    const { fromMs, toMs } = sentSpan(losses);
+    const isUpstream = clients.every((client) => isForwarder(observed, client));
+    const isForTime = answeredBefore(observed, clients, servers, fromMs);
+    const spared = clientsByServer(observed);
+    const fine = servers
+      .flatMap((server) => spared.get(server) ?? [])
+      .filter(({ address, asked, lost }) => !clients.includes(address) && lost < asked);
     return {
       code: this.code,
-      title: this.title,
+      title: isUpstream
+        ? 'A firewall rejects the queries of DNS servers to their upstream'
+        : this.title,
       severity: 'critical',
       confidence: 0.95,
       seen: [
         `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
+        `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${clocks(fromMs, toMs).join(' and ')}${isForTime ? '; before that, these clients were answered' : ''}.`,
+        ...(fine.length > 0
+          ? [`Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`]
+          : []),
       ],
-      why: 'Only a rule sends that error: a NetworkPolicy or the node’s firewall rejects these pods’ DNS queries.',
+      why: `Only a rule sends that error: a firewall or a NetworkPolicy on ${listed(senders)} rejects ${isUpstream ? 'what these DNS servers send to their upstream, so that external names fail' : 'these pods’ DNS queries'}.`,
       fix: [
-        `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall on the node that sends the ICMP errors).`,
+        `On ${listed(senders)}, find the rule that rejects UDP port 53 from ${listed(clients)} to ${listed(servers)} (nft list ruleset, iptables-save, the firewall’s policy), and what changed at ${clock(fromMs)} UTC.`,
+        isUpstream
+          ? `Allow UDP and TCP port 53 from all nodes with DNS pods to ${listed(servers)}.`
+          : `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A).`,
       ],
-      prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows the sender of the errors`,
-      disproved: 'no policy and no rule on the node selects these pods',
+      prove: `from such a ${isUpstream ? 'DNS server' : 'pod'}: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows the errors of ${senders[0]}`,
+      disproved: `no rule on ${listed(senders)} selects these packets`,
       exchanges: losses,
     };
   },
 };
+
+/** True if these servers answered these clients before this time. */
+function answeredBefore(
+  { flows }: Observations,
+  clients: readonly string[],
+  servers: readonly string[],
+  ms: number,
+): boolean {
+  return servers.some((server) =>
+    flows
+      .to(server)
+      .some(({ client, firstReplyMs }) => clients.includes(client) && firstReplyMs < ms),
+  );
+}
 
 /** Some clients get no reply at all from a server that answers others. */
 export const policyCut: FindingKind = {

@@ -61,3 +61,42 @@ test('at the pod: clients refuse its replies at once and ask again from the same
 test('at the pod: questions asked again, and nothing refused, do not tell why', async () => {
   assert.equal((await codes(atPod(false)))[0], 'ND3021');
 });
+
+/** A forwarder whose upstream replies from its second address; @param node the forwarder's address behind a translation */
+function otherAddress(isRefused: boolean, node: string | null): readonly Captured[] {
+  const [pod, upstream, second] = ['10.244.1.55', '10.0.0.2', '10.0.0.12'];
+  return inOrder(
+    Array.from({ length: 60 }, (_, i) => {
+      const [atMs, port] = [i * 500, 30_000 + i];
+      const from = node ?? pod;
+      const [query, reply] = asked(atMs, ends(from, port, second), nameOf(i), port, { ttl: 5 });
+      const sent = asked(atMs, ends(from, port, upstream), nameOf(i), port, { tookMs: null });
+      const error = icmpError(from, reply!.bytes, 3, 3, second);
+      return [
+        ...asked(atMs - 1, ends('10.244.1.9', port, pod), nameOf(i), port, {
+          tookMs: 6000,
+          rcode: 2,
+        }),
+        ...asked(atMs - 1, ends('10.244.1.9', port + 1, pod), 'db.shop.svc.cluster.local.', port),
+        ...(node === null
+          ? []
+          : asked(atMs - 0.1, ends(pod, port, upstream), nameOf(i), port, { tookMs: null })),
+        ...sent.map((each) => ({ ...each, timeMs: query!.timeMs })),
+        reply!,
+        ...(isRefused ? [at(atMs + 0.7, error)] : []),
+      ];
+    }),
+  );
+}
+
+test('an upstream that replies from its second address: the forwarder’s kernel refuses its replies', async () => {
+  const { findings } = await examine(otherAddress(true, null));
+  assert.deepEqual(findings.map(({ code }) => code).slice(0, 2), ['ND3016']);
+  assert.match(findings[0]!.seen[0]!, /answered from 10\.0\.0\.12/);
+});
+
+test('the same on the node, which translates the forwarder’s address', async () => {
+  const [first] = (await examine(otherAddress(true, '192.168.7.1'))).findings;
+  assert.equal(first!.code, 'ND3016');
+  assert.match(first!.seen[0]!, /answered from 10\.0\.0\.12/);
+});

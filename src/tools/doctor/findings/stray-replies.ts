@@ -1,15 +1,11 @@
 /** Replies from an address that was not asked. */
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
-import {
-  isLost,
-  latencyOf,
-  sentSpan,
-  type SeenExchange,
-} from '../../capture/pair/seen-exchange.ts';
+import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
-import { wasAnswered } from '../observe/losses.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import { refusedStrays, wasAnswered } from '../observe/losses.ts';
 import { LATE_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
@@ -19,7 +15,7 @@ export const strayReplies: FindingKind = {
   title: 'Replies come from another address than was asked, and are discarded',
   name: 'replies from the wrong address',
   inCapture(observed, claims) {
-    const seen = observed.strays.filter(isLost);
+    const seen = refusedStrays(observed);
     const strays = [...seen, ...untranslated(observed)];
     const refused = strays.length === 0 ? refusedReplies(observed) : [];
     if (refused.length > 0) return refusedFinding(refused);
@@ -34,7 +30,7 @@ export const strayReplies: FindingKind = {
       seen.length > 0 && seen.every(({ stray, server }) => stray!.address === server.address);
     const from = [...new Set(strays.map((each) => answerer(each, isOtherPort)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
-    claims.take(strays);
+    takeSilence(observed, claims, strays);
     return {
       code: this.code,
       title: this.title,

@@ -1,4 +1,5 @@
 /** Forwarders that repeat the health checks which an upstream has answered: no reply reaches them. */
+import { refusedStrays } from '../observe/losses.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { isServer } from '../observe/roles.ts';
 import { keysOf, listed, share } from '../texts.ts';
@@ -12,9 +13,12 @@ export const unheardUpstream: FindingKind = {
   name: 'replies that are lost between this point and the client',
   inCapture(observed) {
     const { askedAgain } = observed;
+    const strays = Map.groupBy(refusedStrays(observed), ({ server }) => server.address);
     const byServer = Map.groupBy(askedAgain.checks, ({ first }) => first.server.address);
     for (const [server, checks] of byServer) {
       const view = observed.servers.get(server);
+      // Replies from another address arrive, and are refused.
+      if ((strays.get(server)?.length ?? 0) >= MIN_CASES) continue;
       if (view === undefined || checks.length < MIN_CASES) continue;
       // Where queries get lost before the server, checks come again for that reason.
       if (view.outcomes.lost > (1 - NEARLY_ALL) * view.outcomes.asked) continue;

@@ -1,6 +1,6 @@
 /** Questions about lost queries that several findings ask. */
 import { TYPE } from '../../../server/wire/iana.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_OF_ONE_TYPE, OTHER_CONNECTIONS } from '../thresholds/transport.ts';
@@ -42,6 +42,20 @@ export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
 /** True if the capture has a reply of the server to this lost query, lost on its way back. */
 export function wasAnswered({ stray, hops }: SeenExchange): boolean {
   return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
+}
+
+/**
+ * Queries that another address answered, without success: the client waits on, or the kernel reports that it refused the
+ * reply (a forwarder retries from other sockets).
+ */
+export function refusedStrays({ strays, refusedReplies }: Observations): readonly SeenExchange[] {
+  return strays.filter(
+    (each) =>
+      isLost(each) ||
+      [each, ...each.hops].some(
+        ({ client }) => refusedReplies.get(`${client.address} ${client.port}`) === true,
+      ),
+  );
 }
 
 /** True if replies to most of these are in the capture: then no server was silent. */

@@ -81,10 +81,18 @@ const MOST = {
 } as const;
 /** Ports stored of a client whose queries get no reply. */
 const PORTS_MAX = 4;
+/** Senders stored of ICMP errors for one way. */
+const SENDERS_MAX = 8;
 /** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
+
+/** Errors of firewalls about one way. */
+export interface Prohibited {
+  count: number;
+  readonly senders: Set<string>;
+}
 
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -198,8 +206,8 @@ export class Observations {
    * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Administratively prohibited packets, by sender and target: `client server`. */
-  readonly prohibited: Map<string, number> = new Map();
+  /** Administratively prohibited packets, by their ends, `client server`, and the senders of the errors. */
+  readonly prohibited: Map<string, Prohibited> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
   readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
@@ -463,8 +471,12 @@ export class Observations {
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
       }
       const way = `${source} ${target}`;
-      if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
-        this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);
+      if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses) {
+        const entry = this.prohibited.get(way) ?? { count: 0, senders: new Set() };
+        entry.count++;
+        if (entry.senders.size < SENDERS_MAX) entry.senders.add(sender);
+        this.prohibited.set(way, entry);
+      }
       const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;
