@@ -111,6 +111,7 @@ import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
 import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
+import { untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
@@ -143,6 +144,7 @@ export const findingKinds: readonly FindingKind[] = [
   newFlowsDropped,
   noPortsLeft,
   cutAlone,
+  untranslatedService,
   serviceSilent,
   externalTarget,
   deadBackend,

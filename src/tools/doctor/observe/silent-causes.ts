@@ -123,6 +123,14 @@ function unserved(
   };
 }
 
+/** True if the query was seen to leave the node, with the address of the client or of the node, and for the same server. */
+export function leftUntranslated({ server, hops, routed }: SeenExchange): boolean {
+  return (
+    (routed === true || hops.length > 0) &&
+    hops.every((hop) => hop.server.address === server.address)
+  );
+}
+
 /** Queries for cluster names that leave the node for the same address, from another one. */
 function untranslated(
   observed: Observations,
@@ -131,10 +139,8 @@ function untranslated(
 ): SilentCause | null {
   if (!askedForCluster(observed).other.has(address)) return null;
   const out = losses.filter(
-    ({ client, hops }) =>
-      hops.length > 0 &&
-      hops.every((hop) => hop.server.address === address) &&
-      hops.some((hop) => hop.client.address !== client.address),
+    (loss) =>
+      leftUntranslated(loss) && loss.hops.some((hop) => hop.client.address !== loss.client.address),
   );
   if (out.length < MOST * losses.length) return null;
   const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));

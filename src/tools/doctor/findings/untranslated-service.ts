@@ -1,0 +1,51 @@
+/** A node that stops translating the address of the DNS service. */
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import { leftUntranslated } from '../observe/silent-causes.ts';
+import { askersText } from '../observe/roles.ts';
+import { clock, listed, share } from '../texts.ts';
+import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Queries leave a node still addressed to the service, where others were translated to a pod. */
+export const untranslatedService: FindingKind = {
+  code: 'ND3018',
+  title: 'A node does not translate the address of the DNS service: queries leave it unchanged',
+  name: 'missing rules for the DNS service on a node',
+  inCapture(observed, claims) {
+    if (observed.backends.size === 0)
+      return unknown('the capture shows no translation to a DNS pod (capture on the node, -i any)');
+    for (const { address, clients } of observed.servers.list) {
+      const pods = observed.backends.list.filter((view) =>
+        [...view.clients].some((client) => clients.has(client)),
+      );
+      const open = claims.open.filter(({ server }) => server.address === address);
+      const losses = open.filter((loss) => leftUntranslated(loss));
+      if (pods.length === 0 || losses.length < MIN_CASES || losses.length < MOST * open.length)
+        continue;
+      const { fromMs, toMs } = sentSpan(losses);
+      const theirs = losses.map(({ client }) => client.address);
+      takeSilence(observed, claims, open);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.93,
+        seen: [
+          `From ${clock(fromMs)} to ${clock(toMs)}, ${share(losses.length, open.length)} lost queries of ${askersText(observed, theirs)} left the node still addressed to ${address}: nothing translated them to a DNS pod.`,
+          `Other queries to ${address} were translated to ${listed(pods.map((pod) => pod.address))}, and answered.`,
+        ],
+        why: 'No machine has a Service’s address. Rules on each node (from kube-proxy or its replacement) translate it to a pod. On the node of these clients they were missing at that time: kube-proxy ended, its rules were flushed (a firewall restart, iptables -F, nft flush ruleset), or they are not written yet. Other nodes and the DNS pods are healthy.',
+        fix: [
+          `On the node of ${listed(theirs)}, look for the rules of ${address}: iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln), also for UDP.`,
+          'Restart kube-proxy (or its replacement) on that node, which writes them again, and read its log: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy.',
+          `Find what removed them at ${clock(fromMs)} UTC: firewalld, a firewall script, a package upgrade, or a second program that manages iptables.`,
+        ],
+        prove: `on the node: tcpdump -ni any udp port 53 and dst host ${address}: packets leave through the interface to the network, and none goes to a DNS pod`,
+        disproved: `the rules for ${address} exist on that node, and count these packets`,
+        exchanges: losses,
+      };
+    }
+    return excluded('no lost query left a node still addressed to the DNS service');
+  },
+};
