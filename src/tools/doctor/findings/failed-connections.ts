@@ -9,8 +9,10 @@ export const failedConnections: FindingKind = {
   code: 'ND3091',
   title: 'Connections fail after the lookup',
   name: 'connections that fail after the lookup',
-  inCapture(observed) {
-    const failing = failedContacts(observed).filter(({ isOfDns }) => !isOfDns);
+  inCapture(observed, claims) {
+    const failing = failedContacts(observed).filter(
+      ({ isOfDns, contact }) => !isOfDns && !claims.addresses.has(contact.server),
+    );
     if (failing.length === 0)
       return observed.others.opened < MIN_OTHER_CONNECTIONS
         ? unknown('the capture contains no connections after lookups (capture more than port 53)')

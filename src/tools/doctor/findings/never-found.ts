@@ -8,6 +8,7 @@ import { nearest } from '../../../server/base/problem.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
 import { absoluteName } from '../observe/absolute-name.ts';
 import { searchSteps } from '../observe/search-steps.ts';
+import { strayCharacters } from '../observe/stray-characters.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
@@ -154,6 +155,8 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       ],
     };
   }
+  const stray = strayOf(name);
+  if (stray !== null) return stray(known);
   const [, port, service] = type === TYPE.SRV ? (SRV_NAME.exec(name) ?? []) : [];
   if (service !== undefined) {
     const right = known.services.filter((each) => each.endsWith(`.${service}`));
@@ -182,6 +185,33 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
     confidence: 0.85,
     seen: [sentence(`A similar name is found: ${right}`)],
     fix: [`Correct ${name}: ${right} is probably meant.`],
+  };
+}
+
+/** Null: it could be the name of a host. */
+function strayOf(name: string): ((known: FoundNames) => Spelling) | null {
+  const found = strayCharacters(name);
+  if (found === null) return null;
+  const { what, where, meant, isTemplate } = found;
+  const shown = name.slice(0, -1);
+  return ({ addresses }) => {
+    const right = meant === null ? undefined : addresses.find((each) => each.startsWith(meant));
+    return {
+      title: 'A program looks up a name with a stray character in it (line feed, space, quote)',
+      confidence: 0.94,
+      seen: [
+        `${shown} contains ${what}${where}, which no host name has.`,
+        ...(right === undefined ? [] : [sentence(`Without it the name exists: ${right}`)]),
+      ],
+      why: isTemplate
+        ? 'A variable or template in the configuration of the program was not replaced, and the program looks up the text itself. DNS is not at fault.'
+        : 'A setting of the program (environment variable, Secret, ConfigMap, file) contains the character, and the program looks up all of it. A Secret made with echo instead of echo -n ends in a line feed; a value copied with its quotes keeps them. DNS is not at fault.',
+      fix: [
+        isTemplate
+          ? `Find where ${shown} is set, and give the variable a value.`
+          : `Remove the character where the host is set${meant === null ? '' : ` (${meant.slice(0, -1)})`}: kubectl get secret NAME -o jsonpath='{.data.KEY}' | base64 -d | od -c shows it. Write Secrets with echo -n or stringData, and create the pods again.`,
+      ],
+    };
   };
 }
 

@@ -26,6 +26,7 @@ import { addressesDiffer } from './differing-addresses.ts';
 import { danglingAlias } from './dangling-alias.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
+import { deadNat64 } from './dead-nat64.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
 import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
@@ -91,6 +92,7 @@ import { searchDomainFails } from './search-domain-fails.ts';
 import { searchStops } from './search-stops.ts';
 import { searchWaste } from './search-waste.ts';
 import { serviceSilent } from './service-silent.ts';
+import { shadowedName } from './shadowed-name.ts';
 import { shortPatience } from './short-patience.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
@@ -113,6 +115,7 @@ import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
 import { untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
+import { virtualAddress } from './virtual-address.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongNamespace } from './wrong-namespace.ts';
@@ -171,6 +174,9 @@ export const findingKinds: readonly FindingKind[] = [
   shortPatience,
   slowServer,
   notDns,
+  deadNat64,
+  virtualAddress,
+  shadowedName,
   failedConnections,
   pairRace,
   silentSockets,

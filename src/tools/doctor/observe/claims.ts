@@ -42,6 +42,9 @@ export class Claims {
   /** Names below a domain that is known to fail: their failures are expected. */
   readonly names: Set<string> = new Set();
 
+  /** Addresses of answers, of which it is known why connections to them fail. */
+  readonly addresses: Set<string> = new Set();
+
   /** Servers of which it is known why they are late. */
   readonly late: Set<string> = new Set();
 

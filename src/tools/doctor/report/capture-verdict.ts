@@ -87,6 +87,8 @@ export function captureVerdict(
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors, which may make programs fail.`;
   const { doubt } = details;
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
+  if (findings.some(({ code }) => code === 'ND4046'))
+    return 'Nothing critical was found, but a DNS server makes IPv6 addresses (DNS64), and this capture does not show whether connections to them succeed. Capture in a pod with an IPv6 address.';
   const replied =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   const times = `got a reply, nine of ten within ${printElapsed(slowest)}.`;

@@ -1,0 +1,120 @@
+/** External names that a search path leads to a Service or host of the same name. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { contactsWithin, isFailing, type ContactSum } from '../observe/contacts-within.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Namespaces are hardly ever called like these top-level domains, as they are `dev` or `app`. */
+const TOPS =
+  /\.(?:com|net|org|edu|gov|mil|int|info|biz|io|co|me|ai|eu|us|uk|de|fr|nl|ch|at|jp|cn|in|br|au|ca|se|no|es|pl|be|dk|fi)\.$/;
+/** Those that namespaces may be called like as well: only the name as written shows which is meant. */
+const OTHER_TOPS =
+  /\.(?:[a-z]{2}|dev|app|cloud|tech|online|site|store|shop|xyz|run|tools|systems|network|services|live|page|link|work|team|zone|host|media|games|digital|example)\.$/;
+const OF_SERVICE = /^(.+?)\.([^.]+)\.svc\./;
+
+interface Shadow {
+  /** The name as written, and with the search domain. */
+  readonly stem: string;
+  readonly domain: string;
+  readonly view: NameView;
+  /** What the name has as written; null: it was not asked for. */
+  readonly real: NameView | null;
+  readonly sum: ContactSum;
+}
+
+/** `quay.io` is found as `quay.io.svc.cluster.local`, where a Service has that name. */
+export const shadowedName: FindingKind = {
+  code: 'ND2020',
+  title:
+    'An external name is shadowed: a search domain leads it to a Service or host of the same name',
+  name: 'names that a search domain shadows',
+  inCapture(observed, claims) {
+    if (observed.names.size === 0) return unknown('no name was asked for');
+    const found = observed.names.list
+      .flatMap((view) => shadowsOf(view, observed))
+      .toSorted((one, other) => weightOf(other) - weightOf(one));
+    const [first] = found;
+    if (first === undefined) return excluded('no name below a search domain hides an external one');
+    const { stem, domain, view, real, sum } = first;
+    const fails = isFailing(sum);
+    const [, service, namespace] = OF_SERVICE.exec(view.name) ?? [];
+    const what =
+      service !== undefined && observed.domains.isOfCluster(view.name)
+        ? `the Service ${service} in the namespace ${namespace}`
+        : `a host of ${domain.slice(0, -1)}`;
+    for (const { sum: each } of found)
+      for (const { server } of each.failing) claims.addresses.add(server);
+    const askers = view.lastClients;
+    const written = stem.slice(0, -1);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: fails || real !== null ? 'critical' : 'warning',
+      confidence: real === null ? (fails ? 0.88 : 0.7) : 0.95,
+      seen: [
+        `${listed(askers)} got ${listed(view.addresses)} for ${view.name.slice(0, -1)}. That is ${what}, and not the external ${written}.`,
+        real === null
+          ? `${written} as written was never asked for: the search path ended at ${domain.slice(0, -1)}.`
+          : sentence(
+              `As written, ${stem} has ${listed(real.addresses)} (${listed(real.lastClients)})`,
+            ),
+        ...(fails
+          ? [
+              sentence(
+                `${share(sum.failed, sum.opened)} connections to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed`,
+              ),
+            ]
+          : []),
+        ...(found.length > 1
+          ? [
+              sentence(
+                `The same holds for ${listed([...new Set(found.map((each) => each.stem))].filter((each) => each !== stem))}`,
+              ),
+            ].filter((text) => !text.endsWith('for .'))
+          : []),
+      ],
+      why: `With ndots:5, a name with few dots is first tried with each search domain appended. ${view.name} exists, so the lookup of ${written} ends there, and the program connects to ${what} in place of ${written}. It times out, is refused, or gets a wrong certificate.`,
+      fix: [
+        `Write the name with a trailing dot (${stem}) where the program allows it, or set ndots:1 in the dnsConfig of these pods.`,
+        service !== undefined && observed.domains.isOfCluster(view.name)
+          ? `Rename the namespace ${namespace} or the Service ${service}: namespaces should not be called like top-level domains.`
+          : `Remove the record ${view.name}, or take ${domain.slice(0, -1)} out of the search path.`,
+      ],
+      prove: `ndots trace ${written} --from POD, and ndots query ${stem}`,
+      disproved: `the program means ${what} when it looks up ${written}`,
+      exchanges: [],
+      ...(fails ? { counted: sum.clients } : {}),
+      affected: fails ? [] : askers,
+    };
+  },
+};
+
+/** How much speaks for it: the real name is known, connections fail. */
+function weightOf({ real, sum }: Shadow): number {
+  return (real === null ? 0 : 2) + (isFailing(sum) ? 1 : 0);
+}
+
+function shadowsOf(view: NameView, observed: Observations): readonly Shadow[] {
+  const { name, type, outcomes, addresses } = view;
+  if (type !== TYPE.A && type !== TYPE.AAAA) return [];
+  if (outcomes.found === 0 || addresses.length === 0) return [];
+  const domain = observed.domains.domainOf(name);
+  if (domain === null) return [];
+  const stem = name.slice(0, -domain.length);
+  // `redis.cache.svc.` is a name of the cluster.
+  if (!stem.slice(0, -1).includes('.') || stem.endsWith('.svc.')) return [];
+  const real = observed.names.get(stem, type);
+  const isReal = real !== undefined && real.outcomes.found > 0 && real.addresses.length > 0;
+  // autopath completes the walk: the same addresses.
+  if (isReal && real.addresses.some((each) => addresses.includes(each))) return [];
+  // A name that only looks like an external one.
+  if (isReal && !TOPS.test(`.${stem}`) && !OTHER_TOPS.test(`.${stem}`)) return [];
+  // An ExternalName, or the walk that autopath completes.
+  if (view.sets?.list.some(({ isAlias }) => isAlias) === true) return [];
+  const own = new Set(addresses);
+  const sum = contactsWithin(observed, (server) => own.has(server));
+  if (!isReal && (!TOPS.test(`.${stem}`) || sum.accepted > 0)) return [];
+  return [{ ...{ stem, domain, view, sum }, real: isReal ? real : null }];
+}
