@@ -3,6 +3,7 @@
  * first, so that general ones explain only the rest.
  */
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
+import { clusterNamesUpstream } from './cluster-names-upstream.ts';
 import { coldStart } from './cold-start.ts';
 import { killedForMemory } from './killed-for-memory.ts';
 import { flaws } from './linter-errors.ts';
@@ -181,6 +182,7 @@ export const findingKinds: readonly FindingKind[] = [
   pairRace,
   silentSockets,
   randomLoss,
+  clusterNamesUpstream,
   wrongClusterDomain,
   missingSearchDomain,
   lowNdots,

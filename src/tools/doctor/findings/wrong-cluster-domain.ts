@@ -1,6 +1,7 @@
 /** Search paths of a cluster domain that does not exist, as of one node’s kubelet. */
 import { absoluteName } from '../observe/absolute-name.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
+import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
@@ -39,6 +40,7 @@ export const wrongClusterDomain: FindingKind = {
     for (const domain of domains) {
       const sum = sums.get(domain)!;
       if (sum.found + sum.nodata > 0 || sum.nxdomain < MIN_DENIALS) continue;
+      if (isKnown(domain, observed, claims)) continue;
       const failed = failedIn(domain, working, observed).filter(
         ({ client }) => !isServer(observed, client),
       );
@@ -81,6 +83,11 @@ export const wrongClusterDomain: FindingKind = {
     return excluded('names are found in the cluster domain of each search path');
   },
 };
+
+/** True if another finding explains why nothing is found below the domain. */
+function isKnown(domain: string, { names }: Observations, claims: Claims): boolean {
+  return names.list.every(({ name }) => !isBelow(name, domain) || claims.names.has(name));
+}
 
 /** The results of queries for names below a domain. */
 function below(domain: string, { names }: Observations): Outcomes {

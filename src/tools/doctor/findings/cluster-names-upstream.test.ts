@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE } from '../../../server/wire/iana.ts';
+import { soa } from '../../../../test/kit/content-stories.ts';
+import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+
+const root = {
+  ...soa('example.'),
+  name: '.',
+  data: { ...soa('example.').data, mname: 'a.root-servers.net.' },
+};
+const denied = (server: string, client?: string): Given[] =>
+  Array.from({ length: 10 }, (_, i) => ({
+    ...{ atMs: i * 1000, name: 'orders.shop.svc.cluster.local.', server },
+    ...(client === undefined ? {} : { client }),
+    reply: { rcode: RCODE.NXDOMAIN, authority: [root] },
+  }));
+
+test('a node cache that denies cluster names in the name of the root lacks their zone', async () => {
+  const cache = '169.254.20.10';
+  const found = await findingOf('ND4048', [...denied(cache), ...others(20)]);
+  assert.match(found?.seen.join(' ') ?? '', /169\.254\.20\.10, an address on the node itself/);
+  const codes = ['ND2007', 'ND2010'];
+  for (const code of codes)
+    assert.equal(await findingOf(code, [...denied(cache), ...others(20)]), undefined);
+});
+
+test('the server that forwards cluster names is named with the resolver that it asks', async () => {
+  const all = [...denied('10.244.3.2'), ...denied('169.254.169.253', '10.244.3.2'), ...others(20)];
+  const found = await findingOf('ND4048', all);
+  assert.match(found?.seen.join(' ') ?? '', /10\.244\.3\.2 sends them to 169\.254\.169\.253/);
+});
+
+test('a pod that asks the resolver of the cloud itself is not a forwarder', async () => {
+  assert.equal(await findingOf('ND4048', [...denied('169.254.169.253'), ...others(20)]), undefined);
+});
