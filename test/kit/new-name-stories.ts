@@ -58,21 +58,21 @@ export const newNameStories: readonly Story[] = [
   {
     name: 'a new name that three DNS pods forget at different times is reported for one of them',
     code: 'ND8003',
-    seen: /: 10\.244\.[34]\.2 says NXDOMAIN up to 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then found at 03:07:08\. 2 more servers deny it, too, the last one up to 03:07:10\.$/,
+    seen: /10\.244\.[34]\.2 returned NXDOMAIN until 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then an address at 03:07:08\. 2 more servers deny it, too, the last one up to 03:07:10\.$/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 10_900))),
   },
   {
     name: 'a new name that one of three DNS pods has not forgotten when the capture ends',
     code: 'ND8003',
-    seen: /: 10\.244\.5\.2 says NXDOMAIN up to 03:07:1[23] with a TTL that counts down .* still does at the end of the capture, but another server has it\. 2 more servers deny it, too/,
+    seen: /10\.244\.5\.2 returned NXDOMAIN until 03:07:1[23] with a TTL that counts down .* still did at the end of the capture, although another server has the name\. 2 more servers deny it, too/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 40_000))),
   },
   {
     name: 'a node cache remembers for minutes that a name is missing, and DNS pods have it since the 8th second',
     code: 'ND8003',
-    seen: /169\.254\.20\.10 says NXDOMAIN up to .* counts down .* another server has it/,
+    seen: /169\.254\.20\.10 returned NXDOMAIN until .* counts down .* another server has the name/,
     without: differ,
     packets: () => {
       const missing = (ttl: number) => ({
@@ -98,7 +98,7 @@ export const newNameStories: readonly Story[] = [
   {
     name: 'a node cache remembers for an hour that a name is missing, with the SOA record of then; DNS pods have it throughout',
     code: 'ND8003',
-    seen: /169\.254\.20\.10 says NXDOMAIN up to .* counts down .* another server has it/,
+    seen: /169\.254\.20\.10 returned NXDOMAIN until .* counts down .* another server has the name/,
     without: differ,
     packets: () => {
       const zone = soa('cluster.local.');
@@ -143,7 +143,7 @@ export const newNameStories: readonly Story[] = [
   {
     name: 'a new name that three DNS pods forget at different times, seen at a client',
     code: 'ND8003',
-    seen: /10\.96\.0\.10 says NXDOMAIN up to 03:07:10 with a TTL that counts down .* and from 03:07:08 on that it exists, because the caches behind this address/,
+    seen: /10\.96\.0\.10 returned NXDOMAIN until 03:07:10 with a TTL that counts down .* some of its replies contain an address from 03:07:08 on, because the caches behind it/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 10_900), { isSeen: false })),
   },

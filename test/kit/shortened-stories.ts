@@ -69,7 +69,7 @@ export const shortenedStories: readonly Story[] = [
   endsAt('clean: a DNS pod is added', 0.6),
   {
     ...endsAt('the only server hangs four times', 0.6, standstillStories),
-    seen: /gave not one reply 2 times/,
+    seen: /sent no replies for a while 2 times/,
   },
   {
     name: 'a search domain that no server answers for, in a capture of three seconds',

@@ -141,7 +141,7 @@ export const standstillStories: readonly Story[] = [
     name: 'the only server hangs four times for two or three seconds',
     code: 'ND3007',
     without: ['ND4003', 'ND7001'],
-    seen: /^10\.96\.0\.10 gave not one reply 4 times/,
+    seen: /^10\.96\.0\.10 sent no replies for a while 4 times/,
     packets: (seed) =>
       patient(
         seed,
@@ -178,7 +178,7 @@ export const standstillStories: readonly Story[] = [
     name: 'the upstream hangs for four seconds, and the DNS pod waits for it: late replies, lost ones, failures that are cached',
     code: 'ND3007',
     without: ['ND3010', 'ND3013', 'ND4002', 'ND4003', 'ND4007', 'ND7001'],
-    seen: /^192\.0\.2\.53 gave not one reply/,
+    seen: /^192\.0\.2\.53 sent no replies/,
     packets: (seed) => Promise.resolve(upstreamStill(seed, 6000, 10_000)),
   },
   {

@@ -59,7 +59,7 @@ export const waitingStories: readonly Story[] = [
   {
     name: 'the upstream of a DNS pod does not answer reverse lookups of private addresses',
     code: 'ND2015',
-    seen: /^192\.0\.2\.53, the upstream, received \d+ of them and answered none/,
+    seen: /^The upstream, 192\.0\.2\.53, received \d+ of them and answered none/,
     packets: async (seed) => {
       const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
       const own = Array.from({ length: 8 }, (_, i) => {

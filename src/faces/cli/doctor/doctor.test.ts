@@ -502,7 +502,7 @@ describe('ndots doctor', () => {
   test('a prefix of a code lists the matching findings', async () => {
     const { code, err } = await run('--explain', 'nd4');
     assert.equal(code, 3);
-    assert.match(err, /ND4001 {2}Replies stop at a fixed number a second/);
+    assert.match(err, /ND4001 {2}A packet limit allows only a fixed number/);
     assert.match(err, /ND4010 /);
     assert.doesNotMatch(err, /ND3/);
   });

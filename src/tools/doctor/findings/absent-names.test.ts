@@ -62,10 +62,13 @@ test('an SRV name of a port that a Service does not have is reported, with the n
   }));
   const all = [...others(20), ...others(5, service), ...srv(`_http._tcp.${service}`)];
   const alone = await findingOf('ND2008', all);
-  assert.match(alone?.title ?? '', /SRV record of a port name/);
-  assert.match(alone!.fix[0]!, /Compare _http\._tcp with the ports of web\.shop/);
+  assert.match(alone?.title ?? '', /SRV record for a port name/);
+  assert.match(
+    alone!.fix[0]!,
+    /Compare _http\._tcp with the name and protocol of each port of web\.shop/,
+  );
   const found = await findingOf('ND2008', [...all, ...right]);
-  assert.match(found!.fix[0]!, /^Ask for _http-web\._tcp\.web\.shop\.svc\.cluster\.local\. /);
+  assert.match(found!.fix[0]!, /^Query _http-web\._tcp\.web\.shop\.svc\.cluster\.local\. /);
   const { findings } = await examine(given([...others(20), ...right]));
   assert.deepEqual(findings, []);
 });

@@ -1,4 +1,4 @@
-/** Addresses that no host on the link answers for. */
+/** Addresses that no host on the local network answers for. */
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
@@ -10,7 +10,7 @@ import { NEIGHBOUR_REPORT_MS } from '../thresholds/transport.ts';
 /** No host on the local network has the server’s address. */
 export const missingNeighbour: FindingKind = {
   code: 'ND3015',
-  title: 'Packets are not even sent: no host on the local network has the next address',
+  title: 'Packets cannot be sent because no host on the local network has the next address',
   name: 'a neighbour that is gone, or a full neighbour table',
   inCapture(observed, claims) {
     const overflow = observed.counters.get('neighbourOverflow') ?? 0;
@@ -21,7 +21,7 @@ export const missingNeighbour: FindingKind = {
       const icmp =
         (observed.unreachable.get(address)?.noNeighbour ?? 0) + unquotedOf(observed, address);
       if (asked < MIN_CASES && icmp < MIN_CASES) return [];
-      // If this address answers other clients at the time, several servers share it and one is
+      // If this address answers other clients at the time, several servers share it and one of them is
       // gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
@@ -29,7 +29,7 @@ export const missingNeighbour: FindingKind = {
     if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
-        ? unknown('the capture has no ARP packets, and no router reports a missing address')
+        ? unknown('the capture contains no ARP packets, and no router reports a missing address')
         : unanswered(observed);
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
@@ -39,7 +39,7 @@ export const missingNeighbour: FindingKind = {
         'no query was lost for the addresses that no host answered for on the local network',
       );
     claims.take(losses);
-    // Several servers share the address of a Service: the missing neighbour is the one that is
+    // Several servers share a Service's address, so the missing neighbour is the server that is
     // gone.
     const gone = observed.neighbours.list
       .filter(
@@ -63,7 +63,7 @@ export const missingNeighbour: FindingKind = {
     return {
       code: this.code,
       title: isUntranslated
-        ? 'A router knows no host with the address of the DNS service: the node did not translate it'
+        ? 'The DNS Service’s address reaches a router untranslated, and no host has that address'
         : this.title,
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
@@ -72,35 +72,35 @@ export const missingNeighbour: FindingKind = {
           .slice(0, 3)
           .map(
             ({ address, longest }) =>
-              `${address}: requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
+              `${address} was requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
           ),
         ...(addresses.length > 0
           ? servers
               .slice(0, 3)
               .map(
                 ({ address, asked, icmp }) =>
-                  `${address}: ${[
+                  `${address} ${[
                     ...(asked > 0
                       ? [
-                          `requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
+                          `was requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
                         ]
                       : []),
                     ...(icmp > 0
                       ? [
                           gone.length > 0
-                            ? `packets to it came back ${times(icmp)}: no host has the translated address (ICMP host or address unreachable)`
-                            : `a router reported ${times(icmp)} that no host on its link has the address, or the translated one (ICMP host or address unreachable)`,
+                            ? `drew ICMP host or address unreachable ${times(icmp)}, because no host has the translated address`
+                            : `drew ICMP host or address unreachable from a router ${times(icmp)}, because no host has this address or the translated one`,
                         ]
                       : []),
-                  ].join('; ')}.`,
+                  ].join(' and ')}.`,
               )
           : []),
         ...(overflow > 0
-          ? [`The kernel reported ${overflow} times that its neighbour table overflows.`]
+          ? [`The kernel reported a neighbour table overflow ${overflow} times.`]
           : []),
       ],
       why: isUntranslated
-        ? `Packets to ${first} reach a router that knows no host with that address. If that is the address of the DNS Service, the node did not translate it to a pod: the rules of kube-proxy (or its replacement) are missing there. Otherwise the pod behind it is gone.`
+        ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
         : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
       fix: [
         ...(isUntranslated
@@ -110,21 +110,21 @@ export const missingNeighbour: FindingKind = {
           : []),
         ...(overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge]),
       ],
-      prove: `ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
+      prove: `on the clients’ node, run ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
       disproved: `ip neigh shows ${first} as REACHABLE while queries are lost`,
       exchanges: losses,
     };
   },
 };
 
-/** True if the server is asked for names of the cluster. */
+/** True if clients query the server for cluster names. */
 function isOfCluster({ names, domains }: Observations, address: string): boolean {
   return names.list.some(({ name, servers }) => domains.isOfCluster(name) && servers.has(address));
 }
 
 /**
- * ICMP errors without the missing address (the capture cuts it off) that belong to this server:
- * sent to clients that lose queries to it, and to no others, at that time.
+ * The number of ICMP errors that belong to this server although the capture cuts off the missing
+ * address. They went to clients that lose queries to this server, and to no other, at that time.
  */
 function unquotedOf({ unquoted, losses }: Observations, address: string): number {
   if (unquoted.length === 0) return 0;
@@ -141,8 +141,8 @@ function unquotedOf({ unquoted, losses }: Observations, address: string): number
 }
 
 /**
- * True if packets to these may be translated to it: same family, and not a link-local address, with
- * which a host checks that it may use it (RFC 4862).
+ * True if packets to these may be translated to the address. It has to be in the same family, and
+ * not link-local, because hosts probe such addresses for duplicates (RFC 4862).
  */
 function isLikely(address: string, servers: readonly string[]): boolean {
   return (
@@ -152,16 +152,16 @@ function isLikely(address: string, servers: readonly string[]): boolean {
 }
 
 /**
- * A name server that gets no query because it is not found: lookups begin when the kernel has given
- * it up. Null: there is none.
+ * A name server that gets no query because its hardware address is not found. Lookups begin when
+ * the kernel has given up. Null if there is none.
  */
 function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
   const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
   for (const { address, asked, answered } of observed.neighbours.list) {
     const wanted = all.get(address) ?? [];
-    // An address that gets queries was found, or is lost to more than a few clients.
+    // An address that gets queries has been found, or more than a few clients have lost it.
     if (asked < MIN_CASES || answered > 0 || observed.servers.get(address) !== undefined) continue;
-    // Others that look for the address want something else there.
+    // Hosts that are not DNS clients look for the address for another reason.
     if (wanted.some(({ asker }) => observed.clients.get(asker) === undefined)) continue;
     const late = wanted.reduce((sum, each) => sum + each.late, 0);
     const lookups = wanted.reduce((sum, each) => sum + each.late + each.otherwise, 0);
@@ -173,16 +173,16 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
       severity: 'warning',
       confidence: 0.6,
       seen: [
-        `${address}: requested on the local network (ARP, neighbour discovery) ${times(asked)}, but no host answered.`,
-        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it start a second after such a request has failed. No query goes there, so none is lost.`,
+        `${address} was requested on the local network (ARP, neighbour discovery) ${times(asked)}, but no host answered.`,
+        `${late} of ${lookups} lookups from the ${askers.size === 1 ? 'client that requests' : `${askers.size} clients that request`} it start a second after such a request has failed. No query is sent to the address, so none is lost.`,
       ],
-      why: `The timing suggests that ${address} is the clients’ first name server. Before a query leaves, its sender has to know the next host’s hardware address. For up to three seconds no host answers, the query is dropped on its own host, and the program tries its next name server.`,
+      why: `The timing suggests that ${address} is the clients’ first name server. Before a query leaves, its sender has to know the next host’s hardware address. No host answers for up to three seconds. Then the sender’s own kernel drops the query, and the program tries its next name server.`,
       fix: [
-        `Remove ${address} from the clients’ resolv.conf (nameserver lines; kubelet’s clusterDNS, dnsConfig), or restore its host.`,
+        `Restore the host with ${address}, or remove the address from the clients’ resolv.conf (nameserver lines, kubelet’s clusterDNS, dnsConfig).`,
         find(address),
       ],
-      prove: `cat /etc/resolv.conf in a client; ip neigh show ${address} shows FAILED or INCOMPLETE; ndots query NAME @${address}`,
-      disproved: `${address} is in none of the clients’ resolv.conf files, and something else on them uses it`,
+      prove: `in a client, /etc/resolv.conf lists ${address}, and ip neigh show ${address}; prints FAILED or INCOMPLETE after ndots query NAME @${address}`,
+      disproved: `${address} is not in the clients’ resolv.conf files, and another program on them uses it`,
       exchanges: observed.begunLate.filter(({ client }) => askers.has(client.address)),
     };
   }
@@ -190,7 +190,7 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
 }
 
 const enlarge =
-  'If the kernel says that the table overflows, run sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes.';
+  'If the kernel reports an overflow, run sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes.';
 
 function find(address: string): string {
   return `Check whether the host or pod with ${address} still exists (kubectl get nodes,pods -A -o wide | grep ${address}), and why it is still an endpoint or the next hop of a route (ip route get ${address}).`;
@@ -200,7 +200,7 @@ function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/** True if (nearly) nothing is answered from the first to the last second with losses. */
+/** True if (nearly) nothing is answered between the first and the last second with losses. */
 function isAway({ history }: ServerView): boolean {
   const lossy = history.filter(([, { lost }]) => lost > 0);
   const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
@@ -211,8 +211,8 @@ function isAway({ history }: ServerView): boolean {
 }
 
 /**
- * Addresses that no host answered for and that got no query: the capture cannot tell whether they
- * are name servers.
+ * Addresses that no host answered for and that got no query, so the capture cannot tell whether
+ * they are name servers.
  */
 function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
@@ -222,10 +222,10 @@ function unanswered({ neighbours }: Observations): Verdict {
     return excluded(
       neighbours.list.length === 0
         ? 'no query was lost because an address is missing on the local network'
-        : `each of ${neighbours.list.length} addresses on the local network is found`,
+        : `all ${neighbours.list.length} addresses that were requested on the local network were found`,
     );
   const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
   return unknown(
-    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer. If that is a name server, its queries are not even sent`,
+    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer (if that is a name server, queries to it are not even sent)`,
   );
 }

@@ -8,7 +8,7 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_FAILED_LOOKUPS } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** The domain of a namespace, and the cluster’s. */
+/** A namespace’s search domain, and the cluster domain. */
 const OF_NAMESPACE = /^[^.]+\.svc\.(.+)$/;
 
 /** A failed lookup, and the domain that its search list lacks. */
@@ -20,7 +20,7 @@ interface ShortWalk {
 /** Names of other namespaces are never tried with `svc.cluster.local`. */
 export const missingSearchDomain: FindingKind = {
   code: 'ND2017',
-  title: 'The search list lacks a domain of the cluster, so Service names are never completed',
+  title: 'The search list lacks one of the cluster’s domains, so Service names are never completed',
   name: 'an incomplete search list',
   inCapture(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
@@ -30,7 +30,7 @@ export const missingSearchDomain: FindingKind = {
     );
     const walks = failed.flatMap((lookup): readonly ShortWalk[] => {
       const missing = missingFrom(lookup);
-      // Where the domain denies the name, the list does not lack it: another DNS pod got that query.
+      // If the domain denies the name, the list contains it, and another DNS pod got that query.
       if (missing === null || isDenied(observed, absoluteName(lookup.name) + missing)) return [];
       return [{ lookup, missing }];
     });
@@ -41,9 +41,7 @@ export const missingSearchDomain: FindingKind = {
     const clients = keysOf(walks, ({ lookup }) => lookup.client);
     const elsewhere = names.filter((name) => isFound(observed, name + missing));
     if (names.length < MIN_CASES && elsewhere.length === 0)
-      return excluded(
-        'too few different names fail to distinguish a short search list from absent names',
-      );
+      return excluded('too few names fail to distinguish a short search list from missing names');
     for (const name of names) claims.names.add(name);
     return {
       code: this.code,
@@ -52,27 +50,27 @@ export const missingSearchDomain: FindingKind = {
       confidence: elsewhere.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
-          `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing}: ${listed(names)}`,
+          `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing} for ${listed(names)}`,
         ),
         ...(elsewhere.length > 0
           ? [
-              `${listed(elsewhere.map((name) => name + missing))} exists: another client asks for it.`,
+              `Another client queries ${listed(elsewhere.map((name) => name + missing))} and gets an answer.`,
             ]
           : []),
       ],
-      why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf), so such names are tried only in domains where they do not exist.`,
+      why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here, ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf). Such names are therefore tried only in domains where they do not exist.`,
       fix: [
         `Add ${missing} to these pods’ dnsConfig.searches, or use dnsPolicy: ClusterFirst.`,
         `Until then, use the full name: ${names[0]}${missing}`,
       ],
-      prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${names[0]}${missing}`,
+      prove: `run kubectl exec POD -- cat /etc/resolv.conf, then ndots query ${names[0]}${missing}`,
       disproved: `${names[0]}${missing} does not exist either`,
       exchanges: walks.flatMap(({ lookup }) => lookup.exchanges),
     };
   },
 };
 
-/** The domain that the walk of a Service name skipped; null: none. */
+/** The domain that the search for a Service name skipped, or null. */
 function missingFrom({ name: typed, candidates }: SeenLookup): string | null {
   const name = absoluteName(typed);
   const rests = candidates.flatMap((each) =>

@@ -1,4 +1,4 @@
-/** Names that exist and have no address: NODATA, which programs report like a missing name. */
+/** Names that exist without an address (NODATA), which programs report like missing names. */
 import type { EmptyName } from '../observe/failed-lookups.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
@@ -11,10 +11,10 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 /** Lookups end without an address, because the name has none. */
 export const namesWithoutAddresses: FindingKind = {
   code: 'ND8007',
-  title: 'A name exists and has no address (NODATA), so its lookups fail',
+  title: 'A name exists but has no address (NODATA), so its lookups fail',
   name: 'names that exist without addresses (NODATA)',
   inCapture(observed, claims) {
-    if (observed.types.get(TYPE.A) === undefined) return unknown('no IPv4 address was asked for');
+    if (observed.types.get(TYPE.A) === undefined) return unknown('no A query was seen');
     const found = emptyNames(observed, claims);
     const [first] = found;
     if (first === undefined) return excluded('every queried name that exists has an address');
@@ -31,20 +31,20 @@ export const namesWithoutAddresses: FindingKind = {
       confidence: 0.88,
       seen: [
         sentence(
-          `NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name, observed)} (${lookups} lookups)`))}`,
+          `These lookups got NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name, observed)} (${lookups} lookups)`))}`,
         ),
-        `The servers never returned NXDOMAIN for ${names.length === 1 ? 'this name' : 'these names'}, nor an address.`,
-        `Asked by ${listed(clients)}.`,
+        `The servers returned neither NXDOMAIN nor an address for ${names.length === 1 ? 'this name' : 'these names'}.`,
+        `The queries came from ${listed(clients)}.`,
       ],
       why:
         services.length > 0
-          ? 'The Service exists; otherwise its name would be NXDOMAIN. A headless Service has the addresses of its ready endpoints, so without ready endpoints it has none. A Service that has only addresses of the other family looks the same to programs that need this one. Programs report that the name does not resolve.'
-          : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, but has no address of the type that programs ask for. Programs report that the name does not resolve.',
+          ? 'The Service exists, since its name would otherwise get NXDOMAIN. A headless Service has its ready endpoints’ addresses, so without ready endpoints it has none. A Service with addresses only in the other IP family looks the same. Programs report that the name does not resolve.'
+          : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, but has no address of the type that programs query. Programs report that the name does not resolve.',
       fix: [
         ...(services.length > 0
           ? [
               `Check for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the Service’s selector.`,
-              'If clients have to reach pods before they are ready, set publishNotReadyAddresses: true in the Service.',
+              'If clients have to reach pods that are not ready yet, set publishNotReadyAddresses: true in the Service.',
             ]
           : []),
         ...(services.length < names.length
@@ -53,8 +53,8 @@ export const namesWithoutAddresses: FindingKind = {
             ]
           : []),
       ],
-      prove: `ndots query ${first.name} A @${server}, and AAAA: NOERROR without an answer`,
-      disproved: 'the same query returns an address, or NXDOMAIN',
+      prove: `ndots query ${first.name} A @${server} (and AAAA) returns NOERROR without an answer`,
+      disproved: 'the same query returns an address or NXDOMAIN',
       exchanges: found.flatMap(({ samples }) => samples),
     };
   },
@@ -80,7 +80,7 @@ function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[
     .toSorted((one, other) => other.lookups - one.lookups);
 }
 
-/** `A and AAAA`: the families that were asked for. */
+/** The queried address types, such as `A and AAAA`. */
 function typesOf(name: string, { names }: Observations): string {
   return names.get(name, TYPE.AAAA) === undefined ? 'A' : 'A and AAAA';
 }

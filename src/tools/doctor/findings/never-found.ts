@@ -1,4 +1,4 @@
-/** Names of which every lookup ends with NXDOMAIN, and the spelling that was probably meant. */
+/** Names whose lookups all end in NXDOMAIN, and the spelling that was probably meant. */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -24,7 +24,7 @@ const PORT_OR_PATH = /[:/]/;
 
 /** A name that no lookup finds. */
 interface MissingName {
-  /** As it was written, or whole. */
+  /** As written, or in full. */
   readonly name: string;
   readonly failed: number;
   readonly type: number;
@@ -36,7 +36,7 @@ interface Spelling extends Pick<Finding, 'title' | 'confidence' | 'why'> {
   readonly fix: readonly string[];
 }
 
-/** Names of which every lookup fails, however few they are: one finding for each kind of misspelling. */
+/** Names whose lookups all fail, however few, with one finding for each kind of misspelling. */
 export const neverFound: FindingKind = {
   code: 'ND2008',
   title: TITLE,
@@ -66,21 +66,21 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
       seen: [
         sentence(
-          `Every lookup of these names ended in NXDOMAIN, with every search domain: ${listed(all.map(({ name, failed, type }) => `${name}${type === TYPE.SRV ? ' SRV' : ''} (${failed} lookups)`))}`,
+          `Every lookup of these names ended in NXDOMAIN, even with every search domain appended: ${listed(all.map(({ name, failed, type }) => `${name}${type === TYPE.SRV ? ' SRV' : ''} (${failed} lookups)`))}`,
         ),
         ...new Set(all.flatMap(({ spelling }) => spelling.seen)),
       ],
       why: first!.spelling.why,
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
-      prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ' with each search domain appended'}`,
-      disproved: 'the names exist in their zone, which means that servers give wrong answers',
+      prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ', with each search domain appended'}`,
+      disproved: 'the names exist in their zone (then the servers queried here give wrong answers)',
       exchanges: lookups.flatMap(({ exchanges }) => exchanges),
       affected: [...keys],
     };
   });
 }
 
-/** Returns true if one client keeps asking: many clients that ask once are a busy cluster. */
+/** True if one client keeps querying. Many clients that query once are just a busy cluster. */
 function isRepeated(lookups: readonly SeenLookup[]): boolean {
   const byClient = Map.groupBy(lookups, ({ exchanges }) => exchanges[0]!.client.address);
   return [...byClient.values()].some((own) => own.length >= MIN_CASES);
@@ -92,12 +92,12 @@ function missingNames(observed: Observations, claims: Claims): readonly MissingN
   const written = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) => {
     const view = names.get(name, TYPE.A);
     const isMissing = view !== undefined && isNeverFound(view);
-    // A lookup whose first step is found has the whole name only.
+    // If a lookup's first step is found, only the full name is known.
     const isKnown = ['', ...domains.all].some((domain) => {
       const whole = name + domain;
       return claims.names.has(whole) || (names.get(whole, TYPE.A)?.outcomes.found ?? 0) > 0;
     });
-    // Names such as `_ta-4f66.` (RFC 8145) are asked for whether they exist or not.
+    // Names such as `_ta-4f66.` (RFC 8145) are queried whether they exist or not.
     const isOptional = name.startsWith('_') || domains.domainOf(name) !== null;
     const isOpen = isMissing && !isKnown && !isOptional;
     if (!isOpen || steps.isStep(name) || steps.isPart(name)) return [];
@@ -117,7 +117,7 @@ function isNeverFound({ outcomes: { nxdomain, lost, asked } }: NameView): boolea
   return nxdomain >= MIN_CASES && nxdomain + lost === asked;
 }
 
-/** The names that are found: as they were written, and in full. */
+/** The names that are found, as written and in full. */
 interface FoundNames {
   readonly written: readonly string[];
   readonly addresses: readonly string[];
@@ -137,21 +137,21 @@ function spellings({ names, failedLookups }: Observations): FoundNames {
   };
 }
 
-/** Null: nothing like it is found in the capture. */
+/** Null if the capture contains no similar name that is found. */
 function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | null {
   const host = absoluteName(name.replace(SCHEME, '').split(PORT_OR_PATH, 1)[0]!);
   if (host !== name) {
     const right = known.addresses.find((each) => each.startsWith(host));
     return {
-      title: 'A program looks up a host name with a port, a path or a scheme in it',
+      title: 'A program looks up a host name that contains a port, a path or a scheme',
       confidence: 0.93,
       seen: [
-        `${name} is not a host name; only ${host} is.`,
-        ...(right === undefined ? [] : [sentence(`The capture has an address for ${right}`)]),
+        `${name} is not a host name, but ${host} is.`,
+        ...(right === undefined ? [] : [sentence(`The capture contains an address for ${right}`)]),
       ],
-      why: 'A setting of the program contains HOST:PORT or a URL where only a host is expected, and the program looks up all of it. DNS is not at fault.',
+      why: 'A setting of the program contains HOST:PORT or a URL where only a host is expected, and the program looks up the whole string. DNS is not at fault.',
       fix: [
-        `Set the host to ${host} in the configuration or environment of these programs, and the port in its own setting.`,
+        `Set the host to ${host} in the configuration or environment of these programs, and set the port separately.`,
       ],
     };
   }
@@ -162,7 +162,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
     const right = known.services.filter((each) => each.endsWith(`.${service}`));
     const isThere = known.addresses.includes(service);
     return {
-      title: 'A program asks for an SRV record of a port name that the Service does not have',
+      title: 'A program queries an SRV record for a port name that the Service does not have',
       confidence: right.length > 0 ? 0.95 : isThere ? 0.88 : 0.8,
       seen: [
         ...(right.length > 0
@@ -170,11 +170,11 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
           : []),
         ...(isThere ? [sentence(`There is an address for ${service}`)] : []),
       ],
-      why: 'The first two labels of an SRV name are the name and protocol of a Service port. A port that has no name, or another name or protocol, has no such record, so the answer is always NXDOMAIN.',
+      why: 'The first two labels of an SRV name are the name and protocol of a Service port. If the port has no name, or a different name or protocol, the record does not exist, and the answer is always NXDOMAIN.',
       fix: [
         right.length > 0
-          ? `Ask for ${listed(right)} instead, or name the port of the Service ${port!.slice(1, port!.indexOf('.'))}.`
-          : `Compare ${port} with the ports of ${service} (name, protocol): kubectl get services -A -o yaml, spec.ports.`,
+          ? `Query ${listed(right)} instead, or rename the Service’s port to ${port!.slice(1, port!.indexOf('.'))}.`
+          : `Compare ${port} with the name and protocol of each port of ${service} (spec.ports in kubectl get services -A -o yaml).`,
       ],
     };
   }
@@ -184,7 +184,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
     ...unspelled({ name }),
     confidence: 0.85,
     seen: [sentence(`A similar name is found: ${right}`)],
-    fix: [`Correct ${name}: ${right} is probably meant.`],
+    fix: [`Correct ${name}; it was probably meant to be ${right}`],
   };
 }
 

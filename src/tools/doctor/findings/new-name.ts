@@ -1,4 +1,4 @@
-/** Names that are asked for before they exist. */
+/** Names that are queried before they exist. */
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -8,17 +8,17 @@ import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/re
 import { NEW_NAME } from '../thresholds/search.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** A name that was asked for before it existed stays missing for as long as that was remembered. */
+/** A name that was queried before it existed stays missing while caches remember its absence. */
 export const newName: FindingKind = {
   code: 'ND8003',
-  title: 'A new name stays invisible: that it was missing is cached',
+  title: 'A new name stays invisible because its absence is cached',
   name: 'a cached "no such name"',
   inCapture(observed, claims) {
     const cached = observed.names.list.filter((view) => {
       const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
       if (claims.names.has(name) || isWithoutTtl(observed, view)) return false;
       if (outcomes.nxdomain < MIN_CASES || outcomes.found === 0) return false;
-      // Of several caches each forgets at its own time.
+      // Several caches expire at different times.
       return firstFoundMs < lastNegativeMs
         ? isRemembered(observed, view)
         : countsDown(negativeTtls);
@@ -32,12 +32,12 @@ export const newName: FindingKind = {
           ...told(observed, unseen),
           confidence: 0.6,
           seen: [
-            `${namesOf(unseen)}: NXDOMAIN ${one.outcomes.nxdomain} times from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
+            `${namesOf(unseen)} got NXDOMAIN ${one.outcomes.nxdomain} times from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
               one.firstFoundMs > one.lastNegativeMs
-                ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
-                : `found from ${clock(one.firstFoundMs)} on, at first alternating with NXDOMAIN and then always, because several caches expire at different times.`
+                ? `and has been found since ${clock(one.firstFoundMs)}.`
+                : `and was found from ${clock(one.firstFoundMs)} on. At first the two answers alternated, because several caches expire at different times.`
             }`,
-            'The capture has only the beginning of these answers, so their TTLs cannot be read: cached answers would count down (tcpdump -s 0).',
+            'The capture contains only the beginning of these answers, so it does not show whether their TTLs count down, as in cached answers (capture with tcpdump -s 0).',
           ],
         };
     }
@@ -54,19 +54,19 @@ export const newName: FindingKind = {
       ...told(observed, cached),
       severity: cached.some(lasts) ? 'critical' : 'warning',
       confidence: 0.9,
-      seen: [`${namesOf(cached)}: ${timesOf(cached[0]!)}`],
+      seen: [`For ${namesOf(cached)}, ${timesOf(cached[0]!)}`],
     };
   },
 };
 
-/** A server with its last denial of the name, and the servers that also denied it. */
+/** Describes a server's last denial of the name, and lists the servers that also denied it. */
 function timesOf({ serverTimes, negativeTtls }: NameView): string {
   const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
   const isThrough = ({ missingMs, existsMs }: ServerTimes): boolean =>
     existsMs >= missingMs && existsMs < Infinity;
   const shown = ({ server }: ServerTimes): readonly number[] =>
     countdown(negativeTtls.filter((each) => each.server === server)).map(({ ttl }) => ttl);
-  // A server that keeps denying it, or that the capture shows from denial to answer.
+  // A server that keeps denying the name, or whose change from denial to answer is in the capture.
   const [one] = denying.toSorted(
     (here, there) =>
       Number(keeps(there) && shown(there).length > 1) -
@@ -76,13 +76,13 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
   );
   const { server, missingMs, existsMs } = one!;
   const ttls = shown(one!);
-  const denied = `${server} says NXDOMAIN up to ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
+  const denied = `${server} returned NXDOMAIN until ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
   const then =
     existsMs === Infinity
-      ? ' and still does at the end of the capture, but another server has it.'
+      ? ' and still did at the end of the capture, although another server has the name.'
       : existsMs >= missingMs
-        ? `, then found at ${clock(existsMs)}.`
-        : `, and from ${clock(existsMs)} on that it exists, because the caches behind this address expire at different times.`;
+        ? `, then an address at ${clock(existsMs)}.`
+        : `, although some of its replies contain an address from ${clock(existsMs)} on, because the caches behind it expire at different times.`;
   const others = denying.filter((each) => each !== one);
   const alike = others.filter(isThrough);
   const keeping = others.filter(keeps);
@@ -92,23 +92,23 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
     denied + then,
     ...(alike.length > 0
       ? [
-          `${alike.length} more ${alike.length === 1 ? 'server denies' : 'servers deny'} it, too, ${alike.length === 1 ? '' : 'the last one '}up to ${clock(lastMs(alike))}.`,
+          `${alike.length} more ${alike.length === 1 ? 'server denied' : 'servers denied'} it, too, ${alike.length === 1 ? '' : 'the last one '}until ${clock(lastMs(alike))}.`,
         ]
       : []),
     ...(keeping.length > 0
       ? [
-          `${listed(keeping.map((each) => each.server))} still ${keeping.length === 1 ? 'says' : 'say'} NXDOMAIN at ${clock(lastMs(keeping))}.`,
+          `${listed(keeping.map((each) => each.server))} still returned NXDOMAIN at ${clock(lastMs(keeping))}.`,
         ]
       : []),
   ].join(' ');
 }
 
-/** True if the server does not find the name up to the end of the capture. */
+/** True if the server still denies the name at the end of the capture. */
 function keeps({ existsMs }: ServerTimes): boolean {
   return existsMs === Infinity;
 }
 
-/** True if a server denies the name for long after others have it. */
+/** True if a server denies the name long after others have it. */
 function lasts({ serverTimes, firstFoundMs }: NameView): boolean {
   return serverTimes.some(
     (each) => keeps(each) && each.missingMs - firstFoundMs >= NEW_NAME.feltMs,
@@ -116,8 +116,8 @@ function lasts({ serverTimes, firstFoundMs }: NameView): boolean {
 }
 
 /**
- * Names that were missing and repeatedly queried, until they were found for good. The capture lacks
- * the end of negative answers, and so their TTL. Empty: there are none, or too many to be new.
+ * Names that were missing and repeatedly queried until they were found for good. The capture cuts
+ * off the end of negative answers, and so their TTL. Empty if there are none, or too many to be new.
  */
 function withoutTtl(observed: Observations, claims: Claims): readonly NameView[] {
   const found = observed.names.list.filter((view) => {
@@ -134,7 +134,7 @@ function withoutTtl(observed: Observations, claims: Claims): readonly NameView[]
   return new Set(found.map(({ name }) => name)).size <= NEW_NAME.names ? found : [];
 }
 
-/** The parts that both kinds share. */
+/** The parts that both cases share. */
 function told(
   observed: Observations,
   cached: readonly NameView[],
@@ -142,15 +142,15 @@ function told(
   const keys = new Set(cached.map(({ name }) => name));
   return {
     code: 'ND8003',
-    title: 'A new name stays invisible: that it was missing is cached',
+    title: 'A new name stays invisible because its absence is cached',
     severity: 'warning',
-    why: 'A client asked before the name existed. Each cache in between (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it. It still returns that after the name exists.',
+    why: 'A client queried the name before it existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it, and keeps returning it after the name has been created.',
     fix: [
-      'Set cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } as in kubeadm’s Corefile, on the node-local cache too.',
+      'Set cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } as in kubeadm’s Corefile. Do the same in the node-local cache.',
       'Create the Service before its clients start, or make the clients retry.',
     ],
-    prove: `ndots query ${cached[0]!.name} @POD for each DNS pod: the TTL of NXDOMAIN answers counts down`,
-    disproved: 'the TTL does not count down, because the server really does not have the name yet',
+    prove: `run ndots query ${cached[0]!.name} @POD for each DNS pod; the TTL in NXDOMAIN replies counts down`,
+    disproved: 'the TTL does not count down (then the server does not have the name yet)',
     exchanges: observed.affected.flatMap((lookup) =>
       lookup.exchanges.filter(({ name }) => keys.has(name)),
     ),

@@ -6,19 +6,19 @@ import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { MIN_OTHER_CONNECTIONS, OTHERS_ALIKE, REST_OF_OTHERS } from '../thresholds/transport.ts';
 
 /**
- * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
- * first.
+ * Other new connections are lost in the same way as DNS queries, so the network is at fault, and
+ * DNS only shows it first.
  */
 export const notDns: FindingKind = {
   code: 'ND3090',
-  title: 'It is not DNS: other connections are lost in the same way',
+  title: 'It is not DNS, because other connections are lost in the same way',
   name: 'the network as a whole',
   inCapture(observed, claims) {
     const { opened, repeated } = observed.others;
     const exceeded = observed.counters.get('trackingExceeded') ?? 0;
     if (opened < MIN_OTHER_CONNECTIONS && exceeded === 0)
       return unknown(
-        'the capture has no other connections to compare with (capture more than port 53)',
+        'the capture contains no other connections to compare with (capture more than port 53)',
       );
     const losses = claims.open;
     const rate = lossRate(observed.total);
@@ -41,7 +41,7 @@ export const notDns: FindingKind = {
     if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
       return excluded('another finding explains the losses of other connections');
     if (losses.length < MIN_CASES || !(alike || exceeded > 0))
-      return excluded('other connections are opened without loss');
+      return excluded('other connections open without loss');
     claims.take(losses);
     return {
       code: this.code,
@@ -59,14 +59,14 @@ export const notDns: FindingKind = {
             ]
           : []),
       ],
-      why: 'First packets of all kinds are lost. The flow table of the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.',
+      why: 'First packets of all kinds are lost. The flow table in the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.',
       fix: [
-        'Check the layer below: instance type limits (ethtool -S eth0 | grep exceeded), interface drops (ip -s link) and firewall flow tables.',
-        'Until then, open fewer connections: keep-alive, connection pools, a larger instance.',
+        'Check the network below DNS, including instance type limits (ethtool -S eth0 | grep exceeded), interface drops (ip -s link) and firewall flow tables.',
+        'Until then, open fewer connections (keep-alive, connection pools), or use a larger instance type.',
       ],
       prove:
-        'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node: SYNs to many different addresses are repeated',
-      disproved: `connections to other services open immediately while DNS queries are lost (here ${percent(repeated, opened)} do not)`,
+        'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node shows repeated SYNs to many different addresses',
+      disproved: `connections to other services open immediately while DNS queries are lost (here, ${percent(repeated, opened)} do not)`,
       exchanges: losses,
     };
   },

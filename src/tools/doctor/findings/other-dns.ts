@@ -1,4 +1,4 @@
-/** Clients that ask a server of their own choice, which does not know the cluster. */
+/** Clients that query a server of their own choice that does not know the cluster. */
 import { type ClientGroup, labelOf } from '../cluster/pods.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -7,7 +7,7 @@ import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Some pods ask another DNS than all others, and miss the names of the cluster. */
+/** Some pods query a different DNS server from the others, which lacks cluster names. */
 export const otherDns: FindingKind = {
   code: 'ND2007',
   title: 'Some pods query servers other than the cluster’s DNS',
@@ -49,15 +49,15 @@ export const otherDns: FindingKind = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${listed(theirs.map(({ address }: ClientView) => address))} ${theirs.length === 1 ? 'asks' : 'ask'} ${listed([...addresses])}, and ${others === 1 ? 'one other does' : `${others} others do`} not.`,
-        `${share(missing, asked)} of their queries were for cluster names that others find, but got NXDOMAIN.`,
+        `${listed(theirs.map(({ address }: ClientView) => address))} ${theirs.length === 1 ? 'queries' : 'query'} ${listed([...addresses])}, while ${others === 1 ? 'one other client does' : `${others} other clients do`} not.`,
+        `${share(missing, asked)} of their queries were for cluster names that other clients find, but got NXDOMAIN.`,
       ],
-      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or a server address written into the program. That server does not know Service names. The cluster’s DNS is not at fault.',
+      why: 'These pods have dnsPolicy Default or None, their own resolver, or a server address hard-coded in the program. That server does not know Service names. The cluster’s DNS is not at fault.',
       fix: [
         'Unless this is intended, set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods on the host network).',
-        'If the server is intended, make it forward the cluster’s domain to the cluster’s DNS.',
+        'If it is intended, make that server forward the cluster’s domain to the cluster’s DNS.',
       ],
-      prove: `kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and check their dnsPolicy and dnsConfig`,
+      prove: `run kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and check their dnsPolicy and dnsConfig`,
       disproved: 'the pods’ /etc/resolv.conf lists the cluster’s DNS',
       exchanges,
     };
@@ -100,8 +100,8 @@ export const otherDns: FindingKind = {
 };
 
 /**
- * Servers that have names of the cluster, and how often others say that there is none of these
- * names.
+ * Servers that know cluster names, and how often other servers deny these names.
+
  */
 function clusterNames({ names, domains }: Observations): {
   readonly knows: ReadonlySet<string>;
@@ -119,9 +119,8 @@ function clusterNames({ names, domains }: Observations): {
 }
 
 /**
- * Clients of this server that are not servers themselves. An upstream of the cluster's DNS must not
- * be in the resolv.conf of a pod that also uses the cluster's DNS: of such servers, only clients
- * that use no cluster DNS count.
+ * The server's clients that are not servers themselves. If the server is an upstream of the
+ * cluster's DNS, clients that also use the cluster's DNS do not count.
  */
 function askers(
   observed: Observations,

@@ -42,7 +42,7 @@ export const outage: FindingKind = {
   inCapture(observed, claims) {
     if (observed.seconds < MIN_OUTAGE_SECONDS) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
-    // Clients that were answered before are still answered: it is not the server.
+    // If clients that were answered before still are, the server is not at fault.
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets get no replies');
     for (const view of views) {
       const window = silenceOf(view, observed);
@@ -55,7 +55,7 @@ export const outage: FindingKind = {
       const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
       if (losses.length < MIN_CASES || wentAstray(losses)) continue;
-      // If most of it is explained, the others are the rest of it, and so are losses from reused
+      // If most of the losses are explained, the others belong to them, and so do losses from reused
       // ports.
       const explained = claims.explainedTo(view.address).filter(isMeanwhile);
       if (losses.length < OUTAGE_REST * explained.length) {
@@ -68,7 +68,7 @@ export const outage: FindingKind = {
       if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
       if (isOfSomeSockets(losses, theirs)) continue;
       if (areSilentByChance(observed.flows.to(view.address), span)) continue;
-      // Others are answered at the time, or these names never again. Losses before it are better
+      // Other queries are answered at the time, or these names never again. Losses before it are better
       // evidence than the time in which all clients wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
       const lots =
@@ -87,18 +87,18 @@ export const outage: FindingKind = {
         severity: 'critical',
         confidence: known ? 0.95 : 0.85,
         seen: [
-          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
+          `${view.address} answered until ${clock(fromMs)}. In the following ${toS - fromS + 1} s, ${window.lost} of ${window.asked} queries got no reply (${percent(window.lost, window.asked)}), from ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
           ...(together.length > 0 ? [`${listed(together)} fell silent at the same time.`] : []),
           backMs === null
-            ? 'It does not answer again before the capture ends.'
-            : `Its next reply comes at ${clock(backMs)}, ${took(backMs - fromMs)} later.`,
+            ? 'It did not answer again before the capture ended.'
+            : `Its next reply came at ${clock(backMs)}, ${took(backMs - fromMs)} later.`,
           ...(removedMs === null
             ? []
             : [
-                `From ${clock(removedMs)} on nothing is sent to it, and others answer: its endpoint was removed.`,
+                `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
               ]),
           ...unreachableText(view.address, observed),
-          ...(known ? ['The log says that a server went into lameduck mode.'] : []),
+          ...(known ? ['According to the log, a server went into lameduck mode.'] : []),
         ],
         ...outageAdvice({
           isBack: backMs !== null,
@@ -117,13 +117,13 @@ export const outage: FindingKind = {
     }
     const still = serverStandstill(observed, claims);
     if (still !== null) return stoodStill(still);
-    return excluded('no server was silent to all clients for a time, and well before or after it');
+    return excluded('no server stopped answering all clients for a while');
   },
 };
 
 /**
- * True if the losses are of so few sockets that those which the server loses at other times explain
- * them: one of several servers behind the address is dead, and waiting clients ask nothing else.
+ * True if so few sockets have losses that the server's usual losses explain them. One of several
+ * servers behind the address is dead, and waiting clients send no other queries.
  */
 function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExchange[]): boolean {
   const socketOf = ({ client }: SeenExchange): string => `${client.address} ${client.port}`;
@@ -132,16 +132,16 @@ function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExch
   return others.size >= MIN_CASES && own.size <= 2 * others.size;
 }
 
-/** ICMP errors for the port from the host that has the address: it is up, and not a name server. */
+/** ICMP errors for the port from the host with the address, which is up but not a name server. */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
   const errors = unreachable.get(address);
   if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return [];
   return [
-    `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, but no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
+    `${errors.count} of these drew ICMP port unreachable, so a machine has that address, but no name server listens there. The server’s process ended, or another machine took over the address (then arping -D finds it, or ip neigh shows a different hardware address than before).`,
   ];
 }
 
-/** A server that answered (nearly) everything, and then nothing more. */
+/** A server that answered (nearly) everything, then stopped. */
 function silentToTheEnd(
   { view, losses, sockets, names, endMs }: SilentForGood,
   observed: Observations,
@@ -154,21 +154,21 @@ function silentToTheEnd(
     severity: 'critical',
     confidence: 0.8,
     seen: [
-      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets} sockets of ${askersText(observed, clients)}, for ${names} ${names === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
-      'It does not answer again before the capture ends.',
+      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}. After that, none of ${sinceReply.length} queries got a reply, from ${sockets} sockets on ${askersText(observed, clients)}, for ${names} ${names === 1 ? 'name' : 'names'}, until ${clock(endMs)}.`,
+      'It did not answer again before the capture ended.',
     ],
-    why: `Everything stops at once: the server (or the one behind the address) hangs or is gone, or something in between, such as a network policy, blocks everything from then on.${clients.size === 1 ? ' With only one client, the capture cannot tell these apart.' : ''}`,
+    why: `Everything stopped at once. The server (or the one behind the address) hangs or is gone, or something in between, such as a network policy, has blocked all traffic since then.${clients.size === 1 ? ' The capture has only one client, so it does not show which.' : ''}`,
     fix: [
       'Check whether other clients get replies at that time. If not, check the server (kubectl -n kube-system get pods for restarts), its node, and its memory and CPU limits.',
-      'If they do, determine what changed for these clients (kubectl get networkpolicy -A; the rules and log of the node’s network plugin).',
+      'If they do, determine what changed for these clients. Check kubectl get networkpolicy -A, and the rules and log of the node’s network plugin.',
     ],
-    prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
+    prove: `run ndots query kubernetes.default @${address} on the client’s node and on another, and check kubectl get events -A around ${clock(lastReplyMs)} UTC`,
     disproved: 'a longer capture shows replies to these queries',
     exchanges: [...losses],
   };
 }
 
-/** A server that was silent several times, and well in between. */
+/** A server that was silent several times and worked in between. */
 function silentAgain(
   { view: { address }, silent, losses }: RepeatedSilence,
   observed: Observations,
@@ -184,32 +184,32 @@ function silentAgain(
     severity: 'critical',
     confidence: 0.85,
     seen: [
-      `${silent.length} times, ${address} answered no query at all: ${listed(times, 6)}.`,
-      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all queries are answered. Waiting clients send nothing, so the server, or the path to it, may have recovered sooner.`,
+      `${address} stopped answering altogether ${silent.length} times: ${listed(times, 6)}.`,
+      `In total, ${losses.length} queries from ${askersText(observed, clients)} were lost, while (nearly) all queries in between were answered. Waiting clients send no queries, so the server or the path to it may have recovered sooner.`,
     ],
-    why: 'If everything stops at once, comes back and stops again, a link or an interface goes down and up, a route is withdrawn, a node hangs, or a server restarts repeatedly (a liveness probe, memory).',
+    why: 'Everything stopped, came back and stopped again. A link or an interface goes down and up, a route is withdrawn, a node hangs, or a server restarts repeatedly (because of a liveness probe or its memory limit).',
     fix: [
-      'Determine what happened in between at these times: check the kernel log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
-      'Check whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS). Check their memory limits and liveness probes.',
+      'Determine what happened on the network path at these times. Check both nodes’ kernel logs (link is down, carrier), the routes and the network plugin’s log.',
+      'Check whether DNS pods restart (RESTARTS in kubectl -n kube-system get pods -l k8s-app=kube-dns), and check their memory limits and liveness probes.',
     ],
-    prove: `journalctl -k --since around ${clock(silent[0]!.pause.fromMs)} UTC on both nodes; kubectl -n kube-system get events,pods`,
+    prove: `on both nodes, check journalctl -k around ${clock(silent[0]!.pause.fromMs)} UTC, and run kubectl -n kube-system get events,pods`,
     disproved:
-      'other connections between the same two hosts keep working at these times, and no DNS pod restarted',
+      'other connections between the same two hosts kept working at these times, and no DNS pod restarted',
     exchanges: losses,
   };
 }
 
-/** A server that gave no reply for seconds, and then all at once to those that had waited. */
+/** A server that sent no reply for seconds, then answered all waiting queries at once. */
 function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Finding {
   const { address } = view;
   const [first] = windows;
   const { queries, own, sockets, names } = waitedIn(windows);
   const few = windows.some(({ meanwhile }) => meanwhile > 0);
-  const some = few ? 'gave hardly a reply' : 'gave not one reply';
+  const some = few ? 'sent hardly any replies' : 'sent no replies';
   const what = proof === 'one of several' ? 'left some queries without a reply' : some;
   const times = windows.map(
     ({ fromMs, toMs, waited }) =>
-      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
+      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} waiting queries)`,
   );
   return {
     code: 'ND3007',
@@ -218,94 +218,95 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
     confidence: proof === 'one of several' ? 0.75 : 0.88,
     seen: [
       windows.length === 1
-        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
-        : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
+        ? `${address} ${what} for ${took(first!.toMs - first!.fromMs)} from ${clock(first!.fromMs)} on. Then it answered all ${queries} waiting queries at once, from ${sockets.size} sockets, for ${names} names.`
+        : `${address} ${what} for a while ${windows.length} times, and each time then answered all waiting queries at once: ${listed(times, 6)}.`,
       ...(own > 0
-        ? [`${own} of these were for cluster names, which the server has in memory.`]
+        ? [`${own} of these were for cluster names, which the server answers from memory.`]
         : []),
       ...(proof === 'one of several'
         ? [
-            'Others are answered at the same time: this is one of several servers behind this address.',
+            'Other queries were answered at the same time, so this is one of several servers behind the address.',
           ]
-        : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
-      ...(lost > 0 ? [`${lost} queries were given up before it continued.`] : []),
+        : [`At other times, half of its replies come within ${took(view.quantile(0.5))}.`]),
+      ...(lost > 0 ? [`Clients gave up on ${lost} queries before it resumed.`] : []),
     ],
-    why: 'The process stopped and continued: it was stopped, its CPU limit throttled it, its node or virtual machine was frozen, out of memory or swapping, or another process replaced it.',
+    why: 'The process stopped and then resumed. It was suspended, throttled by its CPU limit or replaced by another process, or its node or virtual machine was frozen, out of memory or swapping.',
     fix: [
       proof === 'upstream'
-        ? 'Determine what happened to that server at these times. Forward to more than one upstream, with health checks and max_fails, so that another one is used.'
-        : 'Determine what happened to the server at these times: check its pod’s restarts, memory and CPU limits, and its node’s load.',
+        ? 'Determine what happened to that server at these times. Forward to several upstreams with health checks and max_fails, so that another one is used.'
+        : 'Determine what happened to the server at these times. Check its pod’s restarts, memory and CPU limits, and its node’s load.',
       ...(proof === 'upstream' ? [] : ['Run more than one replica, spread over nodes.']),
     ],
     prove:
       proof === 'upstream'
-        ? `ndots query example.com @${address} from the DNS pods’ node, repeatedly; check that server’s metrics and log around ${clock(first!.fromMs)} UTC`
-        : `kubectl -n kube-system get events,pods around ${clock(first!.fromMs)} UTC; container_cpu_cfs_throttled_periods_total`,
+        ? `run ndots query example.com @${address} repeatedly on the DNS pods’ node, and check that server’s metrics and log around ${clock(first!.fromMs)} UTC`
+        : `run kubectl -n kube-system get events,pods, and check container_cpu_cfs_throttled_periods_total around ${clock(first!.fromMs)} UTC`,
     disproved:
-      'the server’s own metrics count replies during that time (coredns_dns_responses_total)',
+      'the server’s own metrics (coredns_dns_responses_total) count replies during that time',
     exchanges,
   };
 }
 
-/** A sentence about the silence of a server. */
+/** Properties of a server's silence that its texts depend on. */
 interface Outage {
   /** It answers again before the capture ends. */
   readonly isBack: boolean;
-  /** A log says that a DNS pod ended. */
+  /** According to a log, a DNS pod ended. */
   readonly isRollout: boolean;
-  /** DNS pods ask it, and no program does. */
+  /** Only DNS pods query it, and no program does. */
   readonly isUpstream: boolean;
   /** `03:07:20`, UTC. */
   readonly at: string;
 }
 
 const lameduck =
-  'Make a terminating DNS pod answer for longer than that: set health { lameduck 20s }, and terminationGracePeriodSeconds above it. Use a readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
+  'Make a terminating DNS pod answer for longer than that. Set health { lameduck 20s }, a longer terminationGracePeriodSeconds, and a readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
 const replicas =
-  'Run more than one replica, spread over nodes, with a PodDisruptionBudget of at most one.';
+  'Run more than one replica, spread over nodes, with a PodDisruptionBudget that allows one unavailable pod.';
 const look =
-  'Check the server, or the pods behind the address, at that time: restarts, a rollout, memory and CPU limits, the node.';
+  'Check the server or the pods behind the address for restarts, a rollout, memory and CPU limits, or node problems at that time.';
 
-/** The parts of the finding that depend on it. */
+/** The parts of the finding that depend on these properties. */
 function outageAdvice({
   isBack,
   isRollout,
   isUpstream,
   at,
 }: Outage): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
-  const events = `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${at} UTC; kubectl -n kube-system get pods for restarts`;
+  const events = `run kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns and look around ${at} UTC; kubectl -n kube-system get pods shows restarts`;
   const disproved =
-    'no DNS pod ended, restarted or moved at that time, and the clients’ node lost other packets too';
+    'no DNS pod ended, restarted or moved at that time, and the clients’ node also lost other packets';
   if (isUpstream)
     return {
-      why: `The upstream of the DNS pods ${isBack ? 'was down, or hung, for a while' : 'is gone, hangs, or can no longer be reached'}. Names that are not cached get no answer during that time.`,
+      why: `The DNS pods’ upstream ${isBack ? 'was down or hung for a while' : 'is gone, hangs or can no longer be reached'}. Names that are not cached get no answer during that time.`,
       fix: [
-        'Determine what happened at that time to the upstream, and to the path from the nodes to it (a firewall, a route).',
-        'Use more than one upstream, with health checks (which forward does).',
-        'Set cache { serve_stale }, so that previously answered names still get answers.',
+        'Determine what happened at that time to the upstream and to the network path from the nodes (a firewall, a route).',
+        'Configure more than one upstream in forward, which checks their health.',
+        'Set cache { serve_stale }, so that names that were answered before still get answers.',
       ],
       prove:
-        'from a node: ndots query example.com @SERVER; coredns_forward_healthcheck_broken_total',
-      disproved: 'it answers others at that time, which points to the path from these nodes',
+        'run ndots query example.com @SERVER on a node, and check coredns_forward_healthcheck_broken_total',
+      disproved:
+        'the upstream answered other clients at that time (then the path from these nodes is at fault)',
     };
   if (!isBack && !isRollout)
     return {
-      why: 'Everything stops at once, for all names: the server (or the one behind the address) hangs or is gone, or something in between blocks everything from then on.',
+      why: 'Everything stopped at once, for all names. The server (or the one behind the address) hangs or is gone, or something in between has blocked all traffic since then.',
       fix: [
         look,
-        'If it is healthy, determine what changed in between (network policies, the node’s rules and routes).',
+        'If the server is healthy, determine what changed on the path (network policies, the node’s rules and routes).',
         replicas,
       ],
       prove: events,
       disproved,
     };
   return {
-    why: `${isBack ? 'Everything stops at once and comes back at once: the server behind the address was gone, or stopped' : 'The server behind the address went away, and others replaced it'}. When a DNS pod terminates, the Service sends packets to it until its endpoint is removed on every node: until the readiness probe fails and the rules are written.`,
+    why: `${isBack ? 'Everything stopped at once and came back at once, so the server behind the address was stopped or replaced' : 'The server behind the address went away, and others replaced it'}. When a DNS pod terminates, the Service keeps sending packets to it until its endpoint is removed on every node. That happens only after the readiness probe has failed and the rules are written.`,
     fix: isRollout
       ? [lameduck, replicas]
       : [
           look,
-          `If DNS pods were replaced then: ${lameduck[0]!.toLowerCase()}${lameduck.slice(1)}`,
+          `If DNS pods were replaced at that time, ${lameduck[0]!.toLowerCase()}${lameduck.slice(1)}`,
           replicas,
         ],
     prove: events,

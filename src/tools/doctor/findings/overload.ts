@@ -31,27 +31,27 @@ import {
 
 const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND7001',
-  title: 'A name server cannot keep up: replies come late, then not at all',
+  title: 'A name server is overloaded, so replies come late and then not at all',
   severity: 'critical',
-  why: 'Queries arrive faster than they are answered: the server’s CPU is at its limit (or throttled), or its upstream is slow and everything waits. Clients then retry, which adds to the load.',
+  why: 'Queries arrive faster than they are answered. The server’s CPU is at its limit (or throttled), or its upstream is slow and all queries wait. Clients then retry, which adds to the load.',
   fix: [
     'Add replicas, and remove the CPU limit from the DNS pods (it throttles them in bursts).',
-    'Reduce queries: use a node-local cache, and lower ndots for pods that look up external names.',
+    'Reduce the number of queries with a node-local cache, and with a lower ndots in pods that look up external names.',
     'Set max_concurrent in forward to limit the queries that wait for a slow upstream.',
   ],
   prove:
-    'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
+    'run kubectl -n kube-system top pods -l k8s-app=kube-dns, and check container_cpu_cfs_throttled_periods_total and coredns_forward_max_concurrent_rejects_total',
   disproved:
     'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low at the time',
 };
 
-/** A server that answers ever later, and then not at all. */
+/** A server that answers later and later, then not at all. */
 export const overload: FindingKind = {
   code: said.code,
   title: said.title,
   name: 'an overloaded server',
   inCapture(observed, claims) {
-    if (observed.total.asked < MIN_QUERIES) return unknown('too few queries to judge by');
+    if (observed.total.asked < MIN_QUERIES) return unknown('too few queries');
     const late = lateWithOwnNames(observed, claims);
     if (late !== null) return late;
     for (const server of observed.servers.list) {
@@ -70,7 +70,7 @@ export const overload: FindingKind = {
         quiet.length === 0
           ? within > BUSY.aloneMs
           : (within > BUSY.ms && within > BUSY.times * before) ||
-            // Most of these are slow, not only a few that wait for an upstream.
+            // Most of these are slow, rather than only a few that wait for an upstream.
             server.isOutOfBreath;
       const losses = claims.openTo(server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
@@ -86,13 +86,13 @@ export const overload: FindingKind = {
         ...said,
         confidence: rejects + killed > 0 ? 0.95 : 0.85,
         seen: [
-          `${server.address}: replies took ${within.toFixed(0)} ms on average in the seconds when queries were lost, ${before.toFixed(1)} ms in the others.`,
-          `${share(outcomes.lost, outcomes.asked)} got no reply; most in one second: ${Math.max(...history.map(([, second]) => second.asked))} queries.`,
+          `Replies from ${server.address} took ${within.toFixed(0)} ms on average in the seconds when queries were lost, compared with ${before.toFixed(1)} ms in other seconds.`,
+          `${share(outcomes.lost, outcomes.asked)} queries got no reply. The peak load was ${Math.max(...history.map(([, second]) => second.asked))} queries a second.`,
           ...(killed > 0
-            ? [`The kernel or Kubernetes ended a process for its memory ${killed} times.`]
+            ? [`The kernel or Kubernetes killed a process for its memory use ${killed} times.`]
             : []),
           ...(rejects > 0
-            ? [`CoreDNS refused or dropped ${rejects} queries because too many waited.`]
+            ? [`CoreDNS refused or dropped ${rejects} queries because too many were waiting.`]
             : []),
         ],
         exchanges: losses,
@@ -105,7 +105,7 @@ export const overload: FindingKind = {
     if (measured.length === 0) return unread;
     const rejected = total(facts, 'coredns_forward_max_concurrent_rejects_total');
     const shed = total(facts, 'coredns_shed_dropped_total');
-    if (rejected + shed === 0) return excluded('no DNS pod rejects queries at a limit');
+    if (rejected + shed === 0) return excluded('no DNS pod rejects queries because of a limit');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.9,
@@ -125,18 +125,18 @@ export const overload: FindingKind = {
             0,
         )
         .map(({ pod }) => nameOf(pod)),
-      why: 'More queries wait than the limit allows: the upstream is slow, or there are more queries than these pods can answer. Clients retry rejected queries, which adds to the load.',
+      why: 'More queries are waiting than the limit allows, because the upstream is slow or these pods get more queries than they can answer. Clients retry rejected queries, which adds to the load.',
       fix: [
-        'Check whether the upstream is slow (coredns_proxy_request_duration_seconds). If not, add replicas: ndots size --metrics …',
+        'Check whether the upstream is slow (coredns_proxy_request_duration_seconds). If it is not, add replicas (ndots size --metrics … computes the number).',
         'Run a cache on each node, and use fewer search domains.',
       ],
-      prove: 'coredns_forward_max_concurrent_rejects_total, twice',
+      prove: 'read coredns_forward_max_concurrent_rejects_total twice and compare',
       disproved: 'the counter does not rise while lookups are slow',
     });
   },
 };
 
-/** Names that every DNS pod has in memory take long. */
+/** Names that every DNS pod answers from memory take long. */
 function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
   const stretches = lateFromMemory(observed).filter(
     ({ server }) => !claims.late.has(server.address),
@@ -148,7 +148,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
     (addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address))) &&
     stretches.some(({ fromS, toS }) => sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 2) * 1000);
   const losses = claims.open.filter(isTheirs);
-  // A server that is busy loses queries of anybody.
+  // A busy server loses queries from all its clients.
   const losers = new Set(losses.map(({ client }) => client.address));
   const isUpstreamSlow = [...upstreams(observed)].some(
     (address) => (observed.servers.get(address)?.quantile(QUEUE.quantile) ?? 0) >= LATE_MS,
@@ -163,7 +163,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   for (const { server } of losses) claims.late.add(server.address);
   const { server, fromS, toS, replies, meanMs, otherwiseMs } = worst;
   const { late, quick } = latePods(observed, server, fromS, toS);
-  // (A server that asks others itself is one process.)
+  // (A server that queries others itself is one process.)
   const isOne = observed.clients.get(server.address) !== undefined;
   const isOfOne = late.length > 0 || (!isOne && isOfTwoPaces(server, fromS, toS));
   return {
@@ -173,29 +173,28 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
     seen: [
       ...(late.length > 0
         ? [
-            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average in that time, and ${paceTexts(quick)}.`,
+            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average during that time, while ${paceTexts(quick)}.`,
           ]
         : isOfOne
           ? [
-              `In the same seconds ${server.address} answers some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
+              `In the same seconds, ${server.address} answered some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
             ]
           : []),
-      `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and forward none of them: the server itself is short of CPU time (or, behind a cache of the node, the DNS pods are).`,
-      `${share(losses.length, observed.total.asked)} queries got no reply in that time; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+      `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
+      `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     exchanges: [...losses, ...slow],
   };
 }
 
-/** One of several pods is late: it, or its node, has no time. @param late the pods, if they are seen */
+/** One of several pods is late because it, or its node, is short of CPU. @param late the pods, if the capture shows them */
 function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fix'> {
   const pods = late.length === 0 ? 'the late pod' : listed(late.map(({ address }) => address));
   return {
-    title:
-      'One of the DNS pods is starved of CPU time: it answers late, while the others answer at once',
-    why: 'The load is not too high for the others, which answer at once. This pod stalls: its CPU limit throttles it, or its node is busy, swapping or frozen at times.',
+    title: 'One DNS pod is starved of CPU time and answers late, while the others answer at once',
+    why: 'The other pods answer at once, so the load is not too high. This pod stalls because its CPU limit throttles it, or because its node is busy, swapping or frozen at times.',
     fix: [
-      `For ${pods}, remove the CPU limit (it throttles in bursts) and set a CPU request. Then check its node’s load (kubectl top node; pressure stall information).`,
+      `For ${pods}, remove the CPU limit (it throttles in bursts) and set a CPU request. Then check the node’s load (kubectl top node, pressure stall information).`,
       'Delete the pod so that it starts on another node, and spread the replicas over nodes.',
     ],
   };
@@ -205,18 +204,18 @@ function paceTexts(pods: readonly PodPace[]): string {
   return listed(pods.map(({ address, meanMs }) => `${address} took ${took(meanMs)}`));
 }
 
-/** True if late replies wait for a server behind this one. */
+/** True if late replies wait for an upstream of this server. */
 function answersOthers({ lines, backends }: Observations, server: ServerView): boolean {
   const isOutrun = ({ address }: ServerView): boolean => lines.get(address)?.isOutrun ?? false;
   if (!isOutrun(server)) return false;
-  // Of several behind one address each has a line of its own.
+  // Several servers behind one address have separate queues.
   const behind = backends.list.filter(({ clients }) =>
     [...clients].some((one) => server.clients.has(one)),
   );
   return behind.length === 0 || behind.some(isOutrun);
 }
 
-/** All wait for each other, and hardly anything is lost yet. */
+/** Queries wait for each other, but hardly any is lost yet. */
 function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   if (observed.slowLookups < WAITING_LOOKUPS * observed.lookups) return null;
   const behind = [...observed.servers.list, ...observed.backends.list].flatMap((server) => {
@@ -231,7 +230,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   });
   if (behind.length === 0) return null;
   const addresses = new Set(behind.map(({ server }) => server.address));
-  // The Service in front of them is late with them.
+  // The Service in front of them is also late.
   const isTheirs = ({ server, hops }: SeenExchange): boolean =>
     addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
   const slow = observed.affected.flatMap(({ exchanges }) =>
@@ -249,27 +248,27 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
         .slice(0, 3)
         .map(
           ({ server, stepMs, longest, correlation }) =>
-            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} queries ahead of it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(SLOW_QUANTILE) / 2)}.`,
+            `At ${server.address}, each query waits about ${took(stepMs)} for every query ahead of it, of which there are up to ${longest} (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(SLOW_QUANTILE) / 2)}.`,
         ),
-      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more, and ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
     ],
     exchanges: [...slow, ...losses],
   };
 }
 
-/** The mean time of the server that loses most: while it does, and otherwise. */
+/** Compares the mean reply times of the server that loses most, with and without losses. */
 function paceText({ servers }: Observations): string {
   const losing = servers.list
     .filter(({ outcomes }) => outcomes.lost > 0)
     .toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
-  if (losing.length === 0) return 'no query is lost, and none waits for earlier ones';
+  if (losing.length === 0) return 'no query is lost or waits for earlier ones';
   // A server that never answers is not late.
   const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
   if (worst === undefined)
-    return 'the servers that lose queries answer none at all, so this is not overload';
+    return 'the servers that lose queries do not answer at all, so this is not overload';
   const { within, otherwise } = worst.pace;
-  // If all queries of a second are lost, or no second is without a loss, there are not two rates to compare.
+  // If all queries in a second are lost, or no second is without losses, there are not two times to compare.
   if (within === 0 || otherwise === 0)
-    return `${worst.address} loses queries, but those that it answers mostly take ${took(within + otherwise)}`;
-  return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;
+    return `${worst.address} loses queries, but those that it answers usually take ${took(within + otherwise)}`;
+  return `the server that loses most queries usually answers within ${took(within)} in seconds with losses, and within ${took(otherwise)} in others`;
 }

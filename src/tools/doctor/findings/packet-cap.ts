@@ -1,6 +1,6 @@
 /**
- * A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers
- * have.
+ * A fixed number of replies a second, regardless of the queries: a limit in transit, such as those
+ * of cloud providers.
  */
 import type { Observations } from '../observe/observations.ts';
 import type { Bucket } from '../observe/bucket-replay.ts';
@@ -42,25 +42,25 @@ import { MIN_CASES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 interface PacketLimit {
   readonly rate: number;
   readonly seen: string;
-  /** The affected clients; null: all. */
+  /** The affected clients. Null means all. */
   readonly clients: ReadonlySet<string> | null;
 }
 
-/** Replies stay at one rate while queries go beyond it. */
+/** Replies stay at one rate while queries exceed it. */
 export const packetCap: FindingKind = {
   code: 'ND4001',
-  title: 'Replies stop at a fixed number a second: a packet limit',
-  name: 'a packet limit of the cloud',
+  title: 'A packet limit allows only a fixed number of replies a second',
+  name: 'a packet limit in the cloud',
   inCapture(observed, claims) {
     const busy = observed.servers.list.filter(
       ({ outcomes }) => outcomes.asked >= MIN_LIMITED_QUERIES.busy,
     );
-    if (busy.length === 0) return unknown('too few queries for a limit on packets');
-    // A limit takes packets as they come, and not those of new sockets.
+    if (busy.length === 0) return unknown('too few queries to reach a packet limit');
+    // A limit drops packets as they come, rather than those from new sockets.
     if (sparesKnown(observed) && !oneLosesAlone(observed))
-      return excluded('sockets that were answered before lose nothing');
+      return excluded('sockets that were answered before lose no queries');
     for (const server of busy) {
-      // Replies that are late before losses begin wait in a queue.
+      // If replies are late before losses begin, they wait in a queue.
       if (server.isOutOfBreath) continue;
       const found =
         plateauOf(server, observed) ??
@@ -73,7 +73,7 @@ export const packetCap: FindingKind = {
         .openTo(server.address)
         .filter(({ client }) => found.clients?.has(client.address) ?? true);
       if (losses.length < MIN_LIMIT_LOSSES) continue;
-      // A limit reads no names.
+      // A limit does not look at names.
       const dead = deadNames(observed, losses);
       if (
         dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null)
@@ -96,10 +96,10 @@ export const packetCap: FindingKind = {
           ...(flooder === null
             ? []
             : [
-                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost, ${flooder.perSecond.toFixed(0)} a second, nearly all for names that do not exist.`,
+                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
               ]),
           found.seen,
-          `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
+          `${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply, spread over all names.`,
           ...(exceeded > 0
             ? [
                 `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
@@ -108,18 +108,18 @@ export const packetCap: FindingKind = {
         ],
         why: aws
           ? 'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.'
-          : 'Something in between allows a limited number of packets a second and drops the rest: a limit of the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
+          : 'Something in between allows only a certain number of packets a second and drops the rest. It may be a limit in the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
         fix: [
           ...(flooder === null
             ? []
             : [
-                `Stop or slow down ${flooder.address} first: find its pod (kubectl get pods -A -o wide | grep ${flooder.address}) and what it looks up; without its queries, the limit is not reached.`,
+                `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
               ]),
-          'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove the provider’s search domains that only return NXDOMAIN.',
-          'Spread the DNS pods over more nodes, as the limit is per interface.',
+          'Send fewer queries upstream. Use cache in the Corefile or a node-local cache, and remove the provider’s search domains that only return NXDOMAIN.',
+          'Spread the DNS pods over more nodes, since such limits often apply per network interface.',
           'With ndots, set forward { max_pps 1000 }, which stays below the limit and logs when it is reached.',
         ],
-        prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
+        prove: 'on the node, run ethtool -S eth0 | grep allowance_exceeded twice and compare',
         disproved: 'the counter does not rise while queries are lost',
         exchanges: losses,
       };
@@ -160,12 +160,12 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   const { rate, seconds, most } = plateau;
   return {
     rate,
-    seen: `${address} gave ${rate.toFixed(0)} replies in each of ${seconds} seconds, while up to ${most} queries a second were asked.`,
+    seen: `${address} sent ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it received up to ${most} queries a second.`,
     clients: null,
   };
 }
 
-/** A limit for each client: others are answered at the time, so the sum has no plateau. */
+/** A limit per client. Others are answered at the time, so the sum has no plateau. */
 function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
@@ -176,16 +176,16 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
   if (first === undefined) return null;
   const { rate, seconds, most } = first;
   const others =
-    limited.length > 1 ? ` The same is true of ${limited.length - 1} more, each separately.` : '';
+    limited.length > 1 ? ` The same applies to ${limited.length - 1} more, each separately.` : '';
   return {
     rate,
-    seen: `${address} gave ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it asked up to ${most} times a second.${others}`,
+    seen: `${address} sent ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while the client sent up to ${most} queries a second.${others}`,
     clients: new Set(limited.map(({ client }) => client)),
   };
 }
 
 /**
- * A limit for some clients under a constant load, without another rate to compare with: the replies
+ * A limit for some clients under a constant load, without another rate to compare with. The replies
  * are far more even than chance, and clients that send less lose nothing.
  */
 function evenlyOfSome(
@@ -222,23 +222,23 @@ function evenlyOfSome(
   const others = clients.list.flatMap(({ address: client, servers }) =>
     hit.has(client) ? [] : (servers.get(address) ?? []),
   );
-  // Whatever else takes so large a share takes it of others as well.
+  // Any other cause of such a large share would also affect other clients.
   const share = 1 - first.rate / first.sent;
   const expected = share * others.reduce((sum, { asked }) => sum + asked, 0);
   const lost = others.reduce((sum, each) => sum + each.lost, 0);
   if (expected < EVEN_REPLIES.others || lost > EVEN_REPLIES.spared * expected) return null;
   return {
     rate: first.rate,
-    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` The same is true of ${limited.length - 1} more, each separately.` : ''}`,
+    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would explain. ${others.length} ${others.length === 1 ? 'other client, which sends fewer queries, loses' : 'other clients, which send fewer queries, lose'} (nearly) none.${limited.length > 1 ? ` The same applies to ${limited.length - 1} more, each separately.` : ''}`,
     clients: hit,
   };
 }
 
 interface Plateau {
-  /** Replies a second, and in how many seconds. */
+  /** Replies a second, and the number of seconds with that rate. */
   readonly rate: number;
   readonly seconds: number;
-  /** The most that was asked in one. */
+  /** The most queries in one of these seconds. */
   readonly most: number;
 }
 
@@ -267,12 +267,12 @@ function isSameAlways(history: RateHistory): boolean {
   return asked.length > 0 && Math.max(...asked) <= CONSTANT_LOAD * Math.min(...asked);
 }
 
-/** Whole seconds with losses, without the edges of the burst. @param least queries in one */
+/** Full seconds with losses, without the edges of the burst. @param least queries in one */
 function fullSeconds(history: RateHistory, least: number): RateHistory {
   return history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
 }
 
-/** True if queries are lost in seconds with fewer queries than the rate: below a limit, none is. */
+/** True if queries are lost in seconds with fewer queries than the rate, which no limit explains. */
 function losesBelow(history: RateHistory, rate: number): boolean {
   const below = history.filter(
     ([, { asked, lost }]) =>
@@ -283,7 +283,7 @@ function losesBelow(history: RateHistory, rate: number): boolean {
 
 /**
  * True if the number of replies varies less from second to second than chance, and than a fixed
- * share of the queries: a low limit does that.
+ * share of the queries would. A low limit has this effect.
  */
 function isSteadierThanChance(seconds: RateHistory): boolean {
   if (seconds.length < LOW_LIMIT.seconds) return false;
@@ -310,17 +310,17 @@ function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | 
   const bucket = replays.get(server.address)?.best(BUCKET_MAX_ERROR) ?? null;
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
-  // A queue that overflows drops the tail, too, but what it takes waits.
+  // A queue that overflows also drops the tail, but the queries that it accepts wait.
   if (chance < BUCKET_CHANCE_FACTOR * error || server.quantile(SLOW_QUANTILE) > BEHIND_WITH_WORK_MS)
     return null;
   return {
     rate,
-    seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
+    seen: `In each burst of queries to ${server.address}, about the first ${burst} are answered, and then about ${rate.toFixed(0)} a second. Such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
     clients: null,
   };
 }
 
-/** A bucket that each client has for itself: of several clients it tells which queries are lost. */
+/** A separate bucket per client, which predicts the lost queries of several clients. */
 function bucketOfEach(server: ServerView, observed: Observations): PacketLimit | null {
   if (server.quantile(SLOW_QUANTILE) > BEHIND_WITH_WORK_MS) return null;
   const sure = limitedBelow(BUCKET_OF_CLIENT.error, server, observed);
@@ -330,12 +330,12 @@ function bucketOfEach(server: ServerView, observed: Observations): PacketLimit |
   const { client, rate, burst, error } = first;
   return {
     rate,
-    seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. The same is true of ${limited.length - 1} more, each separately.`,
+    seen: `In each burst of queries from ${client} to ${server.address}, about the first ${burst} are answered, and then about ${rate.toFixed(0)} a second. Such a limit explains ${percent(1 - error, 1)} of its losses. The same applies to ${limited.length - 1} more, each separately.`,
     clients: new Set(limited.map((each) => each.client)),
   };
 }
 
-/** Clients of a server whose losses a bucket explains with no more than this error. */
+/** The server's clients whose losses a bucket explains with no more than this error. */
 function limitedBelow(
   errorMax: number,
   server: ServerView,

@@ -1,4 +1,4 @@
-/** Pairs of A and AAAA that leave together, and lose one. */
+/** A and AAAA queries that are sent together, of which one is lost. */
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -10,18 +10,18 @@ import {
   SURE_PAIRS,
 } from '../thresholds/transport.ts';
 
-/** Of two queries that leave together from one port, one is lost. */
+/** One of two queries that are sent together from one port is lost. */
 export const pairRace: FindingKind = {
   code: 'ND3001',
-  title: 'Of two queries that leave together, one is lost (conntrack race)',
+  title: 'One of two queries sent together is lost (conntrack race)',
   name: 'the conntrack race',
   inCapture(observed, claims) {
     const { one, two } = observed.pairs;
     if (one.asked < 2)
       return unknown(
         one.asked === 0
-          ? 'no program asked for A and AAAA from one port'
-          : 'only one pair of A and AAAA left from one port',
+          ? 'no program sent A and AAAA queries from one port'
+          : 'only one pair of A and AAAA queries was sent from one port',
       );
     const failed = observed.counters.get('insertFailed');
     const clashes = observed.counters.get('clashResolve');
@@ -37,9 +37,9 @@ export const pairRace: FindingKind = {
       return excluded(
         one.oneLost === 0
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
-          : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or the losses are explained`,
+          : `only ${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or another finding explains the losses`,
       );
-    // Losses outside of pairs are another kind of loss: a query alone has nothing to race with.
+    // Losses outside pairs have another cause, since a single query has nothing to race with.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
     const lostHalves = new Set(halves);
     const theirs = claims.open.filter(
@@ -55,7 +55,7 @@ export const pairRace: FindingKind = {
       rest <= PAIR_REST.ofLosses * theirs.length &&
       (singles < PAIR_REST.singles || rest <= PAIR_REST.ofExpected * expected * singles);
     if (!onlyPairs) return excluded('queries are lost alone as often as in pairs');
-    // The first one has its entry by then.
+    // By then, the first one has its entry.
     if (second < SECOND_OF_PAIR)
       return excluded('the first query of a pair is lost as often as the second');
     claims.take(theirs);
@@ -67,23 +67,25 @@ export const pairRace: FindingKind = {
       confidence:
         (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= SURE_PAIRS ? 0.9 : 0.8,
       seen: [
-        `${share(one.oneLost, one.asked)} pairs of A and AAAA from one port lost one of the two, ${percent(one.secondLost, one.oneLost)} of them the second; the repeat was answered.`,
-        ...(isFew ? ['Two losses may be chance. Nothing else was lost.'] : []),
-        ...(immune ? [`None of ${two.asked} pairs from two ports (Go does so) is affected.`] : []),
+        `${share(one.oneLost, one.asked)} pairs of A and AAAA queries from one port lost one of the two, and in ${percent(one.secondLost, one.oneLost)} of these it was the second. The repeated query was answered.`,
+        ...(isFew ? ['Two losses may be chance, but no other query was lost.'] : []),
+        ...(immune
+          ? [`None of the ${two.asked} pairs sent from two ports (as in Go) is affected.`]
+          : []),
         ...((failed ?? 0) > 0
           ? [`Connection tracking failed to insert ${failed} entries (insert_failed).`]
           : []),
       ],
-      why: 'Both packets reach the translation of the service’s address before either has its entry in connection tracking; the second insertion fails, and the packet is dropped. The program waits 5 s (musl 2.5 s) and asks again. Kernels since 2020 resolve the clash instead (clash_resolve counts it): on newer ones something else drops the second packet.',
+      why: 'Both packets reach the translation of the Service’s address before either has its entry in connection tracking. The second insertion fails, and that packet is dropped. The program waits 5 s (musl 2.5 s) and retries. Kernels since 2020 resolve the clash instead (counted by clash_resolve), so with newer kernels, something else drops the second packet.',
       fix: [
-        'Use a node-local cache: queries to it are not translated, so there is no race.',
+        'Use a node-local cache. Queries to it are not translated, so there is no race.',
         'Upgrade the nodes’ kernels.',
-        'For glibc pods, set single-request-reopen in dnsConfig options. It does nothing in Alpine images (musl).',
+        'For glibc pods, set single-request-reopen in dnsConfig options. It has no effect in Alpine images (musl).',
       ],
       prove:
-        'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*" rises with the lost queries; uname -r',
+        'on the nodes, conntrack -S | grep -o "insert_failed=[0-9]*" rises with the lost queries; uname -r shows the kernel',
       disproved:
-        'insert_failed does not rise while pairs lose one (clash_resolve may rise: that is harmless)',
+        'insert_failed does not rise while pairs lose one query (clash_resolve may rise, which is harmless)',
       exchanges: halves,
     };
   },
@@ -109,12 +111,13 @@ export const pairRace: FindingKind = {
         ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
       ],
       affected: ['pods with glibc or musl that query the Service’s address'],
-      why: 'Both packets reach the translation of the service’s address before either has its entry in the connection tracking, and one is dropped.',
+      why: 'Both packets reach the translation of the Service’s address before either has its entry in connection tracking, and one of them is dropped.',
       fix: [
-        'Run a cache on each node: queries to it are not translated, so there is no race.',
-        'For glibc, set the dnsConfig option single-request-reopen. It does nothing with musl.',
+        'Run a cache on each node. Queries to it are not translated, so there is no race.',
+        'For glibc, set the dnsConfig option single-request-reopen. It has no effect with musl.',
       ],
-      prove: 'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*"',
+      prove:
+        'on the nodes, conntrack -S | grep -o "insert_failed=[0-9]*" shows a higher number each time',
       disproved: 'insert_failed does not rise while lookups take 5 s',
     });
   },

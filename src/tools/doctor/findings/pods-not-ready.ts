@@ -1,4 +1,4 @@
-/** DNS pods that do not run. */
+/** DNS pods that do not run or are not ready. */
 import { lintCommand } from '../cluster/lint-command.ts';
 import type { MissingRight } from '../cluster/rights.ts';
 import { stateOf } from '../cluster/pods.ts';
@@ -6,7 +6,7 @@ import { nameOf, serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
 
-/** DNS pods that do not run. */
+/** DNS pods that do not run or are not ready. */
 export const podsNotReady: FindingKind = {
   code: 'ND5002',
   title: 'DNS pods are not ready',
@@ -15,7 +15,7 @@ export const podsNotReady: FindingKind = {
     if (facts.pods === null) return noPods;
     const servers = serversOf(facts).filter(({ leaving }) => !leaving);
     if (servers.length === 0)
-      return unknown(`no pod in ${facts.namespace} is recognized as a DNS server`);
+      return unknown(`no pod in ${facts.namespace} is recognised as a DNS server`);
     const away = servers.filter(({ ready }) => !ready);
     if (away.length === 0) return excluded(`all ${servers.length} DNS pods are ready`);
     const all = away.length === servers.length;
@@ -30,22 +30,22 @@ export const podsNotReady: FindingKind = {
       affected: away.map(nameOf),
       why: all
         ? 'No DNS pod accepts queries, so every lookup in the cluster waits until it times out.'
-        : 'The others carry the whole load, and the next failure may be one too many. A pod that keeps restarting logs the reason.',
+        : 'The other pods carry the whole load and may not be able to if another one fails. A pod that keeps restarting logs the reason.',
       fix: [
         ...denied.map(
           ({ account }) =>
-            `Give ${account} these rights: its ClusterRole must allow list and watch, and a ClusterRoleBinding must refer to it (in kubeadm clusters: system:coredns). Check with kubectl auth can-i list services --all-namespaces --as ${account}`,
+            `Give ${account} these permissions. Its ClusterRole must allow list and watch, and a ClusterRoleBinding must refer to it (system:coredns in kubeadm clusters). Check with kubectl auth can-i list services --all-namespaces --as ${account}.`,
         ),
-        `kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and the previous container’s log: kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}`,
-        `If the Corefile cannot be loaded, ${lintCommand(facts)} shows the line.`,
+        `Run kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and read the previous container’s log with kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}.`,
+        `If the log says that the Corefile cannot be loaded, ${lintCommand(facts)} shows the line.`,
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
-      disproved: 'the pods are ready a minute later, as after a rollout',
+      disproved: 'the pods are ready a minute later (then a rollout was in progress)',
     });
   },
 };
 
-/** By account: `list services`. */
+/** The missing permissions of each account, such as `list services`. */
 function deniedTo(
   missing: readonly MissingRight[],
 ): readonly { readonly account: string; readonly rights: readonly string[] }[] {

@@ -17,7 +17,7 @@ import { POLICY_CUT, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
 
 type AskingClient = Asked & { readonly address: string };
 
-/** A firewall says itself that it lets nothing of these clients through. */
+/** A firewall reports that it rejects these clients' packets. */
 export const prohibited: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, while others are not',
@@ -25,7 +25,7 @@ export const prohibited: FindingKind = {
   inCapture(observed, claims) {
     const said = [...observed.prohibited].filter(([, { count }]) => count >= MIN_CASES);
     const ways = new Map(said);
-    // Behind the translation, a node may be the sender.
+    // After the translation, a node may be the sender.
     const losses = claims.open.filter((loss) =>
       [loss, ...loss.hops].some(({ client, server }) =>
         ways.has(`${client.address} ${server.address}`),
@@ -56,10 +56,12 @@ export const prohibited: FindingKind = {
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
+        `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
         `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${clocks(fromMs, toMs).join(' and ')}${isForTime ? '; before that, these clients were answered' : ''}.`,
         ...(fine.length > 0
-          ? [`Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`]
+          ? [
+              `Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`,
+            ]
           : []),
       ],
       why: `Only a rule sends that error: a firewall or a NetworkPolicy on ${listed(senders)} rejects ${isUpstream ? 'what these DNS servers send to their upstream, so that external names fail' : 'these pods’ DNS queries'}.`,
@@ -69,7 +71,7 @@ export const prohibited: FindingKind = {
           ? `Allow UDP and TCP port 53 from all nodes with DNS pods to ${listed(servers)}.`
           : `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A).`,
       ],
-      prove: `from such a ${isUpstream ? 'DNS server' : 'pod'}: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows the errors of ${senders[0]}`,
+      prove: `run ndots query kubernetes.default @${servers[0]} in such a ${isUpstream ? 'DNS server' : 'pod'}, and tcpdump -ni any icmp or icmp6 on its node, which shows the errors from ${senders[0]}`,
       disproved: `no rule on ${listed(senders)} selects these packets`,
       exchanges: losses,
     };
@@ -101,7 +103,7 @@ export const policyCut: FindingKind = {
     for (const server of observed.servers.list) {
       const theirs = asking.get(server.address);
       if (theirs === undefined || answered(server.outcomes) === 0) continue;
-      // Where EDNS is what decides, who uses it for everything is answered nothing.
+      // If EDNS decides, a client that always uses it gets no replies at all.
       const isDeaf = isProvenDeaf(server, observed);
       const cut = theirs.filter(
         ({ address, asked, lost }) =>
@@ -117,15 +119,15 @@ export const policyCut: FindingKind = {
       const losses = claims
         .openTo(server.address)
         .filter(({ client }) => addresses.has(client.address));
-      // One port that gets nothing is a stale entry of connection tracking, not a rule.
+      // A single port without replies is a stale connection tracking entry, not a rule.
       const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
       if (!several || losses.length < POLICY_CUT.queries) continue;
-      // Others are answered while these are not: else the server was away.
+      // Other clients have to be answered at that time. Otherwise, the server was away.
       const { fromMs, toMs } = sentSpan(losses);
       if (toMs - fromMs < MIN_LASTING_MS) continue;
       if (!answeredBetween(observed, server.address, fromMs, toMs)) continue;
       const byEdns = goesByEdns(observed, addresses, fine);
-      // A rule about pods hardly picks just those that use EDNS.
+      // A rule about pods is unlikely to affect exactly those that use EDNS.
       if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY_DEAD))
         continue;
       if (byEdns && areOfManyKinds(observed, addresses, fine)) continue;
@@ -136,23 +138,23 @@ export const policyCut: FindingKind = {
         severity: 'critical',
         confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
         seen: [
-          `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
+          `${share(losses.length, losses.length)} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,
           isLinkLocal(server.address)
-            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address: if these are on another node, the first node’s cache does not answer.`
+            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
             : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
           ...(byEdns
             ? [
-                'All queries from the cut-off clients have EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
+                'All queries from the cut-off clients use EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
               ]
             : []),
         ],
-        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the kube-dns pods, while queries go to the node-local cache’s address.',
+        why: 'Losses that depend only on the client are caused by a rule, such as a NetworkPolicy that does not allow these pods to reach DNS. In a common case, the policy allows the kube-dns pods, but queries go to the node-local cache’s address.',
         fix: [
-          `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache, an ipBlock with its address).`,
+          `Allow these pods UDP and TCP port 53 to ${server.address} (check kubectl get networkpolicy -A). For a node-local cache, use an ipBlock with its address.`,
         ],
-        prove: `from such a pod: ndots query kubernetes.default @${server.address}, and again over TCP (+tcp); repeat with the policy changed`,
+        prove: `run ndots query kubernetes.default @${server.address} in such a pod, also with +tcp, and repeat after changing the policy`,
         disproved:
-          'the pods share a node with others that are answered, and no policy selects them, so their connection to that node is at fault',
+          'no policy selects these pods, and others on the same node are answered (then their connection to that node is at fault)',
         exchanges: losses,
       };
     }

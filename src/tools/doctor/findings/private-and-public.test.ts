@@ -14,7 +14,7 @@ test('upstreams of which one gives private and the other public addresses disagr
   const found = await findingOf('ND8008', asked(byTurns, 2));
   assert.equal(found?.severity, 'critical');
   assert.match(found.seen.join(' '), /10\.0\.0\.2 says 10\.30\.0\.15 .*10\.0\.0\.3 says 203/);
-  assert.match(found.seen.join(' '), /Each server always gives the same/);
+  assert.match(found.seen.join(' '), /Each server always returns the same/);
 });
 
 test('one server that alternates is reported; one whose answer changed once is not', async () => {

@@ -48,17 +48,17 @@ export const privateAndPublic: FindingKind = {
           `${view.name} ${typeName(view.type)}: ${[...internal, ...external].map(textOf).join('; ')}`,
         ),
         isByServer
-          ? 'Each server always gives the same one of the two.'
-          : `${listed(servers)} alternates between the two: the servers behind it, or its upstreams, have different answers.`,
-        ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
+          ? 'Each server always returns the same one of the two.'
+          : `${listed(servers)} alternates between the two, so the servers behind it, or its upstreams, have different answers.`,
+        ...(names.length > 1 ? [sentence(`The affected names are ${listed(names)}`)] : []),
       ],
-      why: 'The zone exists twice (split horizon): an internal version with private addresses, and a public one. A forward queries servers of both kinds in turn, so clients get either version by chance. The public address is often unreachable from inside, or leads to another entry point of the service.',
+      why: 'The zone has an internal version with private addresses and a public one (split horizon). forward queries both kinds of servers in turn, so which version a client gets is chance. The public address is often unreachable from inside, or leads to another entry point of the service.',
       fix: [
-        'Add a server block for this zone that forwards only to the servers with the internal version. Forward all other names to servers of one kind.',
-        'Set forward { policy sequential } to hide the problem as long as the first server is up.',
+        'Add a server block for this zone that forwards only to the servers with the internal version. Forward all other names to servers with the same data.',
+        'Until then, set forward { policy sequential }, which hides the problem as long as the first server is up.',
       ],
-      prove: `ndots query ${view.name} @${isByServer ? `${internal[0]!.asked}, and @${external[0]!.asked}` : 'UPSTREAM, for each upstream in the Corefile'}`,
-      disproved: 'all upstreams give the same addresses, because the name has changed',
+      prove: `run ndots query ${view.name} @${isByServer ? `${internal[0]!.asked}, then again with @${external[0]!.asked}` : 'UPSTREAM for each upstream in the Corefile'}`,
+      disproved: 'all upstreams return the same addresses (then the name has changed)',
       exchanges: [],
       affected: names,
     };
@@ -70,7 +70,7 @@ function twoViews(view: NameView, observed: Observations): TwoViews | null {
   const internal = list.filter(({ addresses }) => addresses.every(isPrivate));
   const external = list.filter(({ addresses }) => !addresses.some(isPrivate));
   const [inner, outer] = [of(internal, external), of(external, internal)];
-  // Servers that give only one of the two: a DNS pod beside them hands on both.
+  // Servers that return only one of the two. A DNS pod in the capture may forward both.
   const isByServer = inner.some((one) =>
     outer.some((other) => isBeside(one, other) && serveTheSame(observed, one.server, other.server)),
   );
@@ -84,7 +84,7 @@ function twoViews(view: NameView, observed: Observations): TwoViews | null {
   return byTurns ? { view, internal, external, isByServer } : null;
 }
 
-/** The sets of servers that give none of the others. */
+/** The sets whose servers return none of the others. */
 function of(sets: readonly AnswerSet[], others: readonly AnswerSet[]): readonly AnswerSet[] {
   return sets.filter(({ server }) => !others.some((each) => each.server === server));
 }
@@ -99,5 +99,5 @@ function isBeside(one: AnswerSet, other: AnswerSet): boolean {
 }
 
 function textOf({ asked, addresses, count, firstMs, lastMs }: AnswerSet): string {
-  return `${asked} says ${addresses.join(' ')} (${count} times, from ${clock(firstMs)} to ${clock(lastMs)})`;
+  return `${asked} returned ${addresses.join(' ')} (${count} times, from ${clock(firstMs)} to ${clock(lastMs)})`;
 }

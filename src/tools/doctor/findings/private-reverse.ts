@@ -7,11 +7,11 @@ import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { FELT_MS, MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** PTR queries for private addresses go to a server that has no zone for them. */
+/** PTR queries for private addresses go to a server without a zone for them. */
 export const privateReverse: FindingKind = {
   code: 'ND2015',
-  title: 'Reverse lookups of private addresses fail: no server answers their zone',
-  name: 'private reverse zones without a server',
+  title: 'Reverse lookups of private addresses fail because no server has their zone',
+  name: 'private reverse zones that no server has',
   inCapture(observed, claims) {
     const [own, others] = [noOutcomes(), noOutcomes()];
     const names = new Set<string>();
@@ -38,7 +38,7 @@ export const privateReverse: FindingKind = {
       claims.names.has([...names][0]!)
     )
       return excluded(
-        `${share(bad, own.asked)} reverse lookups of private addresses fail, and ${share(wrong(others), others.asked)} other queries`,
+        `${share(bad, own.asked)} reverse lookups of private addresses fail, compared with ${share(wrong(others), others.asked)} other queries`,
       );
     claims.take(losses);
     for (const name of names) claims.names.add(name);
@@ -62,17 +62,17 @@ export const privateReverse: FindingKind = {
         ...(upstream.length === 0
           ? []
           : [
-              `${listed(upstream)}, the upstream, received ${losses.length} of them and answered none.`,
+              `The upstream, ${listed(upstream)}, received ${losses.length} of them and answered none.`,
             ]),
-        `Of all other queries ${share(wrong(others), others.asked)} went wrong.`,
+        `Of all other queries, ${share(wrong(others), others.asked)} failed.`,
       ],
-      why: `The DNS server has no reverse zone for these addresses, so it forwards the queries, and ${upstream.length === 0 ? 'the upstream' : listed(upstream)} does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait for the time-out.`,
+      why: `The DNS server has no reverse zone for these addresses, so it forwards the queries, and ${upstream.length === 0 ? 'the upstream' : listed(upstream)} does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait until they time out.`,
       fix: [
-        'Serve the reverse zones in the cluster: kubernetes cluster.local in-addr.arpa ip6.arpa { … } in the Corefile, with fallthrough only if another server has such a zone.',
-        'For other private ranges, answer NXDOMAIN immediately: template ANY ANY 10.in-addr.arpa { rcode NXDOMAIN }.',
+        'Serve the reverse zones in the cluster with kubernetes cluster.local in-addr.arpa ip6.arpa { … } in the Corefile. Add fallthrough only if another server has such a zone.',
+        'For other private ranges, answer NXDOMAIN immediately, as in template ANY ANY 10.in-addr.arpa { rcode NXDOMAIN }.',
         'Turn reverse lookups off in the program (UseDNS no, skip_name_resolve).',
       ],
-      prove: `time ndots query ${[...names][0]} PTR @${server ?? 'SERVER'}`,
+      prove: `run time ndots query ${[...names][0]} PTR @${server ?? 'SERVER'}`,
       disproved: 'forward lookups fail in the same way at the same time',
       exchanges: losses.length > 0 ? losses : failed,
     };

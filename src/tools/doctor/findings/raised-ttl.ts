@@ -1,4 +1,4 @@
-/** A cache that hands answers on with a far greater TTL than it got them with. */
+/** A cache that returns answers with a far greater TTL than it received. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -11,11 +11,11 @@ interface Raised {
   readonly view: NameView;
   readonly source: AnswerSet;
   readonly cached: AnswerSet;
-  /** True if the cache keeps an address that the source no longer gives. */
+  /** True if the cache keeps an address that the source no longer returns. */
   readonly isStale: boolean;
 }
 
-/** A minimum TTL makes a cache keep what has changed long ago. */
+/** A minimum TTL makes a cache keep answers that changed long ago. */
 export const raisedTtl: FindingKind = {
   code: 'ND8009',
   title: 'A cache keeps answers far longer than their TTL allows',
@@ -28,7 +28,7 @@ export const raisedTtl: FindingKind = {
       return unknown('no name was answered by two servers');
     const found = views.flatMap((view) => raised(view, observed) ?? []);
     const [first] = found.toSorted((one, other) => Number(other.isStale) - Number(one.isStale));
-    if (first === undefined) return excluded('no server gives a far greater TTL than another');
+    if (first === undefined) return excluded('no server returns a far greater TTL than another');
     const stale = found.filter(({ isStale }) => isStale);
     const names = [...new Set((stale.length > 0 ? stale : found).map(({ view }) => view.name))];
     for (const name of names) claims.names.add(name);
@@ -40,21 +40,21 @@ export const raisedTtl: FindingKind = {
       confidence: isStale ? 0.9 : 0.88,
       seen: [
         sentence(
-          `${view.name} ${typeName(view.type)}: ${source.asked} says ${source.addresses.join(' ')} with a TTL of at most ${source.ttl} s, ${cached.asked} says ${cached.addresses.join(' ')} with up to ${cached.ttl} s`,
+          `${view.name} ${typeName(view.type)}: ${source.asked} returns ${source.addresses.join(' ')} with a TTL of at most ${source.ttl} s, while ${cached.asked} returns ${cached.addresses.join(' ')} with a TTL of up to ${cached.ttl} s`,
         ),
         ...(isStale
           ? [
-              `${source.asked} has had the other address since ${clock(source.firstMs)} at the latest; ${cached.asked} still gives the old one at ${clock(cached.lastMs)}.`,
+              `${source.asked} has had the new address since ${clock(source.firstMs)} at the latest, but ${cached.asked} still returned the old one at ${clock(cached.lastMs)}.`,
             ]
           : []),
-        ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
+        ...(names.length > 1 ? [sentence(`The affected names are ${listed(names)}`)] : []),
       ],
-      why: 'The cache has a minimum TTL that is greater than the TTL of the record: cache { success SIZE TTL MINTTL } in a Corefile, cache-min-ttl in Unbound, min-cache-ttl in dnsmasq. After a change of the record, programs get the old address until the raised TTL expires, and connect to a host that is gone.',
+      why: 'The cache’s minimum TTL is greater than the record’s TTL (cache { success SIZE TTL MINTTL } in a Corefile, cache-min-ttl in Unbound, min-cache-ttl in dnsmasq). After the record changes, programs get the old address until the raised TTL expires, and connect to a host that is gone.',
       fix: [
         `Lower the minimum TTL in the cache of ${cached.asked} (CoreDNS defaults to 5 s), and restart the server to empty the cache.`,
       ],
-      prove: `ndots query ${view.name} @${cached.asked}, and @${source.asked}: compare the TTLs`,
-      disproved: 'both give the same address and similar TTLs',
+      prove: `run ndots query ${view.name} @${cached.asked}, then again with @${source.asked}, and compare the TTLs`,
+      disproved: 'both servers return the same address with similar TTLs',
       exchanges: [],
       affected: names,
     };
@@ -75,14 +75,14 @@ function raised(view: NameView, observed: Observations): Raised | null {
         !isSame &&
         cached.lastMs > source.firstMs &&
         !source.addresses.some((address) => cached.addresses.includes(address));
-      // The cache may not fill from that server: the same address, or a newer one, proves that it does.
+      // The cache may use another server. The same address, or a newer one, proves that it uses this one.
       if (isSame ? asks(observed, cached.server, source.asked) : isStale)
         return { view, source, cached, isStale };
     }
   return null;
 }
 
-/** True if the one server is a client of the other. */
+/** True if one of the servers is a client of the other. */
 function asks({ servers }: Observations, one: string, other: string): boolean {
   return servers.get(other)?.clients.has(one) ?? false;
 }

@@ -1,4 +1,4 @@
-/** Loss that nothing explains. */
+/** Losses that no other finding explains. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -24,7 +24,7 @@ import {
 /** Lost queries without a pattern. */
 export const randomLoss: FindingKind = {
   code: 'ND3013',
-  title: 'Queries or replies are lost, without a pattern in clients, names and times',
+  title: 'Queries or replies are lost at random, regardless of client, name and time',
   name: 'loss without a pattern',
   inCapture(observed, claims) {
     const losses = firstTries(claims.open);
@@ -39,7 +39,7 @@ export const randomLoss: FindingKind = {
     const meanwhile = askedMeanwhile(observed, losses);
     const { fromMs, toMs } = sentSpan(whole);
     const isMoment = toMs - fromMs <= LOSS_MOMENT_MS;
-    // A moment is over.
+    // The losses come from one moment that is over.
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     const asked = servers.reduce(
@@ -63,23 +63,22 @@ export const randomLoss: FindingKind = {
       );
       return {
         code: this.code,
-        title:
-          'Queries to some DNS pods are lost, but not to others: check the network path to their nodes',
+        title: 'Queries to some DNS pods are lost on the network path to their nodes',
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.8,
         seen: [
-          `Lost queries by DNS pod: ${hit}, but ${fine}.`,
+          `The share of lost queries depends on the DNS pod (${hit}, but ${fine}).`,
           'Some queries are lost from every client that uses these pods. The pods answer the rest, so they are not dead.',
         ],
         why: 'Packets are lost between this node and these pods’ nodes. A link, network card, tunnel or switch port drops them, or a queue is too short. Pods on this node are not affected.',
         fix: [
-          `Determine which nodes these pods run on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
-          'Compare these nodes with this one: check ip -s link and ethtool -S (drops, errors) and the tunnel’s interface, and run a long ping between nodes (mtr).',
+          `Find the nodes that these pods run on with kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
+          'Compare drops and errors on these nodes and on this one (ip -s link, ethtool -S, the tunnel’s interface), and run a long ping or mtr between the nodes.',
           'Until then, use internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
         ],
-        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} loses as much`,
+        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} shows a similar loss`,
         disproved:
-          'other packets between these nodes get through, so the pods themselves drop queries',
+          'other packets between these nodes get through (then the pods themselves drop queries)',
         exchanges: whole,
       };
     }
@@ -93,77 +92,79 @@ export const randomLoss: FindingKind = {
             ? 'AAAA queries, the second of each pair, are sometimes lost, but A queries never are'
             : spared === null
               ? this.title
-              : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, but not those of other clients`,
+              : `Only ${clients.length === 1 ? 'one client loses' : 'some clients lose'} queries or replies`,
       severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
         `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
         ...(isOnlyAaaa
           ? [
-              `All ${losses.length} lost queries are AAAA; none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA just after A, from the same socket.`,
+              `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
             ]
           : []),
         ...(beside === null
           ? []
           : [
-              `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}.`,
+              sentence(
+                `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}`,
+              ),
             ]),
         isMoment
-          ? `All of them were sent within ${took(toMs - fromMs)}, and others sent at that time were answered.`
+          ? `All of them were sent within ${took(toMs - fromMs)}, while other queries sent during that time were answered.`
           : spared !== null
-            ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
+            ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address, while ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
             : (sockets ??
-              `The lost queries differ from the others in no ${isOnlyAaaa ? 'other ' : ''}respect that was examined (${isOnlyAaaa ? '' : 'types, '}names, ports, moments).`),
+              `The lost queries have ${isOnlyAaaa ? 'nothing else' : 'nothing'} in common (${isOnlyAaaa ? '' : 'type, '}name, port, time).`),
         ...(behind.length > 0
           ? [
-              `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; for the rest, the reply was lost on its way back.`,
+              `${share(beyond.length, behind.length)} of the queries that were seen on their way to a DNS pod were not answered there. The replies to the others were lost on the way back.`,
             ]
           : []),
         ...(stopped === null
           ? []
           : [
-              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points on the node, not at a DNS server.`,
+              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} but not after it, while ${stopped.passed} others were seen on both sides. They were lost between these two points on the node rather than at a DNS server.`,
             ]),
       ],
       why: isOnlyAaaa
-        ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. The repeat is answered, so no filter drops all of them.'
-        : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
+        ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. Repeated queries are answered, so no filter drops all of them.'
+        : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or address translation gave two flows the same port (masquerading without --random-fully).',
       fix: [
         ...(beside === null
           ? []
           : [
-              `Check ${servers[0]!} and the path to it: it is overloaded, or its link or a firewall in front of it drops packets. Other servers answer the same clients.`,
+              `Check ${servers[0]!} and the path to it, since other servers answer the same clients. The server is overloaded, or its link or a firewall in front of it drops packets.`,
             ]),
         ...(isOnlyAaaa
           ? [
-              'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or for glibc the option single-request-reopen.',
+              'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
             ]
           : []),
         ...(stopped === null
           ? []
           : [
-              'First check connection tracking on this node: nf_conntrack_count against nf_conntrack_max (dmesg: "table full, dropping packet"), and conntrack -S (insert_failed, drop).',
+              'First check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
             ]),
         ...(spared === null
           ? []
           : [
-              `Start with ${listed(clients)}: check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it. The servers and the shared path work for the others.`,
+              `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
             ]),
-        'To find where packets are lost, capture at the client, on its node and at the server simultaneously, and join the captures.',
-        'If several pods share the address and the loss equals one pod’s share, query each endpoint. A client that uses a new port for each query (Go) sees a dead one as loss without a pattern.',
-        'Compare ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
+        'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
+        'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
+        'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
       ],
-      prove: 'ndots capture join client.pcap node.pcap server.pcap',
+      prove: 'ndots capture join client.pcap node.pcap server.pcap shows where packets are lost',
       disproved:
         spared === null
-          ? 'the losses turn out to have one name, one client, one node or one moment in common'
-          : 'other clients lose as much, with as many queries',
+          ? 'the losses turn out to share one name, client, node or moment'
+          : 'other clients that send as many queries lose as many',
       exchanges: whole,
     };
   },
 };
 
-/** Queries that the servers were asked from the first of these losses on. */
+/** The number of queries to the servers from the first of these losses on. */
 function askedOf(
   { servers }: Observations,
   addresses: readonly string[],
@@ -176,8 +177,8 @@ function askedOf(
 }
 
 /**
- * The other servers of the clients that lose queries to one server, if they lose hardly any; null:
- * there are none, or they lose as much.
+ * The other servers used by clients that lose queries to one server, if they lose hardly any. Null
+ * if there are none, or they lose as many.
  */
 function otherServers(
   { clients }: Observations,
@@ -202,7 +203,7 @@ function otherServers(
     : null;
 }
 
-/** The queries of other clients to the same servers, if they lose hardly any; null otherwise. */
+/** Other clients' queries to the same servers, if hardly any are lost. Otherwise null. */
 function sparedBeside(
   observed: Observations,
   clients: readonly string[],
@@ -229,13 +230,13 @@ function sparedBeside(
     }
   const { asked, lost, othersAsked, othersLost } = counted;
   const rate = lost / Math.max(1, asked);
-  // As many losses as theirs would be expected of the others, were it the same for all.
+  // If the loss rate were the same for all, the others would be expected to lose as many.
   return othersAsked * rate >= LOSS_EXPECTED && othersLost <= SPARED_SHARE * othersAsked * rate
     ? { asked, others, othersAsked, othersLost }
     : null;
 }
 
-/** A sentence if sockets lose all or nothing; null: they lose some, or there are too few. */
+/** A sentence if sockets lose all queries or none. Null if they lose some, or there are too few. */
 function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): string | null {
   const servers = new Set(losses.map(({ server }) => server.address));
   const clients = new Set(losses.map(({ client }) => client.address));
@@ -247,17 +248,17 @@ function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): 
   const repeated = silent.filter(({ asked }) => asked > 1);
   if (silent.length + fine.length < theirs.length) return null;
   if (repeated.length < 2 || fine.length === 0) return null;
-  return `Losses depend on the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got replies to all of theirs. If several DNS pods share the address, a dead one among them looks like this.`;
+  return `Losses depend on the socket. ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got replies to all their queries. If several DNS pods share the address, a dead pod looks like this.`;
 }
 
 /** The reason that there is no finding: few losses, or a known cause. */
 function lossText({ total }: Observations, { explained }: Claims): string {
   if (explained.length === 0 || total.lost < LOSS_RARE * total.asked)
     return '(nearly) all queries are answered';
-  return `${share(total.lost, total.asked)} queries got no reply, but the findings explain this`;
+  return `${share(total.lost, total.asked)} queries got no reply, and other findings explain these losses`;
 }
 
-/** Queries from the first of these on: success before that shows nothing. */
+/** Queries from the first of these losses on, since earlier success shows nothing. */
 function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {
   const { fromMs } = sentSpan(losses);
   const { inside, outside } = ways.between(fromMs, Infinity);
@@ -265,13 +266,13 @@ function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[])
 }
 
 /**
- * True if these are the rest of a known loss: far fewer, for the same names or at the same servers,
- * at the same time.
+ * True if these are the remainder of a known loss. They are far fewer, and for the same names or at
+ * the same servers, at the same time.
  */
 function isRest({ open, explained, names: known }: Claims): boolean {
   if (open.length > LOSS_REST * explained.length) return false;
   const names = new Set(explained.map(({ name }) => name));
-  // Losses that depend on the name show nothing about other names at the same server.
+  // Losses that depend on the name say nothing about other names at the same server.
   const servers = new Set(
     explained.filter(({ name }) => !known.has(name)).map(({ server }) => server.address),
   );

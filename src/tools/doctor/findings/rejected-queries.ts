@@ -60,7 +60,7 @@ export const noEndpoints: FindingKind = {
 /** The node-local cache was down, and its address still on the node. */
 export const nodeCacheEnded: FindingKind = {
   code: 'ND3006',
-  title: 'The node-local cache does not answer, and nothing takes its place',
+  title: 'The node-local cache does not answer, and no other server takes over',
   name: 'a dead node-local cache',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(

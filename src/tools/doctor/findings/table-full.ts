@@ -10,7 +10,7 @@ import { SURE_NEW_QUERIES, TABLE_FULL } from '../thresholds/transport.ts';
 /** New sockets get nothing, old ones are answered: connection tracking has no place left. */
 export const tableFull: FindingKind = {
   code: 'ND3003',
-  title: 'New connections are dropped: the connection tracking table is full',
+  title: 'New connections are dropped because the connection tracking table is full',
   name: 'a full connection tracking table',
   inCapture(observed, claims) {
     const said = observed.counters.get('tableFull') ?? 0;

@@ -111,8 +111,8 @@ describe('what findings say', () => {
     assert.equal(code, 'ND3015');
     assert.equal(severity, 'warning');
     assert.ok(confidence < 0.7, `${confidence}`);
-    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: requested on the local network`));
-    assert.match(seen[1]!, /^14 of 14 lookups of the 2 clients/);
+    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR} was requested on the local network`));
+    assert.match(seen[1]!, /^14 of 14 lookups from the 2 clients/);
     assert.match(fix[0]!, /nameserver/);
     assert.deepEqual([...new Set(exchanges.map(({ client }) => client.address))].toSorted(), [
       'fd00:77::7',
@@ -166,8 +166,8 @@ describe('what findings say', () => {
     });
     const { code, seen, fix, prove } = await first(inOrder(packets));
     assert.equal(code, 'ND3015');
-    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: requested on the local network .* 16 times`));
-    assert.match(seen[1]!, new RegExp(`^${SERVICE}: packets to it came back`));
+    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR} was requested on the local network .* 16 times`));
+    assert.match(seen[1]!, new RegExp(`^${SERVICE} drew ICMP`));
     assert.match(fix[0]!, new RegExp(NEIGHBOUR));
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
   });
@@ -356,7 +356,7 @@ describe('what findings say', () => {
     const { code, seen } = await first(packets);
     assert.equal(code, 'ND3007');
     const [, at = '', seconds = ''] =
-      /next reply comes at 03:07:(\d+), (\d)\.0 s later/.exec(seen.join(' ')) ?? [];
+      /next reply came at 03:07:(\d+), (\d)\.0 s later/.exec(seen.join(' ')) ?? [];
     assert.ok(Number(at) >= 11 && Number(at) <= 12, seen.join(' '));
     assert.ok(Number(seconds) >= 5, seen.join(' '));
   });
