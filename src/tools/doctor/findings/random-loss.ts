@@ -3,7 +3,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, share, took } from '../texts.ts';
+import { clock, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries, onlyAaaa } from '../observe/losses.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
