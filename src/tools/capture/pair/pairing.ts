@@ -301,7 +301,8 @@ export class Pairing {
     }
     const [client, server] = [this.#source(message), this.#target(message)];
     const { timeMs: sentMs, port, ipId, ttl } = message;
-    const hop: Hop = { client, server, sentMs, repliedMs: null, port, replyBytes: 0 };
+    const times = { sentMs, repliedMs: null };
+    const hop: Hop = { client, server, ...times, port, replyBytes: 0, replyPorts: [] };
     exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
     (first.hopKeys ??= []).push(key);
     this.#waiting.set(key, { ...first, ipId, ttl, port, hop });
@@ -319,6 +320,7 @@ export class Pairing {
       if (answered !== undefined) {
         this.counts.copies++;
         const { exchange } = answered;
+        if (answered.hop !== null) answerHop(answered.hop, message);
         if (exchange.attempt === 1 && answers(head, exchange) && !this.#halfAnswered.has(key))
           this.#events.again?.(
             exchange,
@@ -337,9 +339,10 @@ export class Pairing {
       }
       return;
     }
-    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE, exchange: waiting.exchange };
-    this.#answered.set(key, answered);
     const { hop } = waiting;
+    const { exchange: asked } = waiting;
+    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE, exchange: asked, hop };
+    this.#answered.set(key, answered);
     if (hop !== null) {
       answerHop(hop, message);
       if (waiting.earlier !== null)

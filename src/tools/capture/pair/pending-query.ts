@@ -13,12 +13,17 @@ export const COPY_MS = 50;
  */
 const PATH_MS = 2000;
 
+/** Interfaces stored of one reply. */
+const REPLY_PORTS_MAX = 4;
+
 /** An answered query, remembered in order to recognise copies of the reply. */
 export interface AnsweredQuery {
   readonly exchange: PairedExchange;
   readonly timeMs: number;
   /** The interface where the reply is still expected; `NOWHERE`: none. */
   expectedAt: number;
+  /** The hop that it answered; null: the query itself. */
+  readonly hop: Hop | null;
 }
 
 /** A repeated question that has one reply and may get another. */
@@ -94,7 +99,10 @@ export function answers(head: MessageHead, { name, type }: SeenExchange): boolea
 }
 
 /** A hop has its first reply's time and its last reply's size. */
-export function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
+export function answerHop(hop: Hop, { timeMs, size, port }: PassingMessage): void {
   hop.repliedMs ??= timeMs;
   hop.replyBytes = size;
+  const { replyPorts } = hop;
+  if (replyPorts !== undefined && replyPorts.length < REPLY_PORTS_MAX && !replyPorts.includes(port))
+    replyPorts.push(port);
 }

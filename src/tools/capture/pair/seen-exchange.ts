@@ -14,6 +14,8 @@ export interface Hop {
   /** The capture interface. */
   readonly port: number;
   replyBytes: number;
+  /** The interfaces where its reply was seen, the first ones; omitted: not from packets. */
+  readonly replyPorts?: number[];
 }
 
 export interface ServerPeer extends Peer {

@@ -14,6 +14,7 @@ import {
 import type { CaptureReader, Frame } from './packets/frame.ts';
 import { PcapReader } from './packets/pcap.ts';
 import { PcapngReader } from './packets/pcapng.ts';
+import { INTERFACES_MAX } from './packets/link-layer.ts';
 import { Remarks } from './packets/remarks.ts';
 import { DnstapReader } from './records/dnstap-messages.ts';
 import type { LogLine } from './records/log-line.ts';
@@ -354,9 +355,6 @@ export class Reading {
     if (ms > this.#lastMs) this.#lastMs = ms;
   }
 }
-
-/** Interface numbers reserved for one capture. */
-const INTERFACES_MAX = 256;
 
 /** A capture that is read in parallel with others, one packet ahead. */
 class Lane {

@@ -100,3 +100,31 @@ test('the same on the node, which translates the forwarder’s address', async (
   assert.equal(first!.code, 'ND3016');
   assert.match(first!.seen[0]!, /answered from 10\.0\.0\.12/);
 });
+
+/** On the node: queries leave through one interface; the replies of one pod come in through another one. */
+function twoInterfaces(backThrough: number): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 60 }, (_, i) => {
+      const [atMs, port] = [i * 500, 30_000 + i];
+      const isFar = i % 2 === 0;
+      const [query, reply] = asked(
+        atMs + 0.1,
+        ends(CLIENT, port, isFar ? FAR : NEAR),
+        nameOf(i),
+        port,
+      );
+      return [
+        ...asked(atMs, ends(CLIENT, port), nameOf(i), port, { tookMs: isFar ? null : 1 }),
+        { ...query!, port: 2 },
+        { ...reply!, port: isFar ? backThrough : 2 },
+      ];
+    }),
+  );
+}
+
+test('replies that come in through another interface than the queries left, and go no further', async () => {
+  const [first] = (await examine(twoInterfaces(4))).findings;
+  assert.equal(first!.code, 'ND3028');
+  assert.match(first!.seen[0]!, /number 2; .* number 4/);
+  assert.equal((await codes(twoInterfaces(2)))[0], 'ND3016');
+});

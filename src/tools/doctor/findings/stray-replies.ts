@@ -1,12 +1,13 @@
 /** Replies from an address that was not asked. */
 import type { RepeatedQuery } from '../observe/asked-again.ts';
+import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { refusedStrays, wasAnswered } from '../observe/losses.ts';
-import { LATE_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { LATE_MS, MOST, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
 /** Replies come from another address than was asked, and clients throw them away. */
@@ -31,6 +32,9 @@ export const strayReplies: FindingKind = {
     const from = [...new Set(strays.map((each) => answerer(each, isOtherPort)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     takeSilence(observed, claims, strays);
+    const aside = seen.length === 0 ? repliesAside(strays) : [];
+    if (aside.length >= STRAYS_FEW && aside.length >= MOST * strays.length)
+      return asideFinding(aside, observed);
     return {
       code: this.code,
       title: this.title,
@@ -142,6 +146,51 @@ function untranslated({ losses, servers, backends }: Observations): readonly See
     return lost >= STRAYS_LOST * asked ? theirs : [];
   });
   return [...ofPods, ...ofServers];
+}
+
+interface Aside {
+  readonly exchange: SeenExchange;
+  readonly out: number;
+  readonly back: number;
+}
+
+/** Lost queries that left a host through one interface, and whose replies came in through another one. */
+function repliesAside(strays: readonly SeenExchange[]): readonly Aside[] {
+  return strays.flatMap((exchange): readonly Aside[] => {
+    const { port, replyPorts = [] } = exchange.hops.at(-1)!;
+    const out = interfaceAt(port);
+    const backs = replyPorts.map(interfaceAt).filter((each) => each?.capture === out?.capture);
+    const [back] = backs;
+    if (out === null || back === null || back === undefined) return [];
+    if (backs.some((each) => each?.number === out.number)) return [];
+    return [{ exchange, out: out.number, back: back.number }];
+  });
+}
+
+function asideFinding(aside: readonly Aside[], observed: Observations): Finding {
+  const exchanges = aside.map(({ exchange }) => exchange);
+  const pods = [...new Set(exchanges.map(({ hops }) => hops.at(-1)!.server.address))];
+  const asked = [...new Set(exchanges.map(({ server }) => server.address))];
+  const [{ out, back }] = aside as [Aside];
+  return {
+    code: 'ND3028',
+    title:
+      'Replies come back through another interface than the queries left, and the node drops them',
+    severity: 'critical',
+    confidence: 0.93,
+    seen: [
+      `${share(aside.length, observed.total.asked)} queries to ${listed(asked)} left this node for ${listed(pods)} through the interface with number ${out}; their replies came in through number ${back}, and were not passed on to the clients.`,
+    ],
+    why: `The path is asymmetric: the route from the network of ${listed(pods)} leads back to another interface of this node. With a strict reverse path filter (rp_filter 1), the kernel drops a packet that comes in through an interface that it would not use to reach the sender.`,
+    fix: [
+      `Make the routes symmetric: on this node, ip route get ${pods[0]} must name the interface that the replies use, and the node of ${listed(pods)} must reach this one by the same network.`,
+      'Until then, set a loose filter on the node: sysctl -w net.ipv4.conf.all.rp_filter=2 (the larger of all and of the interface counts).',
+    ],
+    prove: `on the node: nstat -az TcpExtIPReversePathFilter grows, ip link shows the interfaces ${out} and ${back}, and ip route get ${pods[0]} names number ${out}`,
+    disproved:
+      'rp_filter is 0 or 2 there, and the counter does not grow: then a rule drops the replies',
+    exchanges,
+  };
 }
 
 /** The source of the reply. @param withPort with its port, where only that differs */

@@ -56,9 +56,25 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
  */
 export function portOf({ bytes, start, end, link, port }: Frame): number {
   if (link === LINK.SLL2 && start + 8 <= end)
-    return port * 65_536 + ((bytes[start + 6]! << 8) | bytes[start + 7]!);
-  if (link === LINK.SLL && start + 2 <= end) return port * 65_536 + bytes[start + 1]!;
+    return NUMBERED + port * 65_536 + ((bytes[start + 6]! << 8) | bytes[start + 7]!);
+  if (link === LINK.SLL && start + 2 <= end) return DIRECTED + port * 65_536 + bytes[start + 1]!;
   return port;
+}
+
+/** Places with the interface’s number (SLL2), and with the direction alone (SLL). */
+const [NUMBERED, DIRECTED] = [2 ** 40, 2 ** 41];
+/** Interface numbers reserved for one capture of several that are read together. */
+export const INTERFACES_MAX = 256;
+
+/** The capture and the number of the interface in it, from a place that `portOf` returned; null: unknown. */
+export function interfaceAt(
+  port: number,
+): { readonly capture: number; readonly number: number } | null {
+  if (port >= DIRECTED) return null;
+  if (port < NUMBERED)
+    return { capture: Math.floor(port / INTERFACES_MAX), number: port % INTERFACES_MAX };
+  const at = port - NUMBERED;
+  return { capture: Math.floor(at / 65_536 / INTERFACES_MAX), number: at % 65_536 };
 }
 
 /** @param at the EtherType's offset */
