@@ -1,9 +1,11 @@
 /** Name servers that query each other in a circle. */
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { listed } from '../texts.ts';
+import { listed, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isLoopbackHost } from '../../../server/base/ip.ts';
+import { isFailure } from '../observe/outcomes.ts';
 import { isServer } from '../observe/roles.ts';
 import {
   LOOPING_SERVER,
@@ -43,6 +45,8 @@ export const forwardingLoop: FindingKind = {
     const said = observed.counters.get('loopDetected') ?? 0;
     const returning = returningOf(observed);
     if (returning !== null) return returned(claims, returning, 'with the same ids');
+    const own = onLoopback(observed);
+    if (own !== null) return toItself(observed, claims, own);
     const renewed = renewedOf(observed);
     if (renewed !== null) return returned(claims, renewed, 'while they are still unanswered');
     const both = observed.clients.list.filter(
@@ -312,6 +316,60 @@ function renewedOf({ losses, affected }: Observations): Returning | null {
     return null;
   const [server = '', asked = '', from = ''] = key.split(' ');
   return { server, asked, from, exchanges };
+}
+
+/** Queries of a host to itself, most of which began while the one before for the same question was open. */
+interface OnLoopback {
+  readonly server: string;
+  readonly nested: readonly SeenExchange[];
+}
+
+/**
+ * A server that forwards to a loopback address on which it listens itself: each query that it gets there, it sends there
+ * again, before the one before has a reply. (A program retries later, and a stub on loopback sends its queries elsewhere.)
+ * Null: there is none.
+ */
+function onLoopback({ losses, affected }: Observations): OnLoopback | null {
+  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
+  const own = [...all].filter(
+    ({ client, server }) => isLoopbackHost(client.address) && isLoopbackHost(server.address),
+  );
+  for (const [server, theirs] of Map.groupBy(own, (each) => each.server.address)) {
+    const failed = theirs.filter((each) => isLost(each) || isFailure(each));
+    if (failed.length < LOOPING_SERVER.failed * theirs.length) continue;
+    const nested = [...Map.groupBy(theirs, ({ type, name }) => `${type} ${name}`).values()].flatMap(
+      (same) => {
+        const list = same.toSorted((one, other) => one.sentMs - other.sentMs);
+        return list.filter((each, at) => {
+          const before = list[at - 1];
+          if (before === undefined || each.sentMs - before.sentMs > LOOP_AT_ONCE_MS) return false;
+          return isOpenAt(before, each.sentMs) && each.client.port !== before.client.port;
+        });
+      },
+    );
+    if (nested.length >= LOOPING_SERVER.queries && nested.length >= LOOP_COMES_BACK * theirs.length)
+      return { server, nested };
+  }
+  return null;
+}
+
+function toItself(observed: Observations, claims: Claims, { server, nested }: OnLoopback): Finding {
+  const names = new Set(nested.map(({ name }) => name));
+  for (const name of names) claims.names.add(name);
+  const lost = claims.open.filter(({ name }) => names.has(name));
+  claims.take(lost);
+  const mostMs = nested.reduce((most, each) => Math.max(most, latencyOf(each) ?? 0), 0);
+  return {
+    ...loop,
+    title: `A name server forwards to itself, by way of ${server}`,
+    confidence: 0.95,
+    seen: [
+      `${server} got ${observed.servers.get(server)?.outcomes.asked ?? nested.length} queries from its own host. The same question is sent to it again at once, before the one before has a reply (up to ${took(mostMs)} later): ${listed([...names])}`,
+      'A loopback address leads to the pod or host that sends to it. The server that forwards to it listens there itself.',
+    ],
+    why: `The upstream of this DNS server is ${server}, most often from the resolv.conf of a node with a local stub (systemd-resolved, dnsmasq) that was copied into the DNS pod. Inside the pod, ${server} is the DNS server itself, so each external query goes round until a limit (max_concurrent) or a timeout ends it, as REFUSED or SERVFAIL.`,
+    exchanges: [...nested, ...lost],
+  };
 }
 
 /** True if no reply had been sent by then. */

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Captured } from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const [POD, DNS, STUB] = ['10.244.1.9', '10.244.1.5', '127.0.0.53'];
+
+/** A DNS pod asks a stub on loopback, which refuses after 50 ms. @param rounds that each query makes there */
+function throughStub(rounds: number): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 30 }, (_, i) => {
+      const [atMs, name] = [i * 900, `n${i % 4}.example.com.`];
+      return [
+        ...asked(atMs, ends(POD, 30_000 + i, DNS), name, i + 1, { tookMs: 60, rcode: 5 }),
+        ...asked(atMs, ends(POD, 40_000 + i, DNS), 'db.shop.svc.cluster.local.', i + 1),
+        ...Array.from({ length: rounds }, (__, round) => {
+          const port = 32_768 + ((i * rounds + round) % 20_000);
+          return asked(atMs + 0.2 + round * 0.05, ends('127.0.0.1', port, STUB), name, port, {
+            tookMs: 50 - round * 0.1,
+            rcode: 5,
+          });
+        }).flat(),
+      ];
+    }),
+  );
+}
+
+test('a server that forwards to a loopback address where it listens itself loops', async () => {
+  const [first] = (await examine(throughStub(40))).findings;
+  assert.equal(first!.code, 'ND4004');
+  assert.match(first!.title, /itself, by way of 127\.0\.0\.53/);
+});
+
+test('a stub on loopback that refuses each query once is not a loop', async () => {
+  const codes = (await examine(throughStub(1))).findings.map(({ code }) => code);
+  assert.ok(!codes.includes('ND4004'), codes.join(', '));
+  assert.ok(codes.includes('ND4010'));
+});
