@@ -1,4 +1,5 @@
 /** Servers that cannot keep up, shown by their losses or by their queues. */
+import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import { servers, total } from '../cluster/traffic.ts';
 import { grown } from '../cluster/counter-growth.ts';
 import { nameOf } from '../cluster/facts.ts';
@@ -20,7 +21,13 @@ import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
 import { isOfTwoPaces, latePods, type PodPace } from '../observe/pods-apart.ts';
 import { upstreams } from '../observe/roles.ts';
-import { LATE_MS, MIN_QUERIES, RARE_SHARE, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import {
+  LATE_MS,
+  MAX_CHANCE,
+  MIN_QUERIES,
+  RARE_SHARE,
+  SLOW_QUANTILE,
+} from '../thresholds/evidence.ts';
 import {
   BUSY,
   BUSY_MEAN_MS,
@@ -76,6 +83,7 @@ export const overload: FindingKind = {
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
       if (!slow || server.stoodStill || answersOthers(observed, server)) continue;
       if (losses.length < OVERLOAD_LOSSES || losses.length < RARE_SHARE * asked) continue;
+      if (areOfOneZone(losses, server, observed)) continue;
       claims.take(losses);
       claims.late.add(server.address);
       const rejects =
@@ -135,6 +143,21 @@ export const overload: FindingKind = {
     });
   },
 };
+
+/** True if the losses are of one zone, which chance does not explain: a busy server loses queries for any name. */
+function areOfOneZone(
+  losses: readonly SeenExchange[],
+  { address, outcomes }: ServerView,
+  { names }: Observations,
+): boolean {
+  const zone = losses.map(({ name }) => name).reduce(commonZone);
+  if (zone.split('.').length <= 2) return false;
+  const within = names.list.reduce(
+    (sum, { name, servers: of }) => sum + (isBelow(name, zone) ? (of.get(address)?.asked ?? 0) : 0),
+    0,
+  );
+  return (within / outcomes.asked) ** losses.length <= MAX_CHANCE;
+}
 
 /** Names that every DNS pod answers from memory take long. */
 function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
