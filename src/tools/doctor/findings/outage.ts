@@ -23,6 +23,7 @@ import {
   silentToo,
   type SilentForGood,
 } from '../observe/server-silence.ts';
+import { zonesOfServers } from '../observe/zone-servers.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { CLOSED } from '../observe/icmp-errors.ts';
@@ -103,7 +104,8 @@ export const outage: FindingKind = {
         ...outageAdvice({
           isBack: backMs !== null,
           isRollout: known || removedMs !== null,
-          isUpstream: upstreams(observed).has(view.address),
+          isUpstream:
+            upstreams(observed).has(view.address) || zonesOfServers(observed).has(view.address),
           at: clock(fromMs),
         }),
         exchanges: losses,

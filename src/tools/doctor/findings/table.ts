@@ -96,6 +96,7 @@ import { serviceSilent } from './service-silent.ts';
 import { shadowedName } from './shadowed-name.ts';
 import { shortPatience } from './short-patience.ts';
 import { silentSockets } from './silent-sockets.ts';
+import { silentZone } from './silent-zone.ts';
 import { silentServer } from './silent-server.ts';
 import { sinkhole } from './sinkhole.ts';
 import { slowPath } from './slow-path.ts';
@@ -148,6 +149,7 @@ export const findingKinds: readonly FindingKind[] = [
   newFlowsDropped,
   noPortsLeft,
   cutAlone,
+  silentZone,
   untranslatedService,
   serviceSilent,
   externalTarget,

@@ -1,0 +1,32 @@
+/** Servers that get queries for one zone alone: its authoritative servers, or those of a forward for it. */
+import { commonZone } from '../../../server/wire/within-zone.ts';
+import type { Observations } from './observations.ts';
+import { isForwarder } from './roles.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+
+/** By server: the zone of all names that it is asked for, where its clients are resolvers or ask others for other names. */
+export function zonesOfServers(observed: Observations): ReadonlyMap<string, string> {
+  const zones = new Map<string, string>();
+  for (const { name, servers } of observed.names.list)
+    for (const [address] of servers) {
+      // Health checks of forwarders are for the root.
+      if (name === '.') continue;
+      const known = zones.get(address);
+      zones.set(address, known === undefined ? name : commonZone(known, name));
+    }
+  const found = new Map<string, string>();
+  for (const [address, zone] of zones) {
+    const view = observed.servers.get(address);
+    const isZone = zone.split('.').length > 2 && !observed.domains.isOfCluster(zone);
+    if (view === undefined || !isZone || view.outcomes.asked < MIN_CASES) continue;
+    const asksOthers = [...view.clients].some(
+      (client) =>
+        isForwarder(observed, client) ||
+        [...(observed.clients.get(client)?.servers.keys() ?? [])].some(
+          (other) => other !== address && zones.get(other) !== zone,
+        ),
+    );
+    if (asksOthers) found.set(address, zone);
+  }
+  return found;
+}
