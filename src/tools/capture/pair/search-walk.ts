@@ -24,6 +24,8 @@ export interface Step {
 export class SearchDomains {
   readonly #known = new Set<string>();
   readonly #firstLabels = new Set<string>();
+  /** Domains that the domain of a namespace followed, with the name. */
+  readonly #maybe = new Map<string, string>();
   /** With a leading dot. */
   readonly #clusters = new Set(['.cluster.local.']);
 
@@ -66,9 +68,23 @@ export class SearchDomains {
       const from = one.slice(at);
       const to = other.slice(at);
       if (from === to) continue;
-      if (this.#follows(from, to)) return { stem: one.slice(0, at), from, to };
+      const stem = one.slice(0, at);
+      if (this.#follows(from, to) || this.#precedes(stem, from, to)) return { stem, from, to };
     }
     return null;
+  }
+
+  /**
+   * True if the domain of a namespace follows this domain for the second name: a list in dnsConfig
+   * has it first. One name may be two lookups: `db.example.com.`, and then `db` of the cluster.
+   */
+  #precedes(stem: string, from: string, to: string): boolean {
+    if (!to.includes(`.${SERVICES}`) || !this.isOfCluster(to)) return false;
+    // `platform.` and `platform.shop.svc.cluster.local.` have a longer stem.
+    if (from === '' || this.isOfCluster(from) || to.startsWith(from)) return false;
+    const first = this.#maybe.get(from);
+    if (first === undefined && this.#maybe.size < DOMAINS_MAX) this.#maybe.set(from, stem);
+    return first !== undefined && first !== stem;
   }
 
   /** True if a search path step is possible between two names when at least one is truncated. */
@@ -118,6 +134,7 @@ export class SearchDomains {
     if (from === '') return this.#known.has(to);
     // `shop.svc.cluster.local.`, `svc.cluster.local.`, `cluster.local.`
     if (isBelow(from, to)) return true;
+    // A domain before those of the cluster: a list in dnsConfig (dnsPolicy None).
     return this.#known.has(from);
   }
 }

@@ -56,7 +56,7 @@ export const danglingAlias: FindingKind = {
       prove: `ndots query ${targets[0]!} @${servers[0]!} returns NXDOMAIN without a CNAME`,
       disproved: 'the target resolves when its own zone is queried (a cache has an old answer)',
       hits: count,
-      exchanges: replies.samples,
+      exchanges: [...replies.samples],
     };
   },
 };

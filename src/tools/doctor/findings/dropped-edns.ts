@@ -6,7 +6,7 @@ import { asksBoth, isDeaf } from '../observe/edns-losses.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { SPARED_SHARE } from '../thresholds/evidence.ts';
+import { SPARED_SHARE, MOST } from '../thresholds/evidence.ts';
 import { MIN_FAILED_NAMES } from '../thresholds/search.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
@@ -113,6 +113,8 @@ function misledBehind({
     return null;
   if (isAnswered && plain.length === 0) return null;
   const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
+  // BADCOOKIE and others are errors as well.
+  if (worst!.edns.misread < MOST * worst!.outcomes.error) return null;
   return {
     ...{ server: worst!.address, misread, names },
     spared: isAnswered ? plain.map(({ address }) => address) : [],

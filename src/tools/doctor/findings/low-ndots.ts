@@ -10,6 +10,14 @@ import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts
 
 /** Labels that cannot be a top-level domain, which has only letters or begins with `xn--`. */
 const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
+/** Top-level domains of private networks (RFC 6761, RFC 6762, RFC 8375, and by habit). */
+const PRIVATE_TOPS: ReadonlySet<string> = new Set(
+  'local localhost localdomain test invalid example internal intranet private lan home corp arpa'.split(
+    ' ',
+  ),
+);
+/** The name and the namespace of a Service. */
+const HOST = /^[a-z][a-z0-9-]*\.[a-z0-9][a-z0-9-]*\.$/;
 /** A namespace that every cluster has. */
 const DEFAULT_NAMESPACE = 'default';
 
@@ -29,16 +37,21 @@ export const lowNdots: FindingKind = {
         !isServer(observed, lookup.client) &&
         !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
     );
+    const rootless = withoutTop(observed);
     const sure = failed.filter(({ name }) => isOfService(name, namespaces));
     // Full Service names show which namespaces exist.
     const alike = failed.filter(
       ({ name, client }) =>
-        isLikeService(name) && (sure.some((each) => each.client === client) || sure.length === 0),
+        (isLikeService(name) || rootless.has(shortened(name))) &&
+        (sure.some((each) => each.client === client) || sure.length === 0),
     );
     const all = [...new Set([...sure, ...alike])];
     const names = [...new Set(all.map(({ name }) => shortened(name)))];
-    if (all.length < MIN_CASES || (sure.length === 0 && names.length < MIN_LOOKALIKE_NAMES))
-      return excluded('no Service name is queried as written');
+    const isMuch =
+      sure.length > 0 ||
+      names.length >= MIN_LOOKALIKE_NAMES ||
+      names.every((each) => rootless.has(each));
+    if (all.length < MIN_CASES || !isMuch) return excluded('no Service name is queried as written');
     const clients = [...new Set(all.map(({ client }) => client))];
     const theirs = clients.reduce(
       (sum, client) => sum + (observed.clients.get(client)?.lookups ?? 0),
@@ -118,6 +131,21 @@ function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
 function isLikeService(name: string): boolean {
   const labels = shortened(name).split('.');
   return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
+}
+
+/**
+ * Names of two labels that the root denied: their last label is no top-level domain, and none that
+ * private networks use.
+ */
+function withoutTop({ replyFaults }: Observations): ReadonlySet<string> {
+  return new Set(
+    replyFaults.rootDenials.list.flatMap(({ name }) => {
+      const labels = shortened(name).split('.');
+      return labels.length === 2 && !PRIVATE_TOPS.has(labels[1]!) && HOST.test(name)
+        ? labels.join('.')
+        : [];
+    }),
+  );
 }
 
 /** Namespaces found in Service names and search domains. */

@@ -4,6 +4,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { zoneOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
+import { endsInTop } from '../observe/registered-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import {
@@ -91,7 +92,7 @@ export const sameAddress: FindingKind = {
 
 /**
  * True if the name cannot exist: a single word, a name below a nonexistent domain, a search-path
- * variant of an existing name, or one that was denied at another time.
+ * variant of an existing or external name, or one that was denied at another time.
  */
 function isImpossible({ name, type, outcomes }: NameView, observed: Observations): boolean {
   if (!name.slice(0, -1).includes('.') || IMPOSSIBLE.has(topOf(name))) return true;
@@ -99,7 +100,10 @@ function isImpossible({ name, type, outcomes }: NameView, observed: Observations
   const domain = observed.domains.domainOf(name);
   if (domain === null || !isBelow(name, domain)) return false;
   const stem = name.slice(0, -domain.length);
-  return stem.includes('.') && (observed.names.get(stem, type)?.outcomes.found ?? 0) > 0;
+  return (
+    endsInTop(stem) ||
+    (stem.includes('.') && (observed.names.get(stem, type)?.outcomes.found ?? 0) > 0)
+  );
 }
 
 /** True if (nearly) all external names have the address, and none was ever denied. */

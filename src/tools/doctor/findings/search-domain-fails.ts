@@ -5,7 +5,12 @@ import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { explainLate } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
-import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  isLost,
+  sentSpan,
+  type SeenExchange,
+  type SeenLookup,
+} from '../../capture/pair/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { goByEdns } from '../observe/edns-losses.ts';
@@ -21,6 +26,7 @@ import {
 } from './finding.ts';
 import { clock, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
+import { isServer, upstreams } from '../observe/roles.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import {
@@ -74,11 +80,13 @@ export const searchDomainFails: FindingKind = {
       const what =
         sum.lost >= 0.5 * bad ? 'no reply' : sum.servfail >= sum.refused ? 'SERVFAIL' : 'REFUSED';
       return {
-        ...told(domain, losses[0]?.server.address),
+        ...told(domain, (losses[0] ?? exchanges[0])?.server.address),
         seen: [
           sentence(
             `${share(bad, sum.asked)} queries under the search domain ${domain} got ${what}: ${listed([...own])}`,
           ),
+          ...failingUpstream(observed, own),
+          ...stoppedAt(observed, own),
           `Of all other queries ${share(restBad, rest)} went wrong.`,
         ],
         exchanges: losses.length > 0 ? losses : exchanges,
@@ -113,6 +121,36 @@ export const searchDomainFails: FindingKind = {
     });
   },
 };
+
+/** The servers behind others that these failures come from; nothing if the capture has one server. */
+function failingUpstream(observed: Observations, own: ReadonlySet<string>): readonly string[] {
+  const behind = upstreams(observed);
+  const servers = new Set(
+    observed.names.list
+      .filter(({ name }) => own.has(name))
+      .flatMap(({ servers: all }) =>
+        [...all].flatMap(([server, each]) => (behind.has(server) && wrong(each) > 0 ? server : [])),
+      ),
+  );
+  return servers.size === 0 ? [] : [`The failures come from the upstream ${listed([...servers])}.`];
+}
+
+/** Clients whose lookups end at the domain, without the rest of the search path. */
+function stoppedAt(observed: Observations, own: ReadonlySet<string>): readonly string[] {
+  const ended = programsOf(observed).filter(({ candidates }) => own.has(candidates.at(-1)!));
+  const byClient = Map.groupBy(ended, ({ client }) => client);
+  const clients = [...byClient].flatMap(([client, all]) => (all.length >= 2 ? client : []));
+  if (clients.length === 0) return [];
+  const kinds = clients.map((client) => observed.clients.get(client)?.recognition.best?.kind);
+  const isMusl = kinds.includes('musl');
+  return [
+    `The lookups of ${listed(clients)} end there: the rest of the search path is never tried${isMusl ? ' (musl, Alpine, gives up at an error; glibc and Go go on)' : ''}.`,
+  ];
+}
+
+function programsOf(observed: Observations): readonly SeenLookup[] {
+  return observed.affected.filter(({ client }) => !isServer(observed, client));
+}
 
 /** A search domain whose names are not answered from some moment on, while others are. */
 function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | null {

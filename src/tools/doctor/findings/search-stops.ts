@@ -4,7 +4,16 @@ import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  clusterFinding,
+  notAsked,
+} from './finding.ts';
+import { commonZone } from '../../../server/wire/within-zone.ts';
+import type { ClientView } from '../observe/client-view.ts';
 import { listed } from '../texts.ts';
 import { isBarred } from '../observe/barred.ts';
 import { SURE_RESOLVER } from '../thresholds/evidence.ts';
@@ -33,7 +42,12 @@ export const searchStops: FindingKind = {
         ? []
         : [{ lookup, ...last }];
     });
-    if (stopped.length === 0) return excluded('lookups of Alpine pods try their whole search path');
+    if (stopped.length === 0) {
+      const guess = likelyDomain(observed, musl);
+      return guess === null
+        ? excluded('lookups of Alpine pods try their whole search path')
+        : likelyStop(guess);
+    }
     const { domain, how, failed } = stopped[0]!;
     const same = stopped.filter((each) => each.domain === domain);
     const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
@@ -86,6 +100,66 @@ export const searchStops: FindingKind = {
     });
   },
 };
+
+/** A domain of which it is not known whether it is in the search path. */
+interface LikelyDomain {
+  readonly domain: string;
+  readonly clients: readonly string[];
+  readonly stems: readonly string[];
+  readonly lookups: readonly SeenLookup[];
+}
+
+/**
+ * The domain below which all failing lookups of Alpine pods end at their first name, where some of
+ * these names look like `web` and others like `cache.platform`, with the domain appended; null:
+ * there is none.
+ */
+function likelyDomain(
+  { affected, domains }: Observations,
+  musl: readonly ClientView[],
+): LikelyDomain | null {
+  const addresses = new Set(musl.map(({ address }) => address));
+  const lookups = affected.filter(
+    ({ client, candidates, exchanges }) =>
+      addresses.has(client) &&
+      candidates.length === 1 &&
+      exchanges.some(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) &&
+      !exchanges.some(({ answers }) => answers > 0),
+  );
+  const names = [...new Set(lookups.map(({ candidates: [name] }) => name!))];
+  if (names.length < 2) return null;
+  const domain = names.reduce(commonZone);
+  if (domain.split('.').length <= 2 || domains.isOfCluster(domain)) return null;
+  const stems = names.map((name) => name.slice(0, -domain.length - 1));
+  const isPath =
+    stems.some((stem) => stem.includes('.')) && stems.some((stem) => !stem.includes('.'));
+  const clients = [...new Set(lookups.map(({ client }) => client))];
+  return isPath ? { domain, clients, stems, lookups } : null;
+}
+
+function likelyStop({ domain, clients, stems, lookups }: LikelyDomain): Finding {
+  const exchanges = lookups.flatMap((lookup) => lookup.exchanges);
+  const { rcode } = exchanges.find((each) => each.rcode > 0)!;
+  return {
+    code: 'ND2002',
+    title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
+    severity: 'critical',
+    confidence: 0.78,
+    seen: [
+      `${lookups.length} lookups of ${listed(clients)} (musl) ended at a name below ${domain} with ${rcodeName(rcode)}: ${listed(stems.map((stem) => `${stem}.${domain}`))}`,
+      `${listed(stems)} look like names of Services with a search domain appended: ${domain} is probably the first one of the search path. No other search domain was tried.`,
+    ],
+    why: `musl, the C library of Alpine images, gives up the whole lookup at SERVFAIL or REFUSED. If ${domain} is in the search path of these pods, their lookups of short names end there, and the domains of the cluster behind it are never tried. glibc and Go go on, only slower.`,
+    fix: [
+      `If ${domain} is in /etc/resolv.conf of these pods, remove it (dnsConfig.searches, or the node’s resolv.conf), or put it behind the domains of the cluster.`,
+      `Make the server of ${domain} answer NXDOMAIN for missing names, or answer the domain in the cluster.`,
+      'Otherwise, write Service names in full (web.shop.svc.cluster.local).',
+    ],
+    prove: `kubectl exec POD -- cat /etc/resolv.conf: the search line begins with ${domain.slice(0, -1)}`,
+    disproved: `${domain} is not in the search path, so the programs mean these names`,
+    exchanges,
+  };
+}
 
 /**
  * The search domain at which a lookup without result ended, and its reply there; null if the lookup

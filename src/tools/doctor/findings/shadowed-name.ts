@@ -2,13 +2,11 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import { endsInTop } from '../observe/registered-names.ts';
 import { contactsWithin, isFailing, type ContactSum } from '../observe/contacts-within.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Namespaces are hardly ever called like these top-level domains, as they are `dev` or `app`. */
-const TOPS =
-  /\.(?:com|net|org|edu|gov|mil|int|info|biz|io|co|me|ai|eu|us|uk|de|fr|nl|ch|at|jp|cn|in|br|au|ca|se|no|es|pl|be|dk|fi)\.$/;
 /** Those that namespaces may be called like as well: only the name as written shows which is meant. */
 const OTHER_TOPS =
   /\.(?:[a-z]{2}|dev|app|cloud|tech|online|site|store|shop|xyz|run|tools|systems|network|services|live|page|link|work|team|zone|host|media|games|digital|example)\.$/;
@@ -110,11 +108,19 @@ function shadowsOf(view: NameView, observed: Observations): readonly Shadow[] {
   // autopath completes the walk: the same addresses.
   if (isReal && real.addresses.some((each) => addresses.includes(each))) return [];
   // A name that only looks like an external one.
-  if (isReal && !TOPS.test(`.${stem}`) && !OTHER_TOPS.test(`.${stem}`)) return [];
+  if (isReal && !endsInTop(stem) && !OTHER_TOPS.test(`.${stem}`)) return [];
   // An ExternalName, or the walk that autopath completes.
   if (view.sets?.list.some(({ isAlias }) => isAlias) === true) return [];
+  // A wildcard, or a resolver that replaces NXDOMAIN.
+  const isShared = observed.names.list.some(
+    (other) =>
+      other.type === type &&
+      other.name !== name &&
+      other.addresses.some((each) => addresses.includes(each)),
+  );
+  if (isShared) return [];
   const own = new Set(addresses);
   const sum = contactsWithin(observed, (server) => own.has(server));
-  if (!isReal && (!TOPS.test(`.${stem}`) || sum.accepted > 0)) return [];
+  if (!isReal && (!endsInTop(stem) || sum.accepted > 0)) return [];
   return [{ ...{ stem, domain, view, sum }, real: isReal ? real : null }];
 }

@@ -8,7 +8,7 @@ import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, share, shownBy } from '../texts.ts';
-import { REJECTED_SHARE } from '../thresholds/errors.ts';
+import { REJECTED_COOKIES, REJECTED_SHARE } from '../thresholds/errors.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Kind {
@@ -21,6 +21,8 @@ interface Kind {
   fix(servers: string): readonly string[];
   prove(server: string, name: string): string;
   readonly disproved: string;
+  /** If programs fail; omitted: 0.93. */
+  readonly confidence?: number;
   /** True: programs fail. False: a warning. Null: no finding. */
   isFelt(replies: FaultyReplies, observed: Observations): boolean | null;
 }
@@ -103,6 +105,41 @@ const otherCookies: Kind = {
     `ndots query ${name} @${server} +cookie, twice: the first 8 bytes of the reply’s cookie have to be those of the query`,
   disproved: 'the server returns the client’s own cookie when it is asked directly',
   isFelt: isRejected,
+};
+
+const badCookies: Kind = {
+  code: 'ND4049',
+  title: 'A server rejects the cookies of its clients (BADCOOKIE), and they have to ask again',
+  name: 'BADCOOKIE',
+  did: 'are BADCOOKIE (error 23), which rejects the DNS cookie of the query',
+  confidence: 0.97,
+  why: 'A server that requires DNS cookies (RFC 7873) rejects a query once, and sends the cookie to use. It rejects them again and again if several servers behind one address (anycast, a load balancer) have different cookie secrets: the cookie of one is wrong for the other. The resolver then asks over TCP, or fails with SERVFAIL; if TCP port 53 is blocked as well, names of these zones are slow or fail.',
+  fix: (servers) => [
+    `Ask the operator of ${servers} to give all servers behind the address the same secret (BIND: cookie-secret, with cookie-algorithm siphash24 in all; Knot: mod-cookies secret; Unbound: cookie-secret), as RFC 9018 requires, or not to require cookies.`,
+    `Until then, have the resolver send no cookie to ${servers}: server ADDRESS { send-cookie no; } in BIND.`,
+    'Allow TCP port 53 from the resolver to these servers.',
+  ],
+  prove: (server, name) =>
+    `for i in 1 2 3 4 5 6; do dig +norecurse +cookie=COOKIE-OF-A-REPLY ${name} @${server}; done: some replies are BADCOOKIE`,
+  disproved: 'only the first query of each client is BADCOOKIE, and the next one is answered',
+  isFelt: ({ count }, { total, replyFaults }) =>
+    count < REJECTED_COOKIES * replyFaults.read ? null : total.servfail + total.lost > 0,
+};
+
+const badVersions: Kind = {
+  code: 'ND4050',
+  title: 'A server does not know the version of EDNS that its clients use (BADVERS)',
+  name: 'BADVERS',
+  did: 'are BADVERS (error 16), which rejects the EDNS version of the query',
+  confidence: 0.97,
+  why: 'There is only version 0 of EDNS. A server that answers it with BADVERS is broken, or a device in between changed the OPT record of the query or of the reply. Resolvers ask again without EDNS, or fail.',
+  fix: (servers) => [
+    `Update ${servers}, or the device that changes EDNS on the way to it.`,
+    'Until then, ask it without EDNS: server ADDRESS { edns no; } in BIND; another upstream in the Corefile.',
+  ],
+  prove: (server, name) => `ndots query ${name} @${server}, and again with +noedns`,
+  disproved: 'the queries have another EDNS version than 0: then the client is at fault',
+  isFelt: () => true,
 };
 
 const foreignRecords: Kind = {
@@ -280,7 +317,7 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
     code: kind.code,
     title: kind.title,
     severity: isFelt ? 'critical' : 'warning',
-    confidence: isFelt ? 0.93 : 0.8,
+    confidence: isFelt ? (kind.confidence ?? 0.93) : 0.8,
     seen: [
       `${share(count, read)} replies ${kind.did}: from ${listed(servers)}, to ${listed(clients)}, from ${clock(firstMs)} to ${clock(lastMs)}.`,
       sentence(
@@ -297,7 +334,8 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
     fix: kind.fix(listed(servers)),
     prove: kind.prove(servers[0]!, first!.name),
     disproved: kind.disproved,
-    exchanges: replies.samples,
+    // The list is emptied before parts of the capture are read again.
+    exchanges: [...replies.samples],
   };
 }
 
@@ -311,6 +349,8 @@ export const unusableReplies: readonly FindingKind[] = [
   ruleOf('checksum', wrongChecksums),
   ruleOf('cut', cutReplies),
   ruleOf('cookie', otherCookies),
+  ruleOf('bad-cookie', badCookies),
+  ruleOf('bad-version', badVersions),
   ruleOf('foreign', foreignRecords),
   ruleOf('order', wrongOrder),
   ruleOf('class', otherClass),

@@ -13,7 +13,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import { zoneOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { registeredWithin } from '../observe/registered-names.ts';
-import { MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
+import { MIN_OTHER_ZONES, MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
 
 /** Below a search domain every name exists, with the same address. */
 export const wildcardDomain: FindingKind = {
@@ -34,6 +34,8 @@ export const wildcardDomain: FindingKind = {
         // Names of different owners: the part before the domain has a dot itself.
         const foreign = names.filter(({ name }) => name.slice(0, -domain.length - 1).includes('.'));
         if (addresses === '' || foreign.length < 2) continue;
+        // Then no name is denied at all (ND4033).
+        if (isGivenElsewhere(addresses, domain, observed)) continue;
         const keys = new Set(foreign.map(({ name }) => name));
         return {
           code: this.code,
@@ -94,6 +96,19 @@ export const wildcardDomain: FindingKind = {
     });
   },
 };
+
+/** True if unrelated names outside of the domain have these addresses as well. */
+function isGivenElsewhere(addresses: string, domain: string, { names }: Observations): boolean {
+  const zones = new Set(
+    names.list.flatMap(({ name, type, addresses: theirs }) =>
+      type === TYPE.A && theirs.toSorted().join(' ') === addresses && !isBelow(name, domain)
+        ? zoneOf(name)
+        : [],
+    ),
+  );
+  zones.delete(zoneOf(domain));
+  return zones.size >= MIN_OTHER_ZONES;
+}
 
 /** Domains appended to names of other owners, which have other addresses as written, if any. */
 function appendedDomains({ names }: Observations): readonly string[] {

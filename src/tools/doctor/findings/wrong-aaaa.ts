@@ -6,6 +6,7 @@ import { wrong } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
+import { zoneOf } from '../observe/domain-of-name.ts';
 import { pairsText } from '../observe/mixed-names.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { A_FAILURES } from '../thresholds/answers.ts';
@@ -55,6 +56,14 @@ export const wrongAaaa: FindingKind = {
     );
     if (!both) return unknown('no name was found for which AAAA was also queried');
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
+    // Of few queries chance hits only AAAA.
+    if (
+      zoneFailsForA(
+        observed,
+        bads.map(({ name }) => name),
+      )
+    )
+      return excluded('A also fails for other names of these zones');
     if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
       return excluded('A also fails at that time');
@@ -138,6 +147,16 @@ function failsForA(
 }
 
 /** The errors that AAAA of a name is answered with. */
+/** True if all of these are in zones of which other names fail for A: the zone fails. */
+function zoneFailsForA({ names, domains }: Observations, bads: readonly string[]): boolean {
+  const zones = new Set(
+    names.list.flatMap(({ name, type, outcomes: { servfail, refused } }) =>
+      type === TYPE.A && servfail + refused > 0 && !domains.isOfCluster(name) ? zoneOf(name) : [],
+    ),
+  );
+  return bads.length > 0 && bads.every((name) => zones.has(zoneOf(name)));
+}
+
 function rcodesOf({ failed }: Observations, name: string): string {
   const theirs = failed.filter((each) => each.type === TYPE.AAAA && each.name === name);
   return [...new Set(theirs.map(({ rcode }) => rcodeName(rcode)))].join(' or ') || 'an error';

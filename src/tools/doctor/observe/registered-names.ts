@@ -18,3 +18,12 @@ export function registeredWithin(name: string): { stem: string; domain: string }
       };
   return null;
 }
+
+/** Namespaces and hosts are hardly ever called like these top-level domains. */
+const TOPS =
+  /\.(?:com|net|org|edu|gov|mil|int|info|biz|io|co|me|ai|eu|us|uk|de|fr|nl|ch|at|jp|cn|in|br|au|ca|se|no|es|pl|be|dk|fi)\.$/;
+
+/** True for `quay.io.` and `api.stripe.com.`, which are written as external names. */
+export function endsInTop(name: string): boolean {
+  return TOPS.test(name);
+}

@@ -22,6 +22,10 @@ export type ReplyFault =
   | 'class'
   /** The client's part of the COOKIE is not the one that was sent (RFC 7873 section 5.3). */
   | 'cookie'
+  /** BADCOOKIE: the server does not accept the cookie of the client (RFC 7873 section 5.2.3). */
+  | 'bad-cookie'
+  /** BADVERS: the server does not know the version of EDNS (RFC 6891 section 6.1.3). */
+  | 'bad-version'
   /** No record of the answer is of the name and type that were asked for. */
   | 'foreign'
   /** A CNAME record follows the records of its target. */
@@ -99,6 +103,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
   for (const at of [6, 8, 10]) left += (reply[at]! << 8) | reply[at + 1]!;
   let [isChain, hasType, hasNs, isOtherClass, isOtherCookie] = [false, false, false, false, false];
   const asked = classOf(reply);
+  let error = rcode;
   for (records.over(reply); records.next(); left--) {
     const { section } = records;
     if (section === SECTION.answer) {
@@ -115,10 +120,16 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
         shape.soaDataAt = records.dataAt;
         shape.soaEnd = records.dataAt + records.dataLength;
       }
-    } else if (records.type === TYPE.OPT) isOtherCookie = readOptions(exchange, reply);
+    } else if (records.type === TYPE.OPT) {
+      isOtherCookie = readOptions(exchange, reply);
+      // The upper bits of the error (RFC 6891 section 6.1.3).
+      error = (reply[records.ttlAt]! << 4) | rcode;
+    }
   }
   if (left > 0) return isTruncated ? null : 'cut';
   if (isOtherCookie) return 'cookie';
+  if (error === RCODE.BADCOOKIE) return 'bad-cookie';
+  if (error === RCODE.BADVERS) return 'bad-version';
   if (isOtherClass) return 'class';
   if (isTruncated) return null;
   if (answers > 0 && !hasType && rcode === RCODE.NOERROR) return 'foreign';

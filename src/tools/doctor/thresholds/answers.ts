@@ -62,3 +62,6 @@ export const MIN_VERSIONS_MS = 5000;
 
 /** Names of different owners with one IPv6 prefix before their IPv4 addresses. Names; chosen: one owner may number hosts so. */
 export const MIN_PREFIX_NAMES = 2;
+
+/** Zones outside of a wildcard's domain with its address: then another server makes it up. Zones; chosen. */
+export const MIN_OTHER_ZONES = 2;

@@ -104,3 +104,6 @@ export const REFUSED_IN_TURN = { slots: 8, asked: 8, perLookup: 4, uneven: 3 };
 
 /** A name comes and goes in rows: the times that it vanishes by chance at least, and how much less it does (standard deviations). Chosen. */
 export const FEW_DEPARTURES = { expected: 4, deviations: 3 };
+
+/** A client gets BADCOOKIE once from each server; more are this share of all replies. Share; chosen. */
+export const REJECTED_COOKIES = 0.02;
