@@ -58,14 +58,14 @@ export const newNameStories: readonly Story[] = [
   {
     name: 'a new name that three DNS pods forget at different times is reported for one of them',
     code: 'ND8003',
-    seen: /10\.244\.[34]\.2 returned NXDOMAIN until 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then an address at 03:07:08\. 2 more servers deny it, too, the last one up to 03:07:10\.$/,
+    seen: /10\.244\.[34]\.2 returned NXDOMAIN until 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then an address at 03:07:08\. 2 more servers denied it, too, the last one until 03:07:10\.$/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 10_900))),
   },
   {
     name: 'a new name that one of three DNS pods has not forgotten when the capture ends',
     code: 'ND8003',
-    seen: /10\.244\.5\.2 returned NXDOMAIN until 03:07:1[23] with a TTL that counts down .* still did at the end of the capture, although another server has the name\. 2 more servers deny it, too/,
+    seen: /10\.244\.5\.2 returned NXDOMAIN until 03:07:1[23] with a TTL that counts down .* still did at the end of the capture, although another server has the name\. 2 more servers denied it, too/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 40_000))),
   },

@@ -247,7 +247,7 @@ const sampleFindings: readonly FindingRow[] = [
     ...finding,
     id: 'ND2001',
     code: 'ND2001',
-    title: 'Most queries cannot succeed: the search path creates names that do not exist',
+    title: 'Most queries cannot succeed because the search path creates names that do not exist',
     severity: 'warning',
     state: 'began',
     beganMs: AT - 8000,

@@ -284,7 +284,7 @@ export const waitingStories: readonly Story[] = [
           ? { rcode: 5, tookMs: 5 }
           : healthy(passing),
     ),
-    seen: /in api\.partner\.example\.; other external names are answered/,
+    seen: /in api\.partner\.example\., while other external names are answered/,
   },
   {
     ...played(
@@ -298,7 +298,7 @@ export const waitingStories: readonly Story[] = [
         }),
       (passing) => (passing.server === '10.0.0.9' ? { rcode: 5, tookMs: 1 } : healthy(passing)),
     ),
-    seen: /10\.0\.0\.9 refuses \(nearly\) everything; the same clients also query 10\.96\.0\.10/,
+    seen: /10\.0\.0\.9 refuses \(nearly\) every query, while 10\.96\.0\.10/,
   },
   {
     name: 'an upstream refuses names that it says are blocked, and nothing else is refused',

@@ -181,13 +181,13 @@ export const policyCut: FindingKind = {
       why:
         tcp.length === cutOff.length
           ? 'A policy allows UDP only, so answers that have to be fetched over TCP never arrive.'
-          : 'Every lookup by these pods waits until it times out. (Pods that need no names may be cut off on purpose.)',
+          : 'Every lookup by these pods waits until it times out. (Pods that do not need DNS may be cut off on purpose.)',
       fix: [
         'Allow UDP and TCP port 53 to the DNS pods and, if each node has a cache, to its address (ipBlock 169.254.20.10/32).',
       ],
       prove: `kubectl get networkpolicy -n ${cutOff[0]!.group.namespace} -o yaml`,
       disproved:
-        'a policy of another kind (CiliumNetworkPolicy, AdminNetworkPolicy) allows it; those are not examined',
+        'a policy of another kind (CiliumNetworkPolicy, AdminNetworkPolicy) allows this traffic (doctor does not examine these)',
       places: [...new Set(cutOff.flatMap((each) => each.policies))].map(
         (name) => `NetworkPolicy ${name}`,
       ),
@@ -195,7 +195,7 @@ export const policyCut: FindingKind = {
   },
 };
 
-/** Clients, and what each of them asks the server: by server. */
+/** Clients and their query counts, by server. */
 function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonly AskingClient[]> {
   const all = new Map<string, AskingClient[]>();
   for (const { address, servers } of clients.list)
@@ -226,8 +226,8 @@ function asksWithEdns({ clients }: Observations, address: string): boolean {
 }
 
 /**
- * True if the clients that are cut off are different programs, and others of the same kinds are
- * answered without EDNS: then EDNS is what they share.
+ * True if the clients that are cut off are different programs, while others of the same kinds are
+ * answered without EDNS. What they have in common is then EDNS.
  */
 function areOfManyKinds(
   { clients }: Observations,

@@ -32,17 +32,17 @@ export const poorUpstream: FindingKind = {
       confidence: 0.85,
       seen: found.map(({ to, zone, what, why }) =>
         what === 'no-tcp'
-          ? `${to} (for ${zone}) over TCP: ${why}.`
-          : `${to} (for ${zone}) answers without EDNS, and with it: ${why}.`,
+          ? `A query over TCP to ${to} (for ${zone}) failed: ${why}.`
+          : `${to} (for ${zone}) answers without EDNS, but a query with EDNS failed: ${why}.`,
       ),
       affected: found.map(({ to }) => `upstream ${to}`),
-      why: 'Answers that do not fit into one packet arrive whole only over TCP, or with EDNS up to its size. Names with many addresses or long texts then fail, while others do not.',
+      why: 'Answers larger than 512 bytes need TCP, or EDNS if they still fit into the size that it announces. Names with many addresses or long texts therefore fail, while others do not.',
       fix: [
         'Allow TCP port 53 to the upstream.',
         'If a firewall inspects DNS, make sure that it supports EDNS (RFC 6891).',
       ],
-      prove: `ndots query . NS @${found[0]!.to} +tcp`,
-      disproved: 'the query is answered from a node with a DNS pod',
+      prove: `run ndots query . NS @${found[0]!.to} +tcp`,
+      disproved: 'the query is answered on a node with a DNS pod',
     });
   },
 };

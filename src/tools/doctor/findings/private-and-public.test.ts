@@ -13,7 +13,10 @@ const byTurns = (i: number): string => (i % 2 === 0 ? '10.30.0.15' : '203.0.113.
 test('upstreams of which one gives private and the other public addresses disagree', async () => {
   const found = await findingOf('ND8008', asked(byTurns, 2));
   assert.equal(found?.severity, 'critical');
-  assert.match(found.seen.join(' '), /10\.0\.0\.2 says 10\.30\.0\.15 .*10\.0\.0\.3 says 203/);
+  assert.match(
+    found.seen.join(' '),
+    /10\.0\.0\.2 returned 10\.30\.0\.15 .*10\.0\.0\.3 returned 203/,
+  );
   assert.match(found.seen.join(' '), /Each server always returns the same/);
 });
 

@@ -30,14 +30,14 @@ import {
   SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
-/** Reasons (EDE) of an acl. */
+/** Extended DNS Errors that an acl sends. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
 
-/** Why a server refuses. */
+/** The reason that a server refuses. */
 type Cause = Pick<Finding, 'seen' | 'why' | 'fix'> &
   Partial<Pick<Finding, 'title' | 'confidence' | 'disproved'>>;
 
-/** REFUSED: the server is there, and does not want to answer. */
+/** REFUSED means that the server is up but does not want to answer. */
 export const refused: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',
@@ -48,7 +48,7 @@ export const refused: FindingKind = {
       .filter(({ name, outcomes }) => outcomes.refused > 0 && !claims.names.has(name))
       .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
     const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    // What a name server passes on to its clients is seen twice, and hits these.
+    // A refusal that a name server forwards is seen twice, and the clients are affected.
     const whose = programs(observed);
     const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
     const asked = sumOf(whose, 'asked');
@@ -59,7 +59,7 @@ export const refused: FindingKind = {
         BY_POLICY.has(each.code) && (each.code === EDE.PROHIBITED || isOfBarred(each, observed)),
     );
     const isOnlySome = clients.length < whose.length;
-    // Others are answered what these are refused: it depends on the client.
+    // If others are answered the same names, the refusals depend on the client.
     const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
@@ -84,12 +84,12 @@ export const refused: FindingKind = {
       byClient || isLimit || alone !== null || rule !== null || pods !== null
         ? null
         : zoneOf(observed, names);
-    // However little these ask: for them it is everything. Names that are answered at other times fail by chance.
+    // Even if these clients send few queries, all their queries fail. Names that are answered at other times fail by chance.
     if (count < MANY_ERRORS || (!byClient && !isLimit && count < RARE_SHARE * asked))
-      return excluded('REFUSED is rare');
+      return excluded('REFUSED replies are rare');
     const ended = lookupsRefused(observed, clients);
     const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
-    // The names that a search path makes count little: a lookup of many queries fails by one.
+    // Search-path queries count little, because one of them can make a lookup of many queries fail.
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const late = isLimit ? slowNames(observed) : [];
     const slow = late.length === 0 ? [] : [listed(late)];
@@ -99,20 +99,20 @@ export const refused: FindingKind = {
     const causesInOrder: readonly (Cause | false)[] = [
       byClient && {
         seen: [],
-        why: 'The server restricts its clients: acl in a Corefile, or allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
+        why: 'The server restricts its clients with acl in a Corefile, or with allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
         fix: [
           'In the Corefile’s acl (or its equivalent upstream), allow the pods’ prefixes.',
-          'If only some nodes are affected, compare the source addresses of arriving packets (masquerading).',
+          'If only some nodes are affected, compare the source addresses that the server sees (masquerading).',
         ],
         disproved: 'the same client is answered for another name',
         confidence: 0.92,
       },
       rule !== null && {
         seen: [rule.seen],
-        why: 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that allows only listed names (an egress policy with DNS rules, such as toFQDNs), or a view or acl on the server. A resolver stops at REFUSED, and the search-path names that come first are refused as well, so that even a listed name is not reached.',
+        why: 'A rule refuses these names to this client. It may be in a DNS proxy on the node or beside the pod that allows only listed names (an egress policy with DNS rules, such as toFQDNs), or in a view or acl on the server. A resolver stops at REFUSED, and the search-path names that come first are also refused, so even listed names are not reached.',
         fix: [
           'Find the policy with DNS rules that selects these pods. Make it allow each name with every search domain appended (a pattern such as *.svc.cluster.local), or answer NXDOMAIN instead of REFUSED.',
-          'Until then, add a trailing dot to a listed name, which skips the search path.',
+          'Until then, write listed names with a trailing dot, which skips the search path.',
         ],
         disproved:
           'the same client is answered for the same name at another time, and no policy has DNS rules',
@@ -121,42 +121,42 @@ export const refused: FindingKind = {
       alone !== null && {
         title: 'One of the name servers that clients use refuses every query',
         seen: [
-          `${server} refuses (nearly) everything; the same clients also query ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
+          `${server} refuses (nearly) every query, while ${listed(alone)}, which the same clients also query, ${alone.length === 1 ? 'refuses' : 'refuse'} none.`,
         ],
-        why: `resolv.conf lists ${server} beside ${listed(alone)}, but the former does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`,
+        why: `resolv.conf lists ${server} beside ${listed(alone)}, but the former does not resolve names for these pods. If options rotate is set, or another server is late, a lookup gets REFUSED first.`,
         fix: [
           `Remove ${server} from these pods’ resolv.conf (dnsConfig, or kubelet --resolv-conf), or make it answer them.`,
         ],
         confidence: 0.92,
       },
       zone !== null && {
-        title: 'A name server refuses the names of one zone',
-        seen: [`All refused names are in ${zone}; other external names are answered.`],
-        why: `The servers for ${zone} refuse. Its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or its server block forwards to a server that does not serve it.`,
+        title: 'A name server refuses the names in one zone',
+        seen: [`All refused names are in ${zone}, while other external names are answered.`],
+        why: `The servers for ${zone} refuse its names. The delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or its server block forwards to a server that does not serve it.`,
         fix: [
-          `Query the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that answer REFUSED do not serve it, and its owner has to correct the delegation.`,
-          `If the zone is internal, add a server block for ${zone} that forwards to a server that has it.`,
+          `Find the zone’s own servers with ndots query ${zone} NS, and query ${names[0]!.name} at each. Those that answer REFUSED do not serve the zone, and its owner has to correct the delegation.`,
+          `If the zone is internal, add a server block for ${zone} that forwards to a server that has the zone.`,
         ],
       },
       ofUpstream !== null && {
         seen: [
-          `${server} refuses ${listed(ofUpstream.refusing)} these names, but answers them for ${listed(ofUpstream.answering)}. The refusals depend on the client.`,
+          `${server} refuses queries for these names from ${listed(ofUpstream.refusing)} but answers them for ${listed(ofUpstream.answering)}, so the refusals depend on the client.`,
         ],
-        why: 'The upstream restricts its clients (acl, allow-query, allow-recursion, access-control), and its list lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.',
+        why: 'The upstream restricts its clients (acl, allow-query, allow-recursion, access-control), and its list lacks the address of this DNS pod or its node. Pods get REFUSED whenever a query goes to that DNS pod.',
         fix: [acceptPods],
         confidence: 0.92,
       },
       pods !== null && {
         seen: [
-          `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names; ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
+          `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names, while ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
         ],
-        why: `The upstream of ${listed(pods.refusing)} refuses it, because an access list lacks the address of this DNS pod or its node. Or this DNS pod’s configuration differs from the others’ (an acl, a missing forward).`,
+        why: `The upstream refuses queries from ${listed(pods.refusing)}, because its access list lacks the address of this DNS pod or its node. Or this DNS pod’s configuration differs from the others’ (an acl, a missing forward).`,
         fix: ['Query each upstream from this DNS pod’s node.', acceptPods],
         confidence: 0.92,
       },
       causes.length > 0 && {
         seen: [],
-        why: 'The upstream does not resolve for its clients, the DNS pods. It is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the source addresses of their packets.',
+        why: 'The upstream does not resolve names for the DNS pods. Either it is only authoritative for its own zones, or its access list (allow-recursion, access-control) lacks their source addresses.',
         fix: [
           `Make ${server} answer recursive queries from the DNS pods (or from their nodes, after masquerading), or forward to another server.`,
         ],
@@ -165,9 +165,9 @@ export const refused: FindingKind = {
         slow.length === 0 &&
         isSteady(observed) && {
           seen: [limited],
-          why: 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses. It is an upstream, perhaps of a single DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.',
+          why: 'The refusals are spread evenly over time, and no query waits. Queries go to several servers in turn, and one of them refuses. It is an upstream, perhaps of only one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse queries in bursts.',
           fix: [
-            'Query each DNS pod by its own address, then each upstream from each DNS pod’s node. One of them answers REFUSED.',
+            'Query each DNS pod at its own address, then each upstream from each DNS pod’s node, to find the one that answers REFUSED.',
             acceptPods,
           ],
           disproved: 'every DNS pod and every upstream answers the same query',
@@ -180,21 +180,21 @@ export const refused: FindingKind = {
               `During this time, replies for ${each} take a second or more. These queries use up the limit, and all others are refused.`,
           ),
         ],
-        why: 'Names that are refused now but answered at other times point to a limit. The server’s limit on waiting queries is reached (forward’s max_concurrent, which refuses any more), or one of its upstreams, which take turns, refuses.',
+        why: 'Names that are refused now but answered at other times point to a limit. Either the server has reached its limit on waiting queries (max_concurrent in forward, which refuses any more), or one of several upstreams that it alternates between refuses.',
         fix: [
           ...slow.map(
             (each) =>
-              `Add a server block for ${each} with its own forward and limit, so that its slow upstream delays no other names.`,
+              `Add a server block for ${each} with its own forward and limit, so that its slow upstream does not delay other names.`,
           ),
-          'Raise forward { max_concurrent } (coredns_forward_max_concurrent_rejects_total counts refusals), and use a faster upstream and a cache. The limit counts waiting queries.',
-          'Otherwise, query each upstream of the server separately.',
+          'Raise forward { max_concurrent } (coredns_forward_max_concurrent_rejects_total counts refusals), and use a faster upstream and a cache, since the limit applies to waiting queries.',
+          'If the limit is not the cause, query each of the server’s upstreams separately.',
         ],
-        disproved: 'the server’s counter of rejects stays at zero, and all of its upstreams answer',
+        disproved: 'the server’s reject counter stays at zero, and all its upstreams answer',
         confidence: slow.length > 0 ? 0.88 : 0.8,
       },
       {
         seen: [],
-        why: 'The server is not responsible for these names and does not forward them: no server block, forward or zone matches them. Or its limit on waiting queries is reached (forward’s max_concurrent).',
+        why: 'The server is not responsible for these names and does not forward them, because no server block, forward or zone matches them. Or it has reached its limit on waiting queries (max_concurrent in forward).',
         fix: [
           'Add a server block for these names, or forward them to a server that knows them.',
           'Raise forward { max_concurrent } if the server’s log says that the limit was reached.',
@@ -212,23 +212,23 @@ export const refused: FindingKind = {
       confidence: cause.confidence ?? 0.8,
       seen: [
         sentence(
-          `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}: ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}. They include ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
-          ? `The refusals depend on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
-          : `${listed(clients.map(({ address }) => address))} got this error; their other queries are answered.`,
+          ? `The refusals depend on the client. All queries from ${listed(barred.map(({ address }) => address))} are refused${isOnlySome ? ', while other clients are answered' : ''}.`
+          : `${listed(clients.map(({ address }) => address))} got this error, while their other queries were answered.`,
         ...cause.seen,
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
           : []),
         ...said.map(
           ({ code, count: times }) =>
-            `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}): a rule refuses the client.`,
+            `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}), so a rule refuses the client.`,
         ),
       ],
       why: cause.why,
       fix: cause.fix,
-      prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
+      prove: `run ndots query ${names[0]!.name} @${server} in such a pod; an Extended DNS Error may show the reason`,
       disproved: cause.disproved ?? 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
@@ -237,12 +237,12 @@ export const refused: FindingKind = {
   },
 };
 
-/** Evidence of a rule about names and clients in the refusals; null: there is none. */
+/** Evidence in the refusals of a rule about names and clients, or null. */
 function ruleOf(
   { refusals, names: { list }, domains }: Observations,
   refusedNames: readonly NameView[],
 ): { readonly seen: string } | null {
-  // A limit refuses a client now what it answers the same client at another time.
+  // A limit refuses a name that it answers for the same client at other times.
   let [atTimes, refusedInAll] = [0, 0];
   for (const { list: theirs } of refusals.names.list)
     for (const { refused: count, answered } of theirs) {
@@ -265,9 +265,9 @@ function ruleOf(
   const isOnlyOne = ![...denied].some((client) => allowed.has(client));
   if (denied.size > 0 && isOnlyOne)
     return {
-      seen: `${listed([...denied])} ${denied.size === 1 ? 'is' : 'are'} refused names that ${listed([...allowed])} ${allowed.size === 1 ? 'is' : 'are'} answered. Whether a query is refused depends on the client and the name.`,
+      seen: `Queries from ${listed([...denied])} are refused for names that ${listed([...allowed])} can resolve, so the refusals depend on the client and the name.`,
     };
-  // A server with the cluster domain refuses none of its names because of a missing zone.
+  // A server with the cluster domain does not refuse its names because of a missing zone.
   const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
   const isSteady = refusedNames.every(({ outcomes: { found, nodata } }) => found + nodata === 0);
   const never = list.filter(
@@ -279,13 +279,13 @@ function ruleOf(
   const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
   if (repeated.length < MIN_CASES) return null;
   return {
-    seen: `The refusals depend on the name, even within the cluster’s domain: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
+    seen: `The refusals depend on the name, even within the cluster’s domain. ${listed([...many])} never get an answer, while ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
   };
 }
 
 /**
- * The other servers of these clients, if this one refuses (nearly) all that it answers and the
- * others refuse nothing; null: it is not so.
+ * The clients' other servers, if this one refuses (nearly) every query that it answers and the
+ * others refuse none. Otherwise null.
  */
 function soleRefuser(
   { servers }: Observations,
@@ -304,8 +304,8 @@ function soleRefuser(
 }
 
 /**
- * The zone that all refused names are in, if none of them is ever answered, and other external
- * names are; null: there is none.
+ * The zone that all refused names are in, if none of them is ever answered while other external
+ * names are. Otherwise null.
  */
 function zoneOf(
   { names: { list }, domains }: Observations,
@@ -325,7 +325,7 @@ function zoneOf(
 
 /**
  * True if about the same share of external queries is refused all the time. A failed lookup is
- * refused several times (A and AAAA, and again), so single queries would look uneven.
+ * refused several times (A, AAAA and retries), so single queries would look uneven.
  */
 function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
   const slotMs = (lastMs - firstMs) / REFUSED_IN_TURN.slots;
@@ -333,14 +333,14 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
   const [refusals, tries]: [number[], number[]] = [[], []];
   for (let slot = 0; slot < REFUSED_IN_TURN.slots; slot++) {
     const fromMs = firstMs + slot * slotMs;
-    // Whole seconds: the last millisecond of the slot belongs to it.
+    // The slot includes its last millisecond.
     const { asked } = ways.between(fromMs, fromMs + slotMs - 1000).outside;
     const seconds = [Math.floor(fromMs / 1000), Math.floor((fromMs + slotMs - 1000) / 1000)];
     const count = times.filter((ms) => {
       const second = Math.floor(ms / 1000);
       return second >= seconds[0]! && second <= seconds[1]!;
     }).length;
-    // A limit refuses nothing at quiet times.
+    // A limit does not refuse queries at quiet times.
     if (asked < REFUSED_IN_TURN.asked || count === 0) return false;
     refusals.push(count / REFUSED_IN_TURN.perLookup);
     tries.push(asked / REFUSED_IN_TURN.perLookup);
@@ -348,7 +348,7 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
   return unevenness(refusals, tries) <= REFUSED_IN_TURN.uneven;
 }
 
-/** The server that refuses these names most often, the likely cause if it did, and how often. */
+/** The server that refuses these names most often, with the number of refusals. */
 function mostBy(names: readonly NameView[], cause: string, count: number): string {
   const byServer = new Map<string, number>();
   for (const { servers } of names)
@@ -359,7 +359,7 @@ function mostBy(names: readonly NameView[], cause: string, count: number): strin
   return `${server} (${Math.min(count, byServer.get(server) ?? 0)})`;
 }
 
-/** Lookups of these clients that were refused, and found nothing. */
+/** The clients' lookups that were refused and did not find an address. */
 function lookupsRefused({ affected }: Observations, clients: readonly ClientView[]): number {
   const theirs = new Set(clients.map(({ address }) => address));
   return affected.filter(
@@ -378,7 +378,7 @@ function slowNames({ affected }: Observations): readonly string[] {
   if (slow.length < MIN_CASES) return [];
   const [top] = keysOf(slow, ({ name }) => registeredZoneOf(name));
   const ofTop = slow.filter(({ name }) => registeredZoneOf(name) === top);
-  // A burst of lookups makes others slow as well.
+  // A burst of lookups also slows down others.
   const names = keysOf(ofTop.length >= MOST * slow.length ? ofTop : slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
   return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;

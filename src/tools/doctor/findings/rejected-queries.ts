@@ -1,4 +1,4 @@
-/** Queries that come back as port unreachable: what the sender of the ICMP errors says. */
+/** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
@@ -12,13 +12,13 @@ import { REFUSED_IN_TURN } from '../thresholds/errors.ts';
 import { MOST, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
-const none = excluded('hardly any lost query came back as port unreachable (ICMP)');
+const none = excluded('hardly any lost query drew ICMP port unreachable');
 
-/** Another than the address that was asked rejects, and no query is taken to a pod at that time. */
+/** A host other than the queried address rejects, and no query reaches a pod at that time. */
 export const noEndpoints: FindingKind = {
   code: 'ND5003',
-  title: 'The DNS service does not lead to the DNS pods',
-  name: 'a service without endpoints',
+  title: 'The DNS Service does not lead to the DNS pods',
+  name: 'a Service without endpoints',
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const host = rejectingHosts(observed, claims).find(
@@ -40,24 +40,24 @@ export const noEndpoints: FindingKind = {
       confidence: 0.9,
       seen: [
         returnedText(host, observed),
-        `These errors are from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself, and passes none to a DNS pod.`,
-        ...(host.runsAgain ? [`After that, ${address} answers again.`] : []),
+        `These errors come from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself and does not pass any to a DNS pod.`,
+        ...(host.runsAgain ? [`After that, ${address} answered again.`] : []),
       ],
-      why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time: scaled to zero, replaced together, evicted, or failing their readiness probe.',
+      why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time. They were scaled to zero, replaced together or evicted, or failed their readiness probe.',
       fix: [
-        'Check whether the Service has ready endpoints: kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns',
-        'Determine what removed them all: kubectl -n kube-system get events,deployment,hpa. Look for an autoscaler with a minimum of 0, a drain of all nodes, or a failing readiness probe.',
+        'Check whether the Service has ready endpoints (kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns).',
+        'In kubectl -n kube-system get events,deployment,hpa, look for what removed them all, such as an autoscaler with a minimum of 0, a drain of all nodes, or a failing readiness probe.',
         'Run at least two replicas on different nodes, with a PodDisruptionBudget and maxUnavailable 1.',
       ],
-      prove: `kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment around ${clock(times[0]!.fromMs)} UTC; on the node: iptables-save | grep ${address} shows REJECT during the outage`,
+      prove: `run kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment and look around ${clock(times[0]!.fromMs)} UTC; during the outage, iptables-save | grep ${address} on the node shows REJECT`,
       disproved:
-        'the Service has ready endpoints at that time, or other pods on the same node are answered, so a network policy or a firewall rejects',
+        'the Service had ready endpoints at that time, or other pods on the same node were answered (then a network policy or a firewall rejects the queries)',
       exchanges: losses,
     };
   },
 };
 
-/** The node-local cache was down, and its address still on the node. */
+/** The node-local cache was down while its address was still on the node. */
 export const nodeCacheEnded: FindingKind = {
   code: 'ND3006',
   title: 'The node-local cache does not answer, and no other server takes over',
@@ -79,22 +79,22 @@ export const nodeCacheEnded: FindingKind = {
       confidence: 0.93,
       seen: [
         returnedText(host, observed),
-        `${address} is an address of the node itself, which sends these errors: the node-local DNS cache did not run.`,
+        `${address} is an address on the node itself, which sends these errors, so the node-local DNS cache was not running.`,
         ...(partly
           ? [
-              `Other clients are answered by ${address} at the same times: they run on another node, whose cache has the same address.`,
+              `Other clients got replies from ${address} at the same times, because they run on another node, whose cache has the same address.`,
             ]
           : host.runsAgain
-            ? ['After that, it answers again.']
+            ? ['After that, it answered again.']
             : []),
       ],
-      why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and rules stay on the node, so pods still query it, and not the cluster’s DNS pods, which are healthy.',
+      why: 'The node-local cache’s process ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and rules remain on the node, so pods still query it instead of the healthy DNS pods.',
       fix: [
-        'Determine why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), then kubectl -n kube-system describe pod and logs --previous for that node’s pod.',
+        'Determine why it ended on this node. Find that node’s pod and its RESTARTS with kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns, then use kubectl -n kube-system describe pod and logs --previous.',
         'Give its DaemonSet a memory limit that it does not reach, and the priority class system-node-critical.',
         'If it stays down, remove its interface and rules on the node (ip link del nodelocaldns), so that pods reach the cluster’s DNS.',
       ],
-      prove: `kubectl -n kube-system get events,pods -l k8s-app=node-local-dns around ${clock(times[0]!.fromMs)} UTC; on the node: ss -lnup sport = :53`,
+      prove: `run kubectl -n kube-system get events,pods -l k8s-app=node-local-dns and look around ${clock(times[0]!.fromMs)} UTC; ss -lnup sport = :53 on the node shows whether the cache listens`,
       disproved: `a process on the node listened on ${address}:53 at that time`,
       exchanges: losses,
     };
@@ -134,33 +134,33 @@ export const closedEndpoint: FindingKind = {
         times[0]!.toMs - times[0]!.fromMs >= MOST * (observed.lastMs - observed.firstMs),
     );
     if (host !== undefined && !isSteady(host, observed))
-      return excluded('the rejected share changes, so processes end and restart');
+      return excluded('the rejected share changes over time, so processes end and restart');
     if (host === undefined) return none;
     const { address, losses } = host;
     const { asked } = outcomesOf(address, observed);
     claims.take(losses);
     return {
       code: this.code,
-      title: 'One of the endpoints of the DNS service has no process on its port',
+      title: 'One of the DNS Service’s endpoints has no process listening on its port',
       severity: 'critical',
       confidence: 0.9,
       seen: [
         returnedText(host, observed),
-        `That is ${share(losses.length, asked)} queries to ${address}, from the beginning to the end of the capture; the others were answered at the same times. ${address} leads to several servers, and one of them rejects its share.`,
+        `That is ${share(losses.length, asked)} queries to ${address}, throughout the capture, while the others were answered. ${address} leads to several servers, and one of them rejects its share.`,
       ],
-      why: 'That endpoint’s host is up, but nothing listens on its port 53. The process does not run or listens on another port or address, or the endpoint is a pod that is not a DNS server.',
+      why: 'That endpoint’s host is up, but no process listens on port 53. The process does not run or listens on another port or address, or the endpoint is a pod that is not a DNS server.',
       fix: [
-        'Compare the endpoints with the DNS pods: kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns. Query each endpoint (below), and remove or restart the one that rejects.',
+        'Compare the endpoints with the DNS pods (kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns). Query each endpoint as shown below, and remove or restart the one that rejects queries.',
         'Check the port and address that it listens on (the Corefile, the Service’s targetPort), and its readinessProbe, which should remove it from the Service.',
       ],
-      prove: 'ndots query kubernetes.default.svc.cluster.local @ENDPOINT, for each endpoint',
-      disproved: 'each endpoint answers when queried directly',
+      prove: 'run ndots query kubernetes.default.svc.cluster.local @ENDPOINT for each endpoint',
+      disproved: 'each endpoint answers when it is queried directly',
       exchanges: losses,
     };
   },
 };
 
-/** True if the rejected share is the same at all times, as far as chance shows. */
+/** True if the rejected share stays the same over time, except for chance. */
 function isSteady({ address, losses }: RejectingHost, observed: Observations): boolean {
   const { firstMs, lastMs, backends, servers } = observed;
   const { slots, asked: least, perLookup, uneven } = REFUSED_IN_TURN;
@@ -227,7 +227,7 @@ export const closedUpstream: FindingKind = {
   },
 };
 
-/** Processes end and are asked on: they start again, or others take their place. */
+/** Processes end but still receive queries. They start again, or others take their place. */
 export const endedProcesses: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
@@ -254,24 +254,24 @@ export const endedProcesses: FindingKind = {
     return {
       code: this.code,
       title: isRollout
-        ? 'DNS pods get queries after they have ended: endpoints are removed too late'
-        : 'DNS processes end and restart, and get queries while they do not run',
+        ? 'DNS pods still receive queries after they have ended, because endpoints are removed too late'
+        : 'DNS processes end and restart, and receive queries while they are down',
       severity: 'critical',
       confidence: 0.9,
       seen: [
         ...theirs.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
         ...replaced.map(
           ({ address }) =>
-            `Nothing more is sent to ${address} after that, and other pods answer: its endpoint was removed then.`,
+            `After that, no more queries were sent to ${address} and other pods answered, so its endpoint had been removed.`,
         ),
         ...(isRollout
           ? []
           : again.flatMap(({ address, isBehind, partly }) =>
               partly && !isBehind
-                ? `Other queries to ${address} were answered at the same times: it leads to several servers, some of which ended.`
+                ? `Other queries to ${address} were answered at the same times, so it leads to several servers, some of which ended.`
                 : [],
             )),
-        'The hosts themselves send these errors: they are up, but no process listens on their port.',
+        'The hosts themselves send these errors, so they are up, but no process listens on their port.',
       ],
       ...(isRollout ? rolloutAdvice(theirs) : restartAdvice(theirs)),
       exchanges: losses,
@@ -295,7 +295,7 @@ function returnedText(
   observed: Observations,
 ): string {
   const clients = new Set(losses.map(({ client }) => client.address));
-  return `${share(returned.length, losses.length)} lost queries to ${address} came back as port unreachable (ICMP), ${timesText(times)}, of ${askersText(observed, clients)}.`;
+  return `${share(returned.length, losses.length)} lost queries to ${address} drew ICMP port unreachable, ${timesText(times)}, from ${askersText(observed, clients)}.`;
 }
 
 function timesText(times: readonly RejectedTime[]): string {
@@ -309,26 +309,26 @@ type Advice = Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'>;
 
 function rolloutAdvice([first]: readonly RejectingHost[]): Advice {
   return {
-    why: 'DNS pods were replaced. Each ended at once, while the nodes’ rules still led to it. Its share of the queries is rejected until its endpoint is removed everywhere.',
+    why: 'DNS pods were replaced. Each one ended immediately, while the nodes’ rules still led to it. Its share of the queries is rejected until its endpoint is removed on every node.',
     fix: [
-      'Make a terminating DNS pod answer until the rules are updated: set health { lameduck 20s }, and terminationGracePeriodSeconds above it.',
+      'Make a terminating DNS pod answer until the rules are updated. Set health { lameduck 20s } and a longer terminationGracePeriodSeconds.',
       'Set a readinessProbe on /ready with periodSeconds 3 and failureThreshold 1, and maxUnavailable 1 and maxSurge 1.',
       'If kube-proxy takes seconds to write its rules, check its log and iptables.minSyncPeriod.',
     ],
-    prove: `kubectl -n kube-system get events,replicasets,endpointslices -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC`,
+    prove: `run kubectl -n kube-system get events,replicasets,endpointslices -l k8s-app=kube-dns and look around ${clock(first!.times[0]!.fromMs)} UTC`,
     disproved: 'no DNS pod was replaced at these times',
   };
 }
 
 function restartAdvice([first]: readonly RejectingHost[]): Advice {
   return {
-    why: 'The server’s process ended and restarted while its pod stayed an endpoint: it ran out of memory, failed its liveness probe, or crashed. If pods were replaced at these times, they ended before their endpoints were removed (a rollout without lameduck).',
+    why: 'The server’s process ended and restarted while its pod remained an endpoint. It ran out of memory, failed its liveness probe, or crashed. If pods were replaced at these times, they ended before their endpoints were removed (a rollout without lameduck).',
     fix: [
-      'Check whether DNS pods restart, and why: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), kubectl -n kube-system describe pod (Last State: OOMKilled, Error) and logs --previous.',
+      'Check whether DNS pods restart (RESTARTS in kubectl -n kube-system get pods -l k8s-app=kube-dns), and why (Last State in kubectl -n kube-system describe pod, such as OOMKilled or Error, and logs --previous).',
       'If they run out of memory, raise the limit. If the liveness probe kills them, raise timeoutSeconds and failureThreshold.',
-      'If they were replaced, set health { lameduck 20s }, terminationGracePeriodSeconds above it, and a readinessProbe on /ready.',
+      'If they were replaced, set health { lameduck 20s }, a longer terminationGracePeriodSeconds, and a readinessProbe on /ready.',
     ],
-    prove: `kubectl -n kube-system get events,pods -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC: restarts, OOMKilled, Unhealthy`,
+    prove: `run kubectl -n kube-system get events,pods -l k8s-app=kube-dns and look for restarts, OOMKilled or Unhealthy around ${clock(first!.times[0]!.fromMs)} UTC`,
     disproved: 'no DNS pod restarted, ended or was replaced at these times',
   };
 }

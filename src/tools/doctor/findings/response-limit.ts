@@ -1,4 +1,4 @@
-/** A server that limits its replies: above a rate it drops queries and answers others with TC alone. */
+/** A server with response rate limiting, which drops some queries and answers others with only TC. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
@@ -9,10 +9,10 @@ import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import { RESPONSE_LIMIT } from '../thresholds/lateness.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Empty truncated replies to small questions come together with losses, at high rates only. */
+/** Empty truncated replies to small questions coincide with losses, and only at high rates. */
 export const responseLimit: FindingKind = {
   code: 'ND4045',
-  title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
+  title: 'A server limits its reply rate and drops or truncates further replies (RRL)',
   name: 'response rate limiting',
   inCapture(observed, claims) {
     const slips = slipsOf(observed);
@@ -40,24 +40,24 @@ export const responseLimit: FindingKind = {
         severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
         confidence: 0.9,
         seen: [
-          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} whole replies over UDP, so their size is not the reason.`,
-          `Losses depend on the rate: in seconds with such losses ${address} got ${rates.lossy.toFixed(0)} queries a second on average (${rates.most} at most), and in those without ${rates.calm.toFixed(1)}.`,
+          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} complete replies over UDP, so their size is not the reason.`,
+          `Losses depend on the rate. In seconds with such losses, ${address} received ${rates.lossy.toFixed(0)} queries on average (${rates.most} at most), compared with ${rates.calm.toFixed(1)} in seconds without losses.`,
           sentence(
-            `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names below ${zone}` : listed(names)}`,
+            `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names under ${zone}` : listed(names)}`,
           ),
         ],
-        why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that a real client retries over TCP. No link loses packets. All pods whose queries leave by one address share one limit.`,
+        why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that real clients retry over TCP. No link loses packets. All pods whose queries leave from one address share one limit.`,
         fix: [
           `Ask the operator of ${address} to exempt your addresses or raise the limit (BIND: rate-limit { responses-per-second; exempt-clients }; Knot: mod-rrl; NSD: rrl-ratelimit).`,
-          'Send fewer queries: use a cache with a longer TTL in the Corefile (cache, with serve_stale), run fewer lookups at once, and keep search-path queries away from this server.',
-          'Make the resolver use TCP after TC=1 (forward: prefer_udp retries over TCP, force_tcp always uses it), because TCP is not limited.',
+          'Send fewer queries. Cache longer in the Corefile (cache, with serve_stale), run fewer lookups at once, and keep search-path queries away from this server.',
+          'Make the resolver use TCP, which is not limited. In forward, prefer_udp retries over TCP after TC=1, and force_tcp always uses it.',
         ],
-        prove: `for i in $(seq 100); do dig +ignore @${address} ${names[0]!} & done: some time out or have tc in their flags, but one query a second is always answered`,
-        disproved: `a burst of queries over TCP to ${address} loses as much`,
+        prove: `run for i in $(seq 100); do dig +ignore @${address} ${names[0]!} & done; some queries time out or show the tc flag, but one query a second is always answered`,
+        disproved: `a burst of queries over TCP to ${address} loses as many`,
         exchanges: [...losses, ...theirs],
       };
     }
-    return unknown('empty truncated replies are few, or do not depend on the rate');
+    return unknown('there are few empty truncated replies, or they do not depend on the rate');
   },
 };
 
@@ -67,7 +67,7 @@ function slipsOf({ truncated }: Observations): ReadonlyMap<string, readonly Seen
   return Map.groupBy(all, (each) => (each.hops.at(-1)?.server ?? each.server).address);
 }
 
-/** Whole replies over UDP to the same questions, at least. */
+/** The minimum number of complete replies over UDP to the same questions. */
 function wholeOf(
   { names, clients, truncated }: Observations,
   slips: readonly SeenExchange[],
@@ -84,7 +84,7 @@ function wholeOf(
   return replies - cut - byTcp;
 }
 
-/** Queries a second with and without losses or slips; null: they differ too little. */
+/** Queries a second with and without losses or slips, or null if they differ too little. */
 function ratesOf(
   view: ServerView,
   slips: readonly SeenExchange[],

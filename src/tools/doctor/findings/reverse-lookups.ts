@@ -3,10 +3,10 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { COSTLY_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 
-/** Most of the traffic turns addresses into names. */
+/** Most of the traffic is reverse lookups. */
 export const reverseLookups: FindingKind = {
   code: 'ND2006',
-  title: 'A large part of the queries turns addresses into names',
+  title: 'A large share of the queries are reverse lookups (PTR)',
   name: 'reverse lookups in bulk',
   inCapture({ types, total, names, clients, reverse: { asked } }) {
     if (total.asked < MIN_MEASURED_QUERIES) return unknown('too few queries');
@@ -21,15 +21,15 @@ export const reverseLookups: FindingKind = {
       confidence: 1,
       seen: [
         whole === asked
-          ? `${share(asked, total.asked)} queries are PTR, for ${different} different addresses.`
-          : `${share(asked, total.asked)} queries turn addresses into names; of ${asked - whole} of these the capture has only the beginning of the name.`,
+          ? `${share(asked, total.asked)} queries are PTR queries, for ${different} different addresses.`
+          : `${share(asked, total.asked)} queries are reverse lookups. For ${asked - whole} of these, the capture contains only the beginning of the name.`,
       ],
-      why: 'A program that writes logs or statistics looks up the name of every address that it sees. The addresses are so many that caches do not help, and the queries go upstream, where they reach packet limits.',
+      why: 'A program that writes logs or statistics looks up the name of every address that it sees. There are so many addresses that caches do not help, so the queries go upstream, where they reach packet limits.',
       fix: [
         'Turn off reverse lookups in that program (HostnameLookups off, UseDNS no, resolve: false …).',
         'Answer private ranges in the cluster instead of forwarding them upstream.',
       ],
-      prove: 'ndots capture FILE --type PTR -o flow',
+      prove: 'ndots capture FILE --type PTR -o flow shows the clients and addresses',
       disproved: '',
       exchanges: [],
       counted: new Map(

@@ -1,4 +1,4 @@
-/** Search domains that fail for whatever is below them. */
+/** Search domains that fail for every name under them. */
 import { outcome } from '../../probe/probe-queries.ts';
 import type { SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
 import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
@@ -39,7 +39,7 @@ import {
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: FindingKind = {
   code: 'ND2003',
-  title: 'A search domain fails for every name, and each lookup passes it',
+  title: 'A search domain that lookups try first fails for every name',
   name: 'a search domain that fails',
   inCapture(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
@@ -66,7 +66,7 @@ export const searchDomainFails: FindingKind = {
       const own = new Set(names);
       if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
       const losses = claims.open.filter(({ name }) => own.has(name));
-      // Losses with another cause show nothing about the domain.
+      // Losses with another cause say nothing about the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, COMPARED_LOSSES))
         continue;
       if (othersGoToo(observed, losses, own)) continue;
@@ -83,11 +83,11 @@ export const searchDomainFails: FindingKind = {
         ...told(domain, (losses[0] ?? exchanges[0])?.server.address),
         seen: [
           sentence(
-            `${share(bad, sum.asked)} queries under the search domain ${domain} got ${what}: ${listed([...own])}`,
+            `${share(bad, sum.asked)} queries under the search domain ${domain} got ${what}. They are for ${listed([...own])}`,
           ),
           ...failingUpstream(observed, own),
           ...stoppedAt(observed, own),
-          `Of all other queries ${share(restBad, rest)} went wrong.`,
+          `Of all other queries, ${share(restBad, rest)} failed.`,
         ],
         exchanges: losses.length > 0 ? losses : exchanges,
       };
@@ -95,7 +95,7 @@ export const searchDomainFails: FindingKind = {
     return (
       fromSomeMomentOn(observed, claims) ??
       atTimes(observed, claims) ??
-      excluded('no search domain fails for (nearly) all names, or other names fail as well')
+      excluded('no search domain fails for (nearly) all names, or other names also fail')
     );
   },
   inCluster({ answers }) {
@@ -111,13 +111,13 @@ export const searchDomainFails: FindingKind = {
       confidence: 0.9,
       seen: found.map(
         ([suffix, replies]) =>
-          `${replies.random}: ${ofOdd(replies)} instead of NXDOMAIN, like all names under ${suffix}`,
+          `${replies.random} gets ${ofOdd(replies)} instead of NXDOMAIN, like all names under ${suffix}`,
       ),
       affected: ['pods with this domain in their search path'],
-      why: 'Each lookup passes this domain: musl (Alpine) fails there, while glibc and Go wait or retry before they continue.',
+      why: 'Each lookup tries this domain. musl (Alpine) fails there, while glibc and Go wait or retry before they continue.',
       fix: ['Remove the domain from the search path, or make its server answer NXDOMAIN.'],
       prove: `ndots query ${found[0]![1].random}`,
-      disproved: 'a repeated query gets NXDOMAIN, because its server was only briefly down',
+      disproved: 'a repeated query gets NXDOMAIN (then its server was only briefly down)',
     });
   },
 };
@@ -167,9 +167,9 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
       confidence: 0.9,
       seen: [
         sentence(
-          `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries under the search domain ${domain} got no reply, and none was answered: ${listed(names)}`,
+          `From ${clock(sentSpan(losses).fromMs)} on, none of ${losses.length} queries under the search domain ${domain} got a reply. They are for ${listed(names)}`,
         ),
-        `${server} answers ${answered.length} names outside that domain during this time.`,
+        `During this time, ${server} answered ${answered.length} names outside that domain.`,
       ],
       exchanges: losses,
     };
@@ -201,11 +201,11 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
       confidence: goOn >= MANY_STOPPED_LOOKUPS ? 0.88 : 0.76,
       seen: [
         sentence(
-          `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
+          `${failures.length} queries in ${lookups} lookups under the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}. They are for ${listed([...names])}`,
         ),
-        `${goOn} of these lookups continued with the name without that domain, which was answered. (Nearly) nothing fails outside it.`,
+        `${goOn} of these lookups continued with the name without that domain, which was answered. (Nearly) no queries fail outside the domain.`,
       ],
-      why: `The server of ${domain} fails at times, while those for other names do not. ${inside.why}`,
+      why: `The server for ${domain} fails at times, while those for other names do not. ${inside.why}`,
       exchanges: failures,
     };
   }
@@ -215,20 +215,20 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
 function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchanges'> {
   return {
     code: 'ND2003',
-    title: 'A search domain fails for every name, and each lookup passes it',
+    title: 'A search domain that lookups try first fails for every name',
     severity: 'critical',
     confidence: 0.95,
-    why: 'No working server serves one of the pods’ search domains (pods inherit those of their node). Each lookup of a name with few dots passes it, and programs time out there or give up. musl (Alpine) and c-ares fail, while glibc and Go lose time.',
+    why: 'One of the pods’ search domains has no working server (pods inherit their node’s search domains). Each lookup of a name with few dots tries it, and programs time out there or give up. musl (Alpine) and c-ares fail, while glibc and Go lose time.',
     fix: [
       `Remove ${domain} from the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
-      `Answer the domain in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
+      `Or answer the domain in the cluster with ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } } in the Corefile.`,
     ],
     prove: `ndots query nothing.${domain} @${server}`,
     disproved: `a missing name under ${domain} gets NXDOMAIN immediately`,
   };
 }
 
-/** True if external names fail as well: then the upstream fails for all queries. */
+/** True if external names also fail, so the upstream fails for all queries. */
 function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {
   const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
   const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
@@ -237,7 +237,7 @@ function outsideFails({ names, domains }: Observations, below: ReadonlySet<strin
 }
 
 /**
- * True if external names fail as well at the same time: cluster names and earlier successes show
+ * True if external names also fail at the same time. Cluster names and earlier successes say
  * nothing about the domain.
  */
 function outsideFailsMeanwhile(
@@ -258,8 +258,8 @@ function outsideFailsMeanwhile(
 }
 
 /**
- * True if other external names are lost at the same time: the upstream loses everything from some
- * moment on.
+ * True if other external names are lost at the same time, so the upstream loses all queries from
+ * some moment on.
  */
 function othersGoToo(
   { losses, domains }: Observations,
@@ -272,7 +272,7 @@ function othersGoToo(
       sentMs >= fromMs &&
       sentMs <= toMs &&
       !names.has(name) &&
-      // One that is cut may be below the domain, too.
+      // A name that is cut off may also be under the domain.
       !isCut(name) &&
       !domains.isOfCluster(name),
   );

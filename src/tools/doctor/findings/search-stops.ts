@@ -1,4 +1,4 @@
-/** musl gives the search path up where other resolvers go on. */
+/** musl abandons the search path where other resolvers continue. */
 import { absoluteName } from '../observe/absolute-name.ts';
 import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -20,16 +20,16 @@ import { SURE_RESOLVER } from '../thresholds/evidence.ts';
 import { MANY_LOOKUPS } from '../thresholds/search.ts';
 
 /**
- * Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record.
+ * Lookups in Alpine pods end at a search domain that fails or answers NODATA.
  */
 export const searchStops: FindingKind = {
   code: 'ND2002',
-  title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
+  title: 'Alpine (musl) pods give up at a search domain where other pods would continue',
   name: 'a search path that ends early (musl)',
   inCapture(observed, claims) {
     const musl = observed.clients.list.filter((client) => {
       const best = client.recognition.best;
-      // A client that gets REFUSED for every name stops at no domain in particular.
+      // A client that gets REFUSED for every name does not stop at a particular domain.
       return best?.kind === 'musl' && best.confidence >= SURE_RESOLVER && !isBarred(client);
     });
     if (musl.length === 0) return unknown('no client was recognized as musl (Alpine)');
@@ -37,7 +37,7 @@ export const searchStops: FindingKind = {
     const stopped = observed.affected.flatMap((lookup) => {
       const isTheirs = addresses.has(lookup.client) && !claims.names.has(lookup.candidates.at(-1)!);
       const last = isTheirs ? lastStep(lookup, observed) : null;
-      // Where other names below the domain are answered, it is the name that fails.
+      // If other names under the domain are answered, the name fails rather than the domain.
       return last === null || (last.failed && isAnswered(last.domain, observed))
         ? []
         : [{ lookup, ...last }];
@@ -58,21 +58,21 @@ export const searchStops: FindingKind = {
       code: this.code,
       title: this.title,
       severity: isSingle ? 'warning' : 'critical',
-      // That the domain fails is a finding of its own.
+      // Another finding covers the failing domain.
       confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
       seen: [
         `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
         'The name was never queried as written.',
       ],
-      why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s. An answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go skip all of these.',
+      why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s. An answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go continue after all of these.',
       fix: [
-        // Without those of the cluster no service is found by its short name.
+        // Without the cluster's own domains, no Service is found by its short name.
         ...(observed.domains.isOfCluster(domain)
           ? []
           : [
-              `Remove ${domain} from the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+              `Remove ${domain} from the search path, which comes from the node’s resolv.conf (kubelet --resolv-conf) or from the pod’s dnsConfig.`,
             ]),
-        `Make its server answer NXDOMAIN for missing names: remove wildcards and empty names under ${domain.slice(0, -1)}.`,
+        `Remove wildcards and empty names under ${domain.slice(0, -1)}, so that its server answers NXDOMAIN for missing names.`,
         'Write external names with a trailing dot, or set ndots:1 for these pods.',
       ],
       prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,
@@ -93,8 +93,10 @@ export const searchStops: FindingKind = {
       confidence: 0.85,
       seen: failed.map(({ target, text }) => `${target}: ${text}.`),
       affected: failed.map(({ target }) => `programs with ${target}`),
-      why: 'These lookups were simulated with models of these resolvers against the Service. musl tries the next search domain only after NXDOMAIN; any other answer ends its lookup.',
-      fix: ['Check what each suffix returns: ndots trace kubernetes.default --client all'],
+      why: 'These lookups were simulated with models of these resolvers against the Service. musl tries the next search domain only after NXDOMAIN, and any other answer ends its lookup.',
+      fix: [
+        'Run ndots trace kubernetes.default --client all to see what each search domain returns, and make it return NXDOMAIN.',
+      ],
       prove: 'ndots trace kubernetes.default --client all @SERVICE-ADDRESS',
       disproved: 'a pod with that C library finds the name',
     });
@@ -162,14 +164,14 @@ function likelyStop({ domain, clients, stems, lookups }: LikelyDomain): Finding 
 }
 
 /**
- * The search domain at which a lookup without result ended, and its reply there; null if the lookup
+ * The search domain where an unsuccessful lookup ended, and the reply there. Null if the lookup
  * tried the whole path.
  */
 function lastStep(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
-  // The lines of a log are in the order of its replies: without times, they do not show which
+  // Log lines are in the order of the replies. Without times, they do not show which
   // queries form a lookup.
   if (exchanges[0]!.logged === 'without times') return null;
   const last = candidates.at(-1)!;
@@ -180,13 +182,13 @@ function lastStep(
   const failed = own.find(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED);
   if (failed !== undefined) return { domain, how: rcodeName(failed.rcode), failed: true };
   const empty = own.length >= 2 && own.every(isNodata);
-  // A cluster name that is asked for in full may well have neither address: it is not a search.
+  // A cluster name that is queried in full may well have no address, which is not a search.
   return empty && (candidates.length > 1 || !isService(name, domains))
-    ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
+    ? { domain, how: 'that the name exists without an address (NODATA)', failed: false }
     : null;
 }
 
-/** True if more names below the domain are answered than fail. */
+/** True if more names under the domain are answered than fail. */
 function isAnswered(domain: string, { names, domains }: Observations): boolean {
   const failing = new Set<string>();
   const fine = new Set<string>();
@@ -196,7 +198,7 @@ function isAnswered(domain: string, { names, domains }: Observations): boolean {
   return [...fine].filter((name) => !failing.has(name)).length > failing.size;
 }
 
-/** True for the whole name of a Service: below `svc` of the cluster domain. */
+/** True for a Service's full name, under `svc` in the cluster domain. */
 function isService(name: string, domains: SearchDomains): boolean {
   return name.includes('.svc.') && domains.isOfCluster(name);
 }

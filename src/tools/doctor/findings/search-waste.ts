@@ -1,4 +1,4 @@
-/** The cost of search paths: queries for names that do not exist. */
+/** The cost of search paths, which create queries for names that do not exist. */
 import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
@@ -10,10 +10,10 @@ import {
   WASTED_SHARE_OF_CUT,
 } from '../thresholds/search.ts';
 
-/** Most queries are for names that only the search path makes. */
+/** Most queries are for names that only the search path creates. */
 export const searchWaste: FindingKind = {
   code: 'ND2001',
-  title: 'Most queries cannot succeed: the search path creates names that do not exist',
+  title: 'Most queries cannot succeed because the search path creates names that do not exist',
   name: 'a costly search path',
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < MIN_SEARCH_LOOKUPS) return unknown('too few lookups');
@@ -36,14 +36,14 @@ export const searchWaste: FindingKind = {
       seen: [
         isOfMost
           ? `${share(wasted, total.asked)} queries were for a name with a search domain appended that did not exist.`
-          : `Of ${whole} queries whose names are whole ${percent(wasted, whole)} asked for one with a search domain behind it, and there was none; of the names of ${cutNames} others the capture has only the beginning, and of all ${total.asked} queries ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
-        `Search domains: ${listed(
+          : `Of ${whole} queries with complete names, ${percent(wasted, whole)} were for a name with a search domain appended that did not exist. For ${cutNames} other queries, the capture contains only the beginning of the name. Of all ${total.asked} queries, ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
+        `These queries had the following search domains appended: ${listed(
           [...domains.all].filter((domain) => domain.split('.').length > 2),
           6,
         )}`,
-        `Most often: ${listed([...stems], 5)}`,
+        `The most frequent names are ${listed([...stems], 5)}`,
       ],
-      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain appended, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. This is harmless while DNS works, but it multiplies every fault.',
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain appended, for IPv4 and IPv6. For example, api.example.com takes eight to ten queries, of which two can succeed. This is harmless while DNS works, but it multiplies every fault.',
       fix: [
         'Write external names with a trailing dot (api.example.com.) where the program allows it, which takes two queries.',
         'Set dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly look up external names. Service names with two or more dots (redis.cache.svc) are then tried as written first, and musl (Alpine) stops at the NXDOMAIN.',
@@ -69,7 +69,7 @@ export const searchWaste: FindingKind = {
     );
     if (replies < MIN_MEASURED_QUERIES) return quiet;
     if (missing < 0.5 * replies)
-      return excluded(`${percent(missing, replies)} of replies are NXDOMAIN`);
+      return excluded(`${percent(missing, replies)} of the replies are NXDOMAIN`);
     const traffic = trafficOf(facts)!;
     return clusterFinding(this, {
       severity: 'info',
@@ -78,13 +78,13 @@ export const searchWaste: FindingKind = {
         `${share(missing, replies)} replies were NXDOMAIN, at ${traffic.perSecond.toFixed(0)} queries a second.`,
       ],
       affected: ['all pods that look up names outside the cluster'],
-      why: 'With ndots:5, a name with fewer dots is first tried with each search domain appended, for A and for AAAA. That takes eight to ten queries, of which two can succeed.',
+      why: 'With ndots:5, a name with fewer dots is first tried with each search domain appended, for A and AAAA. That takes eight to ten queries, of which two can succeed.',
       fix: [
         'For pods that look up external names, use trailing dots, or set ndots 2 in dnsConfig (ndots webhook does this by annotation).',
         'Use autopath @name (ndots), which answers the first query with the result of the last one.',
       ],
       prove: 'ndots capture -i any --for 60s on a node shows the names and their clients',
-      disproved: `the queried names do not exist at all: ${listed(['a program that was misconfigured'])}`,
+      disproved: 'the queried names do not exist at all (then a program is misconfigured)',
     });
   },
 };

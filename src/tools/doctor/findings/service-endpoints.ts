@@ -1,13 +1,13 @@
-/** A service that leads nowhere, or to pods that are no more. */
+/** A Service that leads nowhere, or to pods that no longer exist. */
 import { serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** A service that leads nowhere, or to pods that are no more. */
+/** A Service that leads nowhere, or to pods that no longer exist. */
 export const serviceEndpoints: FindingKind = {
   code: 'ND5003',
-  title: 'The DNS service does not lead to the DNS pods',
-  name: 'a service that leads nowhere',
+  title: 'The DNS Service does not lead to the DNS pods',
+  name: 'a Service that leads nowhere',
   inCluster(facts) {
     const { service, endpoints, pods, namespace } = facts;
     if (service === null) return unknown(`no DNS service was found in ${namespace}`);
@@ -29,23 +29,27 @@ export const serviceEndpoints: FindingKind = {
       seen: [
         ...(nobody ? [`${label} has no ready endpoint.`] : []),
         ...(gone.length > 0
-          ? [`No pod has these endpoint addresses: ${listed(gone.map(({ host }) => host))}.`]
+          ? [
+              `These endpoint addresses do not belong to any pod: ${listed(gone.map(({ host }) => host))}.`,
+            ]
           : []),
         ...(missing.length > 0
-          ? [`Ready, but not among its endpoints: ${listed(missing.map(({ name }) => name))}.`]
+          ? [
+              `These pods are ready but not among its endpoints: ${listed(missing.map(({ name }) => name))}.`,
+            ]
           : []),
         ...(noTcp ? [`${label} has no TCP port, so large answers cannot be fetched.`] : []),
       ],
       affected: [`service ${label}`],
       why: nobody
         ? 'Queries to the Service’s address are refused or dropped on the node that sends them.'
-        : 'kube-proxy writes its rules from the EndpointSlices, so some queries reach no pod, or some pods get none.',
+        : 'kube-proxy writes its rules from the EndpointSlices, so some queries do not reach a pod, or some pods do not get queries.',
       fix: [
-        `Check the endpoints: kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide. Compare the pods’ labels with the Service’s selector.`,
-        'If slices lag behind the pods, check kube-controller-manager.',
+        `Check the endpoints (kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide), and compare the pods’ labels with the Service’s selector.`,
+        'If the EndpointSlices lag behind the pods, check kube-controller-manager.',
       ],
       prove: `kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name}`,
-      disproved: 'a rollout is in progress, and the endpoints are right a minute later',
+      disproved: 'the endpoints are right a minute later (then a rollout was in progress)',
       places: [`Service ${label} spec.selector`],
     });
   },

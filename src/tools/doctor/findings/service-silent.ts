@@ -11,11 +11,11 @@ import { askedForCluster, askersText } from '../observe/roles.ts';
 import { MIN_CASES, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { ADDRESS_SILENT, MAX_SILENT_ADDRESSES, POD_WELL } from '../thresholds/silence.ts';
 
-/** Names of the cluster are answered, but not at the address that pods are given. */
+/** Cluster names are answered, but not at the address in the pods' resolv.conf. */
 export const serviceSilent: FindingKind = {
   code: 'ND3018',
-  title: 'The address of the DNS service does not answer, the DNS pods do',
-  name: 'the address of the service',
+  title: 'The DNS Service’s address does not answer, although the DNS pods do',
+  name: 'the Service’s address',
   inCapture(observed, claims) {
     const { servers, clients, serverNames } = observed;
     const ofCluster = askedForCluster(observed);
@@ -30,14 +30,14 @@ export const serviceSilent: FindingKind = {
     if (silent.length === 0)
       return excluded('every address that is queried for cluster names answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
-      // A client with replies from elsewhere has several servers: then one of these is dead.
+      // A client with replies from elsewhere has several servers, one of which is dead.
       if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
         continue;
-      // A client of both has two name servers in its resolv.conf, and this one is down.
+      // A client that uses both has two name servers in its resolv.conf, and this one is down.
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
-          // A client of the other family may be the same pod.
+          // A client in the other IP family may be the same pod.
           serverNames.isIpv6(other.address) === serverNames.isIpv6(address) &&
           ofCluster.found.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
@@ -48,10 +48,10 @@ export const serviceSilent: FindingKind = {
         .filter(({ sentMs }) => sentMs > lastReplyMs - OVERTAKEN_MS);
       const fell = Number.isFinite(lastReplyMs);
       if (pods.length === 0 || losses.length < MIN_CASES) continue;
-      // One client that is cut off looks the same where the others' queries are seen behind the
+      // A single client that is cut off looks the same if the others' queries are seen after the
       // translation.
       if (fell && theirs.size === 1) continue;
-      // A query that was taken to a pod was translated.
+      // A query that reached a pod was translated.
       if (losses.some(({ hops }) => hops.length > 0)) continue;
       claims.take(losses);
       return {
@@ -61,16 +61,16 @@ export const serviceSilent: FindingKind = {
         confidence: 0.88,
         seen: [
           ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
-          `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, also for cluster names, and none was answered or seen on its way to a pod.`,
+          `${fell ? 'Since then, ' : ''}${losses.length} queries from ${askersText(observed, theirs)} went to ${address}, some of them for cluster names. None was answered or seen on its way to a pod.`,
           `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} cluster names for other clients, which use that address.`,
         ],
-        why: 'The servers are healthy, but the path to them is not. kube-proxy has not written the Service’s rules on this node (or they were flushed), the Service has no endpoints although pods run, or a node-local cache is gone but left its address behind.',
+        why: 'The servers are healthy, but the path to them is not. kube-proxy has not written the Service’s rules on this node (or they were flushed), the Service has no endpoints although pods run, or a node-local cache is gone but has left its address behind.',
         fix: [
-          'Check whether the Service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
-          'Check whether kube-proxy (or its replacement) runs and is healthy on the node: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy. Read its log.',
+          'Check whether the Service has endpoints (kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns).',
+          'Check whether kube-proxy (or its replacement) is healthy on the node (kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy), and read its log.',
         ],
-        prove: `on the node: iptables-save | grep ${address} (ipvsadm -Ln, nft list ruleset): there has to be a rule for UDP port 53 that leads to the pods`,
-        disproved: 'the rules exist and lead to these pods, so packets are lost after them',
+        prove: `on the node, iptables-save | grep ${address} (or ipvsadm -Ln, nft list ruleset) shows no rule for UDP port 53 that leads to the pods`,
+        disproved: 'the rules exist and lead to these pods (then packets are lost further on)',
         exchanges: losses,
       };
     }
@@ -85,39 +85,37 @@ export const serviceSilent: FindingKind = {
     const silent = answers.vips.filter(({ asked }) => asked.reply === null);
     const fresh = answers.checks.get('fresh')?.observations.filter((each) => each.lost > 0) ?? [];
     if (alive.length === 0) return unknown('no DNS pod answers at its own address either');
-    if (silent.length === 0 && fresh.length === 0)
-      return excluded('the address of the service answers');
+    if (silent.length === 0 && fresh.length === 0) return excluded('the Service’s address answers');
     const dead = answers.replicas.length - alive.length;
-    // One of several pods that is dead takes its share of the queries: that is another finding.
+    // Another finding covers a dead pod that loses its share of the queries.
     if (silent.length === 0 && dead > 0)
-      return excluded('the address of the service answers, but for the pods that are silent');
+      return excluded('the Service’s address answers, except for the silent pods');
     return clusterFinding(this, {
       severity: silent.length > 0 ? 'critical' : 'warning',
       confidence: silent.length > 0 ? 0.9 : 0.6,
       seen: [
-        ...silent.map(({ server, outcome }) => `${server}: ${outcome}.`),
+        ...silent.map(({ server, outcome }) => `A query to ${server} ended with ${outcome}.`),
         ...fresh.map(({ target, text }) => `${target}: ${text}.`),
         `${alive.length} of ${answers.replicas.length} DNS pods answer at their own address: ${listed(alive.map(({ server }) => podAt(facts, server)))}.`,
         ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
       ],
       affected: [
         `service ${service?.namespace}/${service?.name}`,
-        'pods of this node, if not of all',
+        'pods on this node, if not on all nodes',
       ],
-      why: 'Queries to the Service’s address are translated on the node that sends them. The rules there are missing or old (kube-proxy is down), a policy drops the queries, or a node-local cache has the address but is gone.',
+      why: 'Queries to the Service’s address are translated on the node that sends them. The rules there are missing or out of date (kube-proxy is down), a policy drops the queries, or a node-local cache is gone but has left its address behind.',
       fix: [
         'On this node, check that kube-proxy (or its replacement) runs, and read its log.',
-        'With NodeLocal DNSCache, check whether its pod runs here. Its rules keep the address even when it is gone.',
+        'If the cluster uses NodeLocal DNSCache, check whether its pod runs here. Its address and rules remain even when it is gone.',
       ],
       prove:
-        'on the node: iptables-save | grep KUBE-SVC | grep kube-dns, or nft list ruleset, or ipvsadm -Ln',
-      disproved:
-        'another node’s pods are answered at the same address, so only this node is at fault',
+        'on the node, look for the Service’s rules with iptables-save | grep KUBE-SVC | grep kube-dns, nft list ruleset or ipvsadm -Ln',
+      disproved: 'the rules on this node exist and lead to the DNS pods',
     });
   },
 };
 
-/** True if it answers no client, or none from some moment on. */
+/** True if it does not answer any client, or stops answering at some moment. */
 function fellSilent({ outcomes, sinceReply, lastMs, lastReplyMs }: ServerView): boolean {
   if (answered(outcomes) === 0) return true;
   return sinceReply.length >= ADDRESS_SILENT.queries && lastMs - lastReplyMs >= ADDRESS_SILENT.ms;

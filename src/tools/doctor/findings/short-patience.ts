@@ -1,4 +1,4 @@
-/** Clients that give up before the reply comes. */
+/** Clients that give up before the reply arrives. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { waitedForLost } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -11,16 +11,16 @@ import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 /** Late replies that reach a closed port. */
 export const shortPatience: FindingKind = {
   code: 'ND2012',
-  title: 'Clients give up before the reply comes: it reaches a closed port',
+  title: 'Clients give up before the reply arrives, so it reaches a closed port',
   name: 'clients that give up too soon',
   inCapture(observed, claims) {
     const rejected = observed.givenUp.rejected.filter(
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&
         !claims.names.has(exchange.name) &&
-        // To wait longer for a failure does not help.
+        // Waiting longer for a failure does not help.
         !isFailure(exchange) &&
-        // A server that forwards asks others at once, and drops late replies on purpose.
+        // A forwarder queries several servers at once and drops late replies on purpose.
         !isServer(observed, exchange.client.address) &&
         !waitedForLost(exchange, observed) &&
         !hasOtherAnswer(exchange, observed),
@@ -50,27 +50,27 @@ export const shortPatience: FindingKind = {
       confidence: 0.93,
       seen: [
         sentence(
-          `${share(rejected.length, observed.total.asked)} replies reached a port that their client had closed (ICMP port unreachable): ${listed(names)}`,
+          `${share(rejected.length, observed.total.asked)} replies reached a port that their client had closed (ICMP port unreachable). They are for ${listed(names)}`,
         ),
-        `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more, from ${listed(servers)} to ${listed(clients)}.`,
+        `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more. They were sent by ${listed(servers)} to ${listed(clients)}.`,
         patience === null
           ? `The clients give up in less than ${took(least)}.`
-          : `The clients repeat the question after ${took(patience)}.`,
+          : `The clients repeat the query after ${took(patience)}.`,
       ],
-      why: 'The server for these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
+      why: 'The server for these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts, by default 5 s and 2). c-ares and Go have their own settings, and programs often limit the time for a lookup.',
       fix: [
-        `Make these clients wait longer: options timeout:${Math.max(2, seconds)} attempts:2 (the pod’s dnsConfig), or the program’s time limit.`,
-        `Determine why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
+        `Make these clients wait longer, with options timeout:${Math.max(2, seconds)} attempts:2 in the pod’s dnsConfig or with the program’s own time limit.`,
+        `Find out why the upstream takes ${took(middle)} for ${listed(names)} and make it faster. A cache (or prefetch) in front of it answers all but the first query at once.`,
       ],
-      prove: `ndots query ${names[0]!} @${servers[0]!}: it takes ${took(middle)}; and the options in the pod’s /etc/resolv.conf`,
+      prove: `ndots query ${names[0]!} @${servers[0]!} takes about ${took(middle)}; compare with the options in the pod’s /etc/resolv.conf`,
       disproved:
-        'the client’s time-out is longer than the server takes, so something else closed its port',
+        'the client’s time-out is longer than the server takes (then something else closed its port)',
       exchanges: rejected.map(({ exchange }) => exchange),
     };
   },
 };
 
-/** True if the client asks several servers and another one answers: musl asks all at once. */
+/** True if the client queries several servers and another one answers (musl queries all at once). */
 function hasOtherAnswer(
   { client, server, name, type }: SeenExchange,
   { clients, names }: Observations,

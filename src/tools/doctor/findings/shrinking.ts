@@ -6,7 +6,7 @@ import { MIN_MEASURED_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 
 export const shrinking: FindingKind = {
   code: 'ND7004',
-  title: 'DNS fails, and its autoscaler removes DNS pods',
+  title: 'DNS fails while its autoscaler removes DNS pods',
   name: 'an autoscaler that shrinks during an outage',
   inCluster(facts) {
     if (facts.autoscalers === null) return unknown('autoscalers could not be listed');
@@ -17,32 +17,31 @@ export const shrinking: FindingKind = {
     const failing =
       traffic !== null && traffic.queries >= MIN_MEASURED_QUERIES ? traffic.servfail : 0;
     if (traffic === null && facts.answers === null)
-      return unknown('DNS pods were not queried, nor were their metrics read');
+      return unknown('the DNS pods could not be queried, and their metrics could not be read');
     if (failing < OUTAGE_SHARE && silent.length === 0)
-      return excluded('DNS pods answer at that time');
+      return excluded('DNS pods answer while they are scaled down');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
       seen: [
         ...shrinks.map(
-          ({ name, current, desired }) => `${name} goes from ${current} replicas to ${desired}.`,
+          ({ name, current, desired }) =>
+            `${name} is being scaled from ${current} replicas to ${desired}.`,
         ),
         ...(failing < OUTAGE_SHARE
           ? []
           : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL during this time.`]),
-        ...silent.map(
-          ({ server, outcome }) => `${server} does not answer as it should: ${outcome}.`,
-        ),
+        ...silent.map(({ server, outcome }) => `A query to ${server} ended with ${outcome}.`),
       ],
       affected: shrinks.map(({ name }) => name),
-      why: 'Programs whose lookups fail do no work, so they send fewer queries. Queries and CPU time fall together, which looks like a quiet hour to an autoscaler. When the cause is fixed, all clients come back at once, to fewer DNS pods.',
+      why: 'Programs whose lookups fail do no work and send fewer queries. Query rate and CPU time both fall, which an autoscaler mistakes for a quiet hour. When the cause is fixed, all clients come back at once and find fewer DNS pods.',
       fix: [
-        `For now, keep the current number: ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (that of ${name})`).join('; ')}`,
+        `For now, keep the current number of replicas with ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (for ${name})`).join('; ')}.`,
         'Then fix the failures that the other findings show.',
         'Permanently, set behavior.scaleDown.stabilizationWindowSeconds to an hour, or scale replicas with cluster size (cluster-proportional-autoscaler) instead of load.',
       ],
-      prove: `kubectl -n ${facts.namespace} describe hpa: "New size … reason: All metrics below target" since the failures began`,
-      disproved: 'it has been shrinking since before the failures began',
+      prove: `kubectl -n ${facts.namespace} describe hpa shows "New size … reason: All metrics below target" since the failures began`,
+      disproved: 'the autoscaler had been scaling down since before the failures began',
     });
   },
 };

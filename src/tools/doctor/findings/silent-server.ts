@@ -12,7 +12,7 @@ import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
 import { askersText, isForwarder, isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** A server that is asked and never answers anybody. */
+/** A server that receives queries but never answers any client. */
 export const silentServer: FindingKind = {
   code: 'ND3005',
   title: 'A name server never answers',
@@ -26,7 +26,7 @@ export const silentServer: FindingKind = {
     for (const view of silent) {
       const { address, outcomes, clients } = view;
       const losses = claims.openTo(address);
-      // Replies to its hop were lost on the way back: another cause.
+      // If replies to its hop were lost on the way back, the cause is another one.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
       if (losses.length < MIN_CASES || reached) continue;
       takeSilence(observed, claims, losses);
@@ -56,7 +56,7 @@ export const silentServer: FindingKind = {
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
-          `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
+          `${outcomes.asked} queries from ${askersText(observed, clients)} went to ${address}, and none was answered.`,
           ...(cause === null ? [] : [cause.seen]),
           ...[isUpstream ? lostZoneText(observed, losses) : null, toldByIcmp].filter(
             (text) => text !== null,
@@ -64,7 +64,7 @@ export const silentServer: FindingKind = {
           ...(others.length === 0
             ? []
             : [
-                `Other servers answer at the same time: ${others
+                `Other servers answered at the same time: ${others
                   .slice(0, 3)
                   .map((other) => other.address)
                   .join(', ')}.`,
@@ -83,8 +83,8 @@ export const silentServer: FindingKind = {
         why:
           cause?.why ??
           (isUpstream
-            ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
-            : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`),
+            ? 'No server answers at that address. It is not running or has moved, or a firewall drops all packets to it. The DNS pods that query it wait for nothing, and so do their clients. Replies are late or SERVFAIL, or never come.'
+            : `No server answers at that address. It is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once. Others'} wait until they time out (mostly 5 s) before they try the next server, for every name.`),
         fix: [
           ...(cause?.fix ?? []),
           ...(cause?.isComplete === true
@@ -92,28 +92,28 @@ export const silentServer: FindingKind = {
             : isUpstream
               ? [
                   elsewhere.length > 0
-                    ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                    ? `Compare the upstreams that the DNS pods forward to (in the Corefiles that they loaded, and in their nodes’ resolv.conf). ${[...clients][0]} may have an old one, so restart it.`
                     : `Check whether ${address} is up, and whether the Corefile, or the nodes’ resolv.conf, should still list it.`,
-                  'Forward to more than one upstream, with health checks, so that another one is used.',
+                  'Configure more than one upstream in forward, so that its health checks can switch to another one.',
                 ]
               : [
-                  'Check whether the Service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                  'Check whether the Service has endpoints (kubectl -n kube-system get endpointslices -l k8s-app=kube-dns), and start the server.',
                   ...(otherFamily
                     ? [
-                        `Addresses of the other family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                        `Addresses in the other IP family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR for both families).`,
                       ]
                     : []),
                   'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
                 ]),
         ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
-        disproved: `${address} answers in the network of its clients`,
+        disproved: `${address} answers when it is queried from its clients’ network`,
         exchanges: losses,
       };
     }
     return silent.length > 0
       ? unknown('too few queries went to silent servers, or another finding explains them')
-      : excluded(`each of ${observed.servers.size} name servers that were queried has answered`);
+      : excluded(`all ${observed.servers.size} name servers that were queried have answered`);
   },
   inCluster(facts) {
     const { answers } = facts;
@@ -127,27 +127,27 @@ export const silentServer: FindingKind = {
     const reached = facts.measurement.direct;
     return clusterFinding(this, {
       severity: 'critical',
-      // From a machine of which nothing shows that it is in the pod network it may be the way.
+      // If this machine may not be in the pod network, the path from here can be the reason.
       confidence: reached ? 0.93 : 0.75,
       seen: [
-        `None of ${replicas.length} DNS pods answers: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
+        `None of the ${replicas.length} DNS pods answers: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
         ...(reached ? ['Their metrics are reachable at the same addresses.'] : []),
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
       why: reached
         ? 'The pods exist but do not answer on their DNS port. The server hangs or listens elsewhere, or a policy drops packets to port 53.'
-        : 'They hang, they are gone but still listed, or packets from here do not reach them: network policy, routes, the overlay network.',
+        : 'The pods hang, they are gone but still listed, or packets from here do not reach them because of a network policy, the routes or the overlay network.',
       fix: [
-        `Check their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
+        `Check their logs with kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'.`,
         'Make sure that network policies in their namespace allow UDP and TCP port 53 from all pods.',
       ],
-      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server}, here and on the pod’s node`,
-      disproved: 'it is answered on the pod’s node, so the path there is at fault',
+      prove: `run ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server} here and on the pod’s node`,
+      disproved: 'the query is answered on the pod’s node (then the path to that node is at fault)',
     });
   },
 };
 
-/** DNS pods that serve the same clients as the one that asks this server, and ask others. */
+/** DNS pods that serve the same clients as the one that queries this server but query others. */
 function replicasElsewhere(
   observed: Observations,
   { address, clients }: ServerView,

@@ -1,6 +1,6 @@
 /**
- * A dead server behind one address, as a client's capture shows it: each socket's packets go to one
- * server, drawn once.
+ * A dead server behind one address, as seen in a client's capture. Each socket's packets go to one
+ * server, chosen once.
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -21,7 +21,7 @@ import {
 } from '../thresholds/silence.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Some sockets get nothing, whatever they ask and however often; all others get everything. */
+/** Some sockets never get replies, whatever they query and however often, while all others always do. */
 export const silentSockets: FindingKind = {
   code: 'ND3008',
   title: 'A DNS pod behind the Service does not answer',
@@ -40,25 +40,25 @@ export const silentSockets: FindingKind = {
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
     if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
-      return excluded('losses depend on the name, not on the socket');
-    if (onlyAaaa(claims.open)) return excluded('losses depend on the type, not on the socket');
-    if (goesByClient(flows)) return excluded('losses depend on the client, not on the socket');
+      return excluded('losses depend on the name rather than the socket');
+    if (onlyAaaa(claims.open)) return excluded('losses depend on the type rather than the socket');
+    if (goesByClient(flows)) return excluded('losses depend on the client rather than the socket');
     const turns = turnsOf(flows);
     if (
       part < DEAD_POD_SHARES.least ||
       part > DEAD_POD_SHARES.most ||
       mixed > MIXED_SILENT * silent.length
     )
-      return excluded('sockets lose single queries, not all or none');
+      return excluded('sockets lose some of their queries rather than all or none');
     if (
       turns.count < SOCKET_TURNS.least ||
       turns.deviation < (turns.count < SOCKET_TURNS.many ? SOCKET_TURNS.few : SOCKET_TURNS.most)
     )
-      return excluded('the sockets that get nothing were opened at the same time');
+      return excluded('the sockets without replies were opened at the same time');
     const bySocket = several.length >= MIN_SEVERAL && chanceOf(several) < WHOLE_SOCKETS_CHANCE;
     if (!bySocket && several.length > 0.5 * flows.length)
-      return unknown('too few sockets asked more than once without a reply');
-    // The first and the last socket are silent by choice of the stretch.
+      return unknown('too few sockets sent more than one query without a reply');
+    // The first and the last socket are always silent because of how the period is chosen.
     const inner = (silent.length - 2) / (flows.length - 2);
     const firsts = silent.map(({ firstMs }) => firstMs);
     const lastsMs = Math.max(...firsts) - Math.min(...firsts);
@@ -68,7 +68,7 @@ export const silentSockets: FindingKind = {
       inner >= SILENT_SINGLE_QUERIES.least &&
       lastsMs >= SILENT_SINGLE_QUERIES.ms;
     if (!bySocket && !single)
-      return unknown('nearly every query has its own socket, and few are lost');
+      return unknown('nearly every query uses its own socket, and few are lost');
     const keys = new Set(silent.map(keyOfFlow));
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
@@ -78,36 +78,36 @@ export const silentSockets: FindingKind = {
       title: this.title,
       severity: 'critical',
       fix: [
-        'List the endpoints and query each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+        'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
         'Delete the pod that does not answer. If it answers on its own node, check the network between nodes.',
-        'Set a readinessProbe on /ready, which removes a dead pod from the Service.',
+        'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
       ],
-      prove: 'ndots doctor -i any on the client’s node, where the endpoints are visible',
+      prove: 'run ndots doctor -i any on the client’s node, where the endpoints are visible',
       exchanges: losses,
     };
-    const drawn = `Several pods share the address, and each socket’s packets go to one of them, drawn once. ${percent(part, 1)} of the sockets got no reply: roughly the share of endpoints that are dead, hung or cut off, as clients that wait send less. The capture does not show the endpoints themselves.`;
+    const drawn = `Several pods share the address, and each socket’s packets always go to the same one. ${percent(part, 1)} of the sockets got no reply, which is roughly the share of endpoints that are dead, hung or cut off. The capture does not show the endpoints themselves.`;
     if (bySocket)
       return {
         ...common,
         confidence: 0.75,
         seen: [
           `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
-          `Losses depend on the socket, not on the name or type. The silent ones first sent queries between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, and others that did so in between are answered.`,
+          `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, while others that did so during that time are answered.`,
         ],
         why: drawn,
         disproved:
-          'all endpoints answer, so new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
+          'all endpoints answer (then new sockets are dropped because the conntrack table is full, as dmesg and conntrack -S show)',
       };
     return {
       ...common,
       confidence: 0.5,
       seen: [
         `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from its own socket, got no reply, evenly over ${observed.seconds.toFixed(0)} s and for all kinds of queries.`,
-        'With one query per socket, as in Go, the capture cannot prove that losses depend on the socket. The size and evenness of the loss suggest it.',
+        'If each socket sends only one query, as in Go, the capture cannot prove that losses depend on the socket, but the size and evenness of the loss suggest it.',
       ],
-      why: `${drawn} A link that drops this much affects everything that passes it, and rarely as evenly.`,
+      why: `${drawn} A link that drops this many packets affects all traffic, and rarely so evenly.`,
       disproved:
-        'all endpoints answer, or connections to other services also lose packets, which points to the network (ND3013)',
+        'all endpoints answer, or connections to other services also lose packets (then the network is at fault, ND3013)',
     };
   },
 };
@@ -139,8 +139,8 @@ function keyOfFlow({ client, port, server }: FlowView): string {
 }
 
 /**
- * The probability that none of these sockets loses only a part of its queries, if each query were
- * lost as often as any other.
+ * The probability that none of these sockets loses only some of its queries, if each query were
+ * equally likely to be lost.
  */
 function chanceOf(flows: readonly FlowView[]): number {
   const asked = flows.reduce((sum, flow) => sum + flow.asked, 0);

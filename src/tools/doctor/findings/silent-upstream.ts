@@ -6,7 +6,7 @@ import { serverText } from '../../probe/probe-queries.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noUpstreams } from './finding.ts';
 
-/** An upstream that does not answer. */
+/** Upstreams that do not answer. */
 export const silentUpstream: FindingKind = {
   code: 'ND4008',
   title: 'An upstream server does not answer',
@@ -32,9 +32,9 @@ export const silentUpstream: FindingKind = {
       if (!measured && asked.length === 0) return noUpstreams;
       return silent.length > 0
         ? unknown(
-            `${listed(silent.map(({ to }) => to))} does not answer here, and the DNS pods count no failed health check`,
+            `${listed(silent.map(({ to }) => to))} did not answer queries from here, but the DNS pods count no failed health checks`,
           )
-        : excluded('upstreams answer, and no health check fails');
+        : excluded('upstreams answer, and no health checks fail');
     }
     const all = asked.some(
       ({ replies }) =>
@@ -47,26 +47,27 @@ export const silentUpstream: FindingKind = {
       confidence: failed.size > 0 && both.length > 0 ? 0.95 : failed.size > 0 ? 0.85 : 0.6,
       seen: [
         ...[...failed].map(
-          ([to, count]) => `${count} health checks of ${to} failed while it was measured.`,
+          ([to, count]) => `${count} health checks of ${to} failed during the measurement.`,
         ),
         ...both.map(
-          ({ to, zone, of, why }) => `${to}, one of ${of} for ${zone}, queried from here: ${why}.`,
+          ({ to, zone, of, why }) =>
+            `A query from here to ${to} (one of ${of} upstreams for ${zone}) failed: ${why}.`,
         ),
       ],
       affected: names.map((name) => `upstream ${name}`),
-      why: 'Queries that forward sends there time out before another upstream is tried. If it is the only one, names in its zone are SERVFAIL.',
+      why: 'Queries that forward sends there time out before another upstream is tried. If it is the only one, names in its zone get SERVFAIL.',
       fix: [
         'Check whether the upstream is up, and whether UDP port 53 is open to it from the DNS pods’ nodes.',
-        'Add a second upstream; forward then skips the one whose health checks fail.',
+        'Add a second upstream, so that forward can skip the one whose health checks fail.',
       ],
-      prove: `from a node with a DNS pod: ndots query . NS @${names[0]!}`,
-      disproved: 'it is answered there immediately, every time',
+      prove: `run ndots query . NS @${names[0]!} on a node with a DNS pod`,
+      disproved: 'the query is answered there immediately every time',
       places: [...new Set(both.map(({ place }) => place))],
     });
   },
 };
 
-/** Failed health checks by upstream, of all DNS pods together, while it was measured. */
+/** Failed health checks by upstream during the measurement, for all DNS pods together. */
 function failedHealthChecks({ measurement }: ClusterFacts): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const each of measurement.measured)

@@ -9,10 +9,10 @@ const NOWHERE = /^(?:0\.0\.0\.0|127\.\d+\.\d+\.\d+|::1?)$/;
 /** Loopback is right for this name (RFC 6761). */
 const LOCAL = /(?:^|\.)localhost\./;
 
-/** A filter answers with 0.0.0.0, or a record holds loopback. */
+/** A filter answers with 0.0.0.0, or a record contains a loopback address. */
 export const sinkhole: FindingKind = {
   code: 'ND4043',
-  title: 'Names have the address 0.0.0.0 or a loopback address',
+  title: 'Names resolve to 0.0.0.0 or a loopback address',
   name: 'names with an address that leads nowhere',
   inCapture(observed, claims) {
     const found = observed.names.list.filter(
@@ -28,7 +28,8 @@ export const sinkhole: FindingKind = {
         outcomes.found > 0,
     );
     const count = views.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
-    if (count < MIN_CASES) return excluded('addresses lead somewhere');
+    if (count < MIN_CASES)
+      return excluded('hardly any answer contains 0.0.0.0 or a loopback address');
     const names = [...new Set(views.map(({ name }) => name))];
     for (const name of names) claims.names.add(name);
     const addresses = [...new Set(views.flatMap((view) => view.addresses))];
@@ -42,16 +43,16 @@ export const sinkhole: FindingKind = {
       confidence: 0.9,
       seen: [
         sentence(
-          `${count} answers give ${listed(addresses)}, from ${listed(servers)}: ${listed(names)}`,
+          `${count} answers from ${listed(servers)} contain ${listed(addresses)}. They are for ${listed(names)}`,
         ),
       ],
       why: 'An advertising or malware filter answers with such an address instead of the name’s own, or the record itself is wrong. Programs get "connection refused", or reach their own pod.',
       fix: [
         'Remove the names from the upstream’s block list (Pi-hole, AdGuard, a firewall’s DNS), or forward them to a server without it.',
-        'If the zone itself holds the address, correct the record.',
+        'If the zone itself contains the address, correct the record.',
       ],
-      prove: `ndots query ${names[0]!} @${servers[0] ?? 'SERVER'}, and @9.9.9.10 (without a filter)`,
-      disproved: 'the authoritative server gives the same address',
+      prove: `run ndots query ${names[0]!} @${servers[0] ?? 'SERVER'}, then again with @9.9.9.10 (which does not filter)`,
+      disproved: 'the authoritative server returns the same address',
       exchanges: [],
       affected: names.slice(0, MIN_CASES),
     };

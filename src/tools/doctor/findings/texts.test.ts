@@ -166,7 +166,10 @@ describe('what findings say', () => {
     });
     const { code, seen, fix, prove } = await first(inOrder(packets));
     assert.equal(code, 'ND3015');
-    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR} was requested on the local network .* 16 times`));
+    assert.match(
+      seen[0]!,
+      new RegExp(`^${NEIGHBOUR} was requested on the local network .* 16 times`),
+    );
     assert.match(seen[1]!, new RegExp(`^${SERVICE} drew ICMP`));
     assert.match(fix[0]!, new RegExp(NEIGHBOUR));
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
