@@ -111,7 +111,7 @@ export const againStories: readonly Story[] = [
   {
     name: 'one of two upstream servers takes twenty times as long',
     code: 'ND4003',
-    seen: /192\.168\.7\.54: half of its replies took more than/,
+    seen: /^Half of the replies from 192\.168\.7\.54 took more than/,
     packets: async () => oneIsSlow(40),
   },
   {

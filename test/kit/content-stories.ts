@@ -271,7 +271,7 @@ export const contentStories: readonly Story[] = [
           ),
         ),
       ]),
-    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused for every name/ },
+    { without: ['ND4036'], seen: /All queries from 10\.244\.1\.99 are refused/ },
   ),
   given(
     'an acl blocks all queries of one client, and there are no others in the capture',
@@ -289,7 +289,7 @@ export const contentStories: readonly Story[] = [
           ),
         ),
       ),
-    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused for every name/ },
+    { without: ['ND4036'], seen: /All queries from 10\.244\.1\.99 are refused/ },
   ),
   given(
     'a headless service has no ready endpoint: its name exists without an address',
@@ -455,7 +455,7 @@ export const contentStories: readonly Story[] = [
           again: 1,
         }),
       ]),
-    { seen: /answered from 10\.96\.0\.10 port 1053, another port than they asked/ },
+    { seen: /answered from 10\.96\.0\.10 port 1053, a different port/ },
   ),
   given(
     'an internal version of a zone lacks a name, and no client uses the public one',

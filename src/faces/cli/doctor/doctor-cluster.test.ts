@@ -117,13 +117,13 @@ describe('with fewer rights', () => {
     assert.deepEqual(about.lacking.map(({ so }) => so).toSorted(), [
       'where DNS pods run',
       'whether there may be more DNS pods',
-      'which pods may ask DNS',
+      'which pods may query DNS',
     ]);
     assert.ok(unknown.some(({ code }) => code === 'ND3004'));
     assert.ok(unknown.some(({ code }) => code === 'ND7003'));
     assert.ok(not.some(({ code }) => code === 'ND3008'));
     const { out } = await cluster.run('cluster', '--for', '10ms', '--timeout', '400ms');
-    assert.equal(out.match(/which pods may ask DNS: .*403 Forbidden/g)?.length, 1);
+    assert.equal(out.match(/which pods may query DNS: .*403 Forbidden/g)?.length, 1);
   });
 
   test('the pods of one namespace do not show the settings of others', async () => {

@@ -25,10 +25,10 @@ export function oddFamilies(
   const { server, name } = first.a;
   return {
     seen: [
-      `${name} at ${podAt(facts, server)}: A ${first.a.outcome}, AAAA ${first.aaaa.outcome}; so at ${found.length} of ${answered.length} (names × servers).`,
+      `At ${podAt(facts, server)}, ${name} gets ${first.a.outcome} for A but ${first.aaaa.outcome} for AAAA. This occurs for ${found.length} of ${answered.length} combinations of name and server.`,
     ],
     affected: [...new Set(found.map(({ a }) => podAt(facts, a.server)))],
-    prove: `ndots query ${name} A @${server}, and ${name} AAAA`,
-    disproved: `other names at ${listed([server])} are answered for both types, so this name’s zone is at fault`,
+    prove: `run ndots query ${name} A @${server}, then the same with AAAA`,
+    disproved: `other names at ${listed([server])} are answered for both types (then this name’s zone is at fault)`,
   };
 }

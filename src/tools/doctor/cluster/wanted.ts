@@ -19,14 +19,14 @@ export interface WantedResource {
 }
 
 /** The purpose of reading webhooks. */
-export const START_WITHOUT_WEBHOOK = 'whether DNS pods start without a webhook';
+export const START_WITHOUT_WEBHOOK = 'whether DNS pods can start without a webhook';
 
 /** Objects that configure DNS. @param namespace of the DNS pods */
 export function configured(namespace: string): readonly WantedResource[] {
   return [
     wanted('ConfigMap', '', 'v1', 'configmaps', namespace, 'the Corefile'),
-    wanted('Service', '', 'v1', 'services', namespace, 'the address that pods ask'),
-    wanted('Deployment', 'apps', 'v1', 'deployments', namespace, 'how the DNS pods are made'),
+    wanted('Service', '', 'v1', 'services', namespace, 'the address that pods query'),
+    wanted('Deployment', 'apps', 'v1', 'deployments', namespace, 'how the DNS pods are deployed'),
     wanted('DaemonSet', 'apps', 'v1', 'daemonsets', namespace, 'the node-local cache'),
     wanted(
       'PodDisruptionBudget',
@@ -34,7 +34,7 @@ export function configured(namespace: string): readonly WantedResource[] {
       'v1',
       'poddisruptionbudgets',
       namespace,
-      'whether a drain takes all DNS pods',
+      'whether a drain can evict all DNS pods',
     ),
     wanted(
       'NetworkPolicy',
@@ -42,7 +42,7 @@ export function configured(namespace: string): readonly WantedResource[] {
       'v1',
       'networkpolicies',
       null,
-      'which pods may ask DNS',
+      'which pods may query DNS',
     ),
     ...(['Mutating', 'Validating'] as const).map((what) =>
       wanted(
@@ -60,20 +60,20 @@ export function configured(namespace: string): readonly WantedResource[] {
 /** Objects that serve DNS: pods, their addresses, nodes. @param namespace of the DNS pods */
 export function running(namespace: string): readonly WantedResource[] {
   const everywhere = [
-    wanted('Pod', '', 'v1', 'pods', null, 'the workloads, and the DNS settings of their pods'),
-    wanted('Service', '', 'v1', 'services', null, 'names to ask for'),
+    wanted('Pod', '', 'v1', 'pods', null, 'workloads and their pods’ DNS settings'),
+    wanted('Service', '', 'v1', 'services', null, 'Service names to query'),
     wanted(
       'EndpointSlice',
       'discovery.k8s.io',
       'v1',
       'endpointslices',
       null,
-      'who is behind the service',
+      'the endpoints behind the Service',
     ),
   ];
   return [
     ...everywhere.map((each) => ({ ...each, within: namespace })),
-    wanted('Node', '', 'v1', 'nodes', null, 'where DNS pods run'),
+    wanted('Node', '', 'v1', 'nodes', null, 'which nodes the DNS pods run on'),
     wanted(
       'HorizontalPodAutoscaler',
       'autoscaling',

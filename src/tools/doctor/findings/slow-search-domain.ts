@@ -8,10 +8,10 @@ import { SLOW_ZONE } from '../thresholds/lateness.ts';
 import { SLOW_SEARCH } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Lookups wait for names that a search domain makes, and that do not exist. */
+/** Lookups wait for names that a search domain creates and that do not exist. */
 export const slowSearchDomain: FindingKind = {
   code: 'ND2016',
-  title: 'A search domain is slow, and lookups of external names wait for it',
+  title: 'Lookups of external names wait for a slow search domain',
   name: 'a slow search domain',
   inCapture(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
@@ -23,11 +23,11 @@ export const slowSearchDomain: FindingKind = {
       return steps.length === 0 ? [] : [{ lookup, steps }];
     });
     if (slow.length < MIN_CASES || slow.length < SLOW_SEARCH.share * waiting.length)
-      return excluded('slow lookups do not wait for the names that a search domain makes');
+      return excluded('slow lookups do not wait for names that a search domain creates');
     const steps = slow.flatMap((each) => each.steps);
     const domains = keysOf(steps, ({ name }) => observed.domains.domainOf(name)!);
     const servers = keysOf(steps, ({ server }) => server.address);
-    // The server in between is late with that of the domain.
+    // The server in between is late because it waits for the domain's server.
     for (const { name } of steps) claims.names.add(name);
     for (const server of servers) claims.late.add(server);
     for (const { name, server } of waiting.flatMap(({ exchanges }) => exchanges))
@@ -48,16 +48,16 @@ export const slowSearchDomain: FindingKind = {
         sentence(
           `${share(slow.length, waiting.length)} slow lookups waited for names that the search ${domains.length === 1 ? 'domain' : 'domains'} ${listed(domains)} made and that do not exist; each NXDOMAIN took ${middle}, up to ${took(times.at(-1)!)}. Names: ${listed(keysOf(steps, ({ name }) => name))}`,
         ),
-        sentence(`The intended names are answered sooner: ${listed(examples)}`),
+        sentence(`The intended names (${listed(examples)}) are answered sooner`),
       ],
       why: `The search path and ndots:5 append ${listed(domains)} to each external name before it is queried as written. The servers of these domains are slow or far away, so each lookup first waits for NXDOMAIN, once for each domain.`,
       fix: [
-        `Remove ${listed(domains)} from the search path: the pod’s dnsConfig, or the nodes’ resolv.conf (kubelet --resolv-conf).`,
+        `Remove ${listed(domains)} from the search path, which comes from the pod’s dnsConfig or the nodes’ resolv.conf (kubelet --resolv-conf).`,
         'Lower ndots (options ndots:2), or write external names with a trailing dot.',
-        `Otherwise, answer these domains sooner: use another server for them in forward, and a longer negative cache (cache { denial }).`,
+        'Otherwise, use a faster server for these domains in forward, and a longer negative cache (cache { denial }).',
       ],
-      prove: `time ndots query ${steps[0]!.name} @${servers[0]}, and the same for ${examples[0] ?? 'the name as written'}`,
-      disproved: 'the name as written takes as long',
+      prove: `run time ndots query ${steps[0]!.name} @${servers[0]}, then the same for ${examples[0] ?? 'the name as written'}`,
+      disproved: 'the name as written takes just as long',
       exchanges: steps,
     };
   },

@@ -1,4 +1,4 @@
-/** Servers that answer everything, and late. */
+/** Servers that answer every query, but late. */
 import { servers, upstreamTimes } from '../cluster/traffic.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
@@ -38,7 +38,7 @@ import {
 } from '../thresholds/lateness.ts';
 
 /** A log does not show the server. */
-const LOGGED = 'The server of the log';
+const LOGGED = 'the server that wrote the log';
 
 /** Replies come, but late. */
 export const slowServer: FindingKind = {
@@ -70,7 +70,7 @@ export const slowServer: FindingKind = {
         atTimes(enough, behind, observed, claims) ??
         slowSister(observed, claims) ??
         excluded(
-          `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
+          `half of all replies arrived within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
         )
       );
     const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
@@ -98,11 +98,11 @@ export const slowServer: FindingKind = {
           : [
               `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, whatever the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake to compare with.' : `TCP handshakes of the same clients, with other hosts, took ${took(path.handshakeMs)}.`}`,
             ]),
-        `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,
+        `One in three replies from ${slow.address || LOGGED} took more than ${mostly}${often === mostly ? '' : `, and one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
           ? [
-              `${lost.length} queries got no reply from servers that waited for it: those that give up sooner than its replies come drop them.`,
+              `${lost.length} queries went unanswered because the servers in between gave up before its replies arrived.`,
             ]
           : []),
       ],
@@ -120,22 +120,22 @@ export const slowServer: FindingKind = {
     const slow = times.filter(({ meanMs }) => meanMs > SLOW_UPSTREAM_MS);
     if (slow.length === 0)
       return excluded(
-        `upstreams take ${took(Math.max(...times.map(({ meanMs }) => meanMs)))} in the mean`,
+        `upstreams take ${took(Math.max(...times.map(({ meanMs }) => meanMs)))} or less on average`,
       );
     return clusterFinding(this, {
       severity: 'warning',
       confidence: 0.8,
       seen: slow.map(
-        ({ to, count, meanMs }) => `${to}: ${took(meanMs)} in the mean of ${count} queries.`,
+        ({ to, count, meanMs }) => `${to} took ${took(meanMs)} on average for ${count} queries.`,
       ),
       affected: slow.map(({ to }) => `upstream ${to}`),
-      why: 'Names that are not cached wait for this upstream. With several upstreams, a client gets the slow one by chance.',
+      why: 'Names that are not cached wait for this upstream. If there are several upstreams, which one a client gets is chance.',
       fix: [
-        'Remove it if others are faster. In ndots, forward { policy latency } avoids it automatically.',
-        'Set serve_stale in cache, which answers with expired records, where that is acceptable.',
+        'Remove the upstream if others are faster. In ndots, forward { policy latency } avoids it automatically.',
+        'If expired records are acceptable, set serve_stale in cache.',
       ],
-      prove: `ndots bench or ndots query @${slow[0]!.to} from a node with a DNS pod`,
-      disproved: 'it answers within milliseconds there',
+      prove: `run ndots bench or ndots query @${slow[0]!.to} on a node with a DNS pod`,
+      disproved: 'the upstream answers there within milliseconds',
     });
   },
 };
@@ -155,17 +155,15 @@ function isCold({ address }: ServerView, observed: Observations): boolean {
 function coldCache(slow: ServerView, { slowLookups, lookups }: Observations): Finding {
   return {
     ...said(slow.address),
-    title: 'The first query for each name is slow: nothing is cached yet',
+    title: 'The first query for each name is slow because the cache is empty',
     severity: 'info',
     confidence: 0.7,
     seen: [
-      `${slow.address} got (nearly) every question once, and one in ten of its replies took more than ${took(slow.quantile(SLOW_QUANTILE) / 2)}; repeated queries come from the cache.`,
+      `${slow.address} received (nearly) every question once, and one in ten of its replies took more than ${took(slow.quantile(SLOW_QUANTILE) / 2)}. Repeated queries are answered from the cache.`,
       `${share(slowLookups, lookups)} lookups took a second or more.`,
     ],
-    why: 'The upstream resolves each name from the root down the first time. That is normal after a start and for rare names.',
-    fix: [
-      'A cache with prefetch keeps frequent names. A slow upstream would be slow again when they expire.',
-    ],
+    why: 'The upstream resolves each name from the root down the first time, which is normal after a start and for rare names.',
+    fix: ['Use cache with prefetch, which refreshes frequent names before they expire.'],
     exchanges: [],
   };
 }
@@ -228,13 +226,13 @@ function slowZone(
         ),
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
-      why: `The servers of ${zone} are slow or far away, or the path to them is slow. DNS pods and clients that stop waiting before the reply comes report SERVFAIL or a timeout.`,
+      why: `The servers of ${zone} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
       fix: [
-        `Find the servers of ${zone} and query them directly; correct the forward for this zone if there is one.`,
-        `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it delays no other names.`,
+        `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
+        `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
       ],
-      prove: `ndots query ${names[0]!} @${address || 'SERVER'}: it takes ${took(times[times.length >> 1]!)}; another external name is quick`,
-      disproved: 'other external names take as long',
+      prove: `ndots query ${names[0]!} @${address || 'SERVER'} takes about ${took(times[times.length >> 1]!)}, while another external name is quick`,
+      disproved: 'other external names take just as long',
       exchanges: late,
     };
   }
@@ -281,7 +279,7 @@ function atTimes(
       sentence(
         `${address || LOGGED}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`}: ${listed([...names])}`,
       ),
-      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Clients that retry after 5 s (glibc, Go) or 2.5 s (musl) have often failed when the reply comes.`,
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Clients that retry after 5 s (glibc, Go) or 2.5 s (musl) have often failed before the reply arrives.`,
     ],
     exchanges,
   };
@@ -315,10 +313,10 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
     if (sisters.length === 0 || slow.quantile(0.5) < SLOW_SISTER.times * usual) continue;
     return {
       ...said(slow.address),
-      title: 'One name server is much slower than others that get the same queries',
+      title: 'One name server is much slower than others with the same queries',
       confidence: 0.75,
       seen: [
-        `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}; half of those of ${listed(sisters.map(({ address }) => address))} came within ${took(usual)}.`,
+        `Half of the replies from ${slow.address} took more than ${took(slow.quantile(0.5) / 2)}, while half of those from ${listed(sisters.map(({ address }) => address))} arrived within ${took(usual)}.`,
       ],
       exchanges: [],
     };
@@ -356,13 +354,13 @@ function said(
     code: 'ND4003',
     title: 'A name server answers slowly',
     severity: 'warning',
-    why: 'The server itself waits: for an upstream that is far away or overloaded, because its cache does not help (each name is queried once), or because it has too little CPU time.',
+    why: 'The server waits for an upstream that is far away or overloaded, its cache does not help because each name is queried once, or it gets too little CPU time.',
     fix: [
-      'Determine which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
+      'Find the slow upstream with coredns_proxy_request_duration_seconds by "to". In ndots, forward { policy latency } prefers the fastest.',
       'Use a cache with prefetch for frequent names.',
     ],
-    prove: `ndots query NAME @${address || 'SERVER'} twice; the second answer comes from the cache`,
-    disproved: 'the server’s own latency metric is low, so the path to it is slow',
+    prove: `run ndots query NAME @${address || 'SERVER'} twice; the second answer comes from the cache`,
+    disproved: 'the server’s own latency metric is low (then the path to it is slow)',
   };
 }
 

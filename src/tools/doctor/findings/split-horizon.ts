@@ -18,15 +18,15 @@ interface Difference {
 
 const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
   code: 'ND4034',
-  title: 'A name exists at one name server, and the server that the cluster asks denies it',
-  why: 'The zone exists twice: an internal version for private names, and a public one. The cluster’s DNS forwards the zone to one of the two, whose NXDOMAIN is final, so the other is never queried. Names that only the other version has do not resolve in pods, but do on nodes or elsewhere.',
-  disproved: 'both servers give the same answer when queried directly',
+  title: 'A name exists at one name server, but the one that the cluster queries denies it',
+  why: 'The zone has an internal version with private names and a public one. The cluster’s DNS forwards the zone to one of the two, whose NXDOMAIN is final, so the other is never queried. Names that exist only in the other version do not resolve in pods, but do on nodes or elsewhere.',
+  disproved: 'both servers give the same answer when they are queried directly',
 };
 
 function fixes(lacking: readonly string[], having: string): readonly string[] {
   return [
     `Add the missing names to the version that ${listed(lacking)} serves.`,
-    `Or forward only the private part of the zone there, and the rest to ${having}: a server block of its own in the Corefile.`,
+    `Or forward only the private part of the zone there, and the rest to ${having}, with a separate server block in the Corefile.`,
   ];
 }
 
@@ -48,7 +48,7 @@ export const splitHorizon: FindingKind = {
         oneSided(observed, claims) ??
         (isOpen
           ? unknown('no external name was queried at two servers')
-          : excluded('servers agree whether external names exist'))
+          : excluded('servers agree about which external names exist'))
       );
     const names = [...new Set(found.map(({ view }) => view.name))];
     for (const name of names) claims.names.add(name);
@@ -72,7 +72,7 @@ export const splitHorizon: FindingKind = {
       ],
       why: said.why,
       fix: fixes(lacking, having[0]!),
-      prove: `ndots query ${names[0]!} @${lacking[0]!} and @${having[0]!}`,
+      prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => names.includes(name)),
       ),
@@ -125,7 +125,7 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
       confidence: upstream.length > 0 ? 0.8 : 0.7,
       seen: [
         sentence(
-          `${listed(missing)}: always NXDOMAIN, ${theirs.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0)} times, says the zone ${zone}`,
+          `All ${theirs.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0)} queries for ${listed(missing)} got NXDOMAIN from the zone ${zone}`,
         ),
         sentence(
           `Other names of this zone have private addresses: ${listed(internal.map(({ name, addresses }) => `${name} ${addresses.join(' ')}`))}`,
@@ -135,11 +135,11 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
               `The cluster’s DNS queries ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
             ]
           : []),
-        'The capture does not show whether another server has the name; query a public resolver.',
+        'The capture does not show whether another server has the name, so query a public resolver.',
       ],
       why: said.why,
       fix: fixes(upstream.length > 0 ? upstream : servers, 'a public resolver'),
-      prove: `ndots query ${missing[0]!} @${(upstream[0] ?? servers[0])!} and @9.9.9.9`,
+      prove: `run ndots query ${missing[0]!} @${(upstream[0] ?? servers[0])!}, then again with @9.9.9.9`,
       exchanges: failing.flatMap(({ exchanges }) => exchanges),
       affected: missing,
     };

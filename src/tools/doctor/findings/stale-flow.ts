@@ -19,8 +19,8 @@ import { REUSED_PORTS } from '../thresholds/transport.ts';
 /** One port of a client got replies, and from some moment on gets none, while others do. */
 export const staleFlow: FindingKind = {
   code: 'ND3002',
-  title: 'One socket never gets a reply again: its packets go to a server that is gone',
-  name: 'a stale entry of connection tracking',
+  title: 'A socket gets no more replies because its packets go to a server that is gone',
+  name: 'a stale connection tracking entry',
   inCapture(observed, claims) {
     const flows = silentFlows(observed).filter(({ lastAnsweredMs }) => lastAnsweredMs > -Infinity);
     const found = take(observed, claims, flows);
@@ -32,22 +32,22 @@ export const staleFlow: FindingKind = {
       severity: 'critical',
       confidence: 0.93,
       seen: [
-        `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
+        `Queries from ${flow.client} port ${flow.port} to ${flow.server} were answered until ${clock(flow.lastAnsweredMs)}, but the next ${flow.unanswered} got no reply.`,
         found.elsewhere === 0
-          ? `Other ports get replies from ${flow.server} during the same time.`
-          : `${flow.server} no longer answers any client, and (nearly) no later socket queries it: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
+          ? `Other ports got replies from ${flow.server} during the same time.`
+          : `${flow.server} no longer answers any client, and (nearly) no later socket queries it. ${found.elsewhere} new sockets went to other servers for the same clients and got replies.`,
         ...(found.others > 0
           ? [
               `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
             ]
           : []),
       ],
-      why: 'The program uses one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking stores for that socket which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, but the entry was not removed.',
+      why: 'The program uses one socket for all its queries (as Envoy, nginx and statsd clients do). For that socket, connection tracking stores which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, but the entry was not removed.',
       fix: [
         `For now, on the client’s node, run conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
         'Permanently, use a kube-proxy that removes such entries (1.32 and later), a node-local cache (no address translation), or a client that opens a new socket after a time-out.',
       ],
-      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is not an endpoint of the Service`,
+      prove: `on the node, conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ' shows a reply src that is not an endpoint of the Service`,
       disproved: 'the reply src of that entry is a running DNS pod',
       exchanges: losses,
     };
@@ -57,13 +57,13 @@ export const staleFlow: FindingKind = {
 /** One port never got a reply from its first query on, while others do. */
 export const deadFlow: FindingKind = {
   code: 'ND3017',
-  title: 'One socket never gets a reply: it was opened before the service was there',
-  name: 'a socket that was opened too early',
+  title: 'A socket never gets a reply because it was opened before the Service was ready',
+  name: 'a socket that was opened before the Service was ready',
   inCapture(observed, claims) {
     const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
     // Many new sockets without any reply are the fault of none of them.
     const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
-    if (dead.length > MAX_STALE) return excluded('many sockets never get a reply, not just a few');
+    if (dead.length > MAX_STALE) return excluded('many sockets never get a reply');
     const flows = silentFlows(observed).filter(isDead);
     const found = take(observed, claims, flows);
     if (found === null) return missing(observed);
@@ -74,15 +74,15 @@ export const deadFlow: FindingKind = {
       severity: 'critical',
       confidence: 0.85,
       seen: [
-        `${flow.client} port ${flow.port} → ${flow.server}: ${flow.unanswered} queries in ${(flow.silentMs / 1000).toFixed(0)} s, none answered from the first one on.`,
-        `Other ports get replies from ${flow.server} during the same time.`,
+        `None of ${flow.unanswered} queries from ${flow.client} port ${flow.port} to ${flow.server} was answered, over ${(flow.silentMs / 1000).toFixed(0)} s.`,
+        `Other ports got replies from ${flow.server} during the same time.`,
       ],
-      why: 'The first packet of this socket passed before the Service had rules or endpoints on the node. Connection tracking stored it without address translation, and each further packet renews that entry. The packets go to the Service’s address itself, which no host has.',
+      why: 'The first packet of this socket passed before the Service had rules or endpoints on the node. Connection tracking stored it without address translation, and each further packet renews that entry. The packets go to the Service’s own address, which no host has.',
       fix: [
         `For now, on the client’s node, run conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
         'Permanently, make the program wait until a first lookup succeeds and open a new socket for the next, or use a kube-proxy that removes such entries (1.32 and later).',
       ],
-      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is ${flow.server} itself`,
+      prove: `on the node, conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ' shows ${flow.server} itself as the reply src`,
       disproved: 'the entry is translated to a running DNS pod',
       exchanges: losses,
     };
@@ -190,9 +190,9 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
 
 function missing(observed: Observations): Verdict {
   if (observed.flows.list.some(({ unanswered }) => unanswered >= STALE_FLOW.queries))
-    return excluded('other sockets also got no reply, or the losses are explained');
+    return excluded('other sockets also got no reply, or another finding explains the losses');
   const reused = observed.flows.list.some(({ asked }) => asked > REUSED_SOCKET);
   return reused
     ? excluded('every socket that keeps sending queries is answered')
-    : unknown('no client keeps one socket for many queries');
+    : unknown('no client uses one socket for many queries');
 }

@@ -38,65 +38,66 @@ const dnssec: Kind = {
   confidence: 0.95,
   why: 'A resolver that validates answers SERVFAIL for a zone whose signatures are expired, missing or made with another key. The zone’s owner forgot to re-sign it or rolled a key without its DS record, or the resolver’s clock is wrong. Other zones are not affected, and resolvers that do not validate answer.',
   fix: (names) => [
-    `Tell the owner of the zone of ${names} to re-sign it, or to remove the DS record in its parent.`,
+    `Tell the owner of the zone with ${names} to re-sign it, or to remove the DS record from its parent.`,
     'Check the validating resolver’s clock (timedatectl).',
     'Until then, exempt the zone there: domain-insecure in Unbound, validate-except in BIND, rndc nta ZONE.',
   ],
   prove: (name, server) =>
-    `ndots query ${name} @${server} +dnssec is SERVFAIL with the same code, and with +cdflag it is answered`,
-  disproved: 'the query also fails with +cdflag, so DNSSEC is not the cause',
+    `ndots query ${name} @${server} +dnssec gets SERVFAIL with the same code, but is answered with +cdflag`,
+  disproved: 'the query also fails with +cdflag (then DNSSEC is not the cause)',
 };
 
 const filtered: Kind = {
   code: 'ND4036',
-  title: 'A filter blocks names, says the server that answers instead',
+  title: 'A filter blocks names, as the Extended DNS Errors in the replies show',
   name: 'names that a filter blocks',
   codes: new Set([...[EDE.FORGED_ANSWER, EDE.BLOCKED, EDE.CENSORED, EDE.FILTERED, EDE.PROHIBITED]]),
   whole: true,
   confidence: 0.93,
-  why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or by contract, or it counts this client among those that get filtered replies (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
+  why: 'The upstream resolver has a list of names that it does not answer, for safety, by law or by contract, or it gives this client filtered replies (Prohibited). The reply looks like a missing name, a refusal or the filter’s own address. Only the Extended DNS Error shows the reason.',
   fix: (names, server) => [
     `Remove ${names} from the list on ${server}, or use another resolver for them (a server block with forward).`,
-    'For Prohibited, allow the addresses of the DNS pods (or of their nodes, after masquerading) there.',
+    'If the code is Prohibited, allow the DNS pods’ addresses there (or their nodes’, after masquerading).',
   ],
-  prove: (name, server) => `ndots query ${name} @${server}, and @9.9.9.10 (without a filter)`,
+  prove: (name, server) =>
+    `run ndots query ${name} @${server}, then again with @9.9.9.10 (which does not filter)`,
   disproved: 'an unfiltered resolver gives the same reply',
 };
 
 const unreachable: Kind = {
   code: 'ND4037',
-  title: 'A server says itself why it fails (Extended DNS Error)',
-  name: 'failures that name their reason',
+  title: 'A server states the reason for its failures (Extended DNS Error)',
+  name: 'failures with a stated reason',
   codes: new Set([
     ...[EDE.OTHER, EDE.CACHED_ERROR, EDE.NOT_READY, EDE.NOT_AUTHORITATIVE, EDE.NOT_SUPPORTED],
     ...[EDE.NO_REACHABLE_AUTHORITY, EDE.NETWORK_ERROR, EDE.INVALID_DATA, EDE.TOO_EARLY],
   ]),
   whole: false,
   confidence: 0.86,
-  why: 'The server could not get an answer itself. No Reachable Authority and Network Error: the name servers of the zone, or the upstream, do not answer it. Not Ready: it has just started and has no data yet. Invalid Data: a zone or a reply cannot be used. Cached Error: it repeats a failure that it has stored. Not Authoritative: the name is not in a zone of this server, and it does not ask others.',
+  why: 'The server could not get an answer itself. No Reachable Authority and Network Error mean that the zone’s name servers, or the upstream, do not answer it. Not Ready means that it has just started and has no data yet. Invalid Data means that a zone or a reply cannot be used. Cached Error is a stored failure. Not Authoritative means that the server does not have the zone and does not query others.',
   fix: (names, server) => [
-    `Check the servers for ${names}, and whether ${server} reaches them: firewall, route, a server that is down.`,
-    'If one server answers these names elsewhere, forward their zone there.',
+    `Check whether the servers for ${names} are up, and whether ${server} can reach them (firewall, routes).`,
+    'If another server answers these names, forward their zone to it.',
   ],
   prove: (name, server) =>
-    `ndots query ${name} @${server}: the same code, while other names are answered`,
-  disproved: 'the servers of the zone answer when they are asked from the same place',
+    `ndots query ${name} @${server} returns the same code, while other names are answered`,
+  disproved: 'the zone’s servers answer when they are queried from the same place',
 };
 
 const staleAnswers: Kind = {
   code: 'ND4038',
-  title: 'A cache answers with expired records, because its upstream does not answer',
-  name: 'answers that have expired',
+  title: 'A cache serves expired records because its upstream does not answer',
+  name: 'expired answers',
   codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, EDE.SYNTHESIZED]),
   whole: true,
   confidence: 0.85,
-  why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answers were once right. Programs connect to the old addresses, and the names fail when the stale time is over.',
+  why: 'serve-stale (RFC 8767) keeps names working with their last known answers while their servers are away. Programs connect to the old addresses, and the names fail when the stale period ends.',
   fix: (names, server) => [
-    `Determine why ${server} cannot refresh ${names}: its upstream, or the zone’s servers, do not answer.`,
+    `Find out why the upstream, or the zone’s servers, do not answer ${server} for ${names}`,
   ],
   prove: (name, server) =>
-    `ndots query ${name} @${server}: a TTL of 30 s or less, and the same code`,
-  disproved: 'the servers of the zone answer, and the reply has no such code a minute later',
+    `ndots query ${name} @${server} returns the same code and a TTL of 30 s or less`,
+  disproved: 'the zone’s servers answer, and a minute later the reply no longer has this code',
 };
 
 function ruleOf(kind: Kind): FindingKind {
@@ -134,10 +135,10 @@ function ruleOf(kind: Kind): FindingKind {
             (each) =>
               `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, between ${clock(each.firstMs)} and ${clock(each.lastMs)}.`,
           ),
-          sentence(`Names: ${listed(names)}`),
+          sentence(`The affected names are ${listed(names)}`),
           ...(failed > count
             ? [
-                `In all, ${failed} queries for these names failed, because a server in between does not pass the reason on.`,
+                `In total, ${failed} queries for these names failed, because a server in between does not pass on the reason.`,
               ]
             : []),
         ],

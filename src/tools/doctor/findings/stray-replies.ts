@@ -1,4 +1,4 @@
-/** Replies from an address that was not asked. */
+/** Replies from an address that was not queried. */
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -10,10 +10,10 @@ import { refusedStrays, wasAnswered } from '../observe/losses.ts';
 import { LATE_MS, MOST, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
-/** Replies come from another address than was asked, and clients throw them away. */
+/** Replies come from an address other than the queried one, so clients discard them. */
 export const strayReplies: FindingKind = {
   code: 'ND3016',
-  title: 'Replies come from another address than was asked, and are discarded',
+  title: 'Replies come from an address that was not queried, so clients discard them',
   name: 'replies from the wrong address',
   inCapture(observed, claims) {
     const seen = refusedStrays(observed);
@@ -43,16 +43,16 @@ export const strayReplies: FindingKind = {
       seen: [
         ...(seen.length > 0
           ? [
-              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'another port than' : 'and not from the address that'} they asked.`,
+              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'a different port' : 'a different address'} from the one that was queried.`,
             ]
           : []),
         ...(strays.length > seen.length
           ? [
-              `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were taken to ${listed(from)}, whose replies were seen on their way under its own address, and never as replies of the address that was asked: the clients got none.`,
+              `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were translated to ${listed(from)}. Its replies were seen in transit with its own address but never with the queried one, so the clients did not get them.`,
             ]
           : []),
       ],
-      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that queried one address accepts no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
+      why: 'Replies are not translated back to the queried address. A proxy in the mesh or network plugin intercepts queries, packets bypass the node that translated them, or a server answers from another of its addresses. A client that queried one address does not accept a reply from another. Or the replies reach the client’s node but are dropped before they are translated (reverse path filter, a raw table rule).',
       fix: [
         'Make servers with several addresses answer from the one that was queried (bind to each, as CoreDNS does).',
         'If only pods that query a DNS pod on the same node are affected, run sysctl -w net.bridge.bridge-nf-call-iptables=1 there (module br_netfilter), so that packets on the bridge are translated.',
@@ -60,8 +60,8 @@ export const strayReplies: FindingKind = {
         'If the replies arrive at the node, check sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
         'Exclude port 53 from the mesh’s interception.',
       ],
-      prove: `tcpdump -ni any host ${from[0]!.split(' ')[0]} and ${isOtherPort ? 'udp' : 'port 53'} on the client’s node`,
-      disproved: 'the client gets the replies from the address that it asked at its own interface',
+      prove: `run tcpdump -ni any host ${from[0]!.split(' ')[0]} and ${isOtherPort ? 'udp' : 'port 53'} on the client’s node`,
+      disproved: 'at the client’s own interface, the replies come from the queried address',
       exchanges: strays,
     };
   },
@@ -93,20 +93,20 @@ function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
   const from = [...new Set(refused.map(({ first }) => first.server.address))];
   return {
     code: 'ND3016',
-    title: 'Replies come from another address than was asked, and are thrown away',
+    title: 'Replies come from an address that was not queried, so clients discard them',
     severity: 'critical',
     confidence: 0.9,
     seen: [
-      `${refused.length} replies of ${listed(from)} came at once, were refused by the kernel of ${listed(clients)} (ICMP port unreachable), and their questions were asked again from the same sockets.`,
-      'These sockets were open: a kernel refuses a reply that does not come from the address that its socket asked.',
+      `${refused.length} replies from ${listed(from)} arrived at once, but the kernel on ${listed(clients)} rejected them (ICMP port unreachable), and the queries were repeated from the same sockets.`,
+      'These sockets were open, but a kernel rejects a reply that does not come from the address that the socket queried.',
     ],
-    why: 'The client asked the address of the Service, and the reply reaches it from the address of the pod: on the way back it was not translated. Most often both pods are on one node and the packets stay on its bridge, past the rules (bridge-nf-call-iptables is 0).',
+    why: 'The client queried the Service’s address, but the reply arrives from the pod’s address because it was not translated back. Usually, both pods are on one node, and the packets stay on its bridge and bypass the rules (bridge-nf-call-iptables is 0).',
     fix: [
-      'On the node of these clients: sysctl -w net.bridge.bridge-nf-call-iptables=1 (module br_netfilter has to be loaded at each boot).',
-      'If they are on another node, avoid asymmetric routes: the reply has to come back over the node that translated the query.',
+      'On these clients’ node, run sysctl -w net.bridge.bridge-nf-call-iptables=1, and load the module br_netfilter at each boot.',
+      'If the DNS pod is on another node, avoid asymmetric routes, since the reply has to return through the node that translated the query.',
     ],
-    prove: `in the client’s network: tcpdump -ni any udp port 53: queries go to the address of the Service, replies come from ${from[0]}`,
-    disproved: 'at the client’s own interface the replies come from the address that it asked',
+    prove: `in the client’s network, tcpdump -ni any udp port 53 shows queries to the Service’s address but replies from ${from[0]}`,
+    disproved: 'at the client’s own interface, the replies come from the queried address',
     exchanges: refused.flatMap(({ first, again }) => [first, again]),
   };
 }

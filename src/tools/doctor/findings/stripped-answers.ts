@@ -8,7 +8,7 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 /** NOERROR without an address and without a SOA record, where the AAAA denial has one. */
 export const strippedAnswers: FindingKind = {
   code: 'ND4042',
-  title: 'A resolver removes private addresses from answers (protection against DNS rebinding)',
+  title: 'A resolver removes private addresses from answers (DNS rebinding protection)',
   name: 'answers without their addresses',
   inCapture({ names, replyFaults }, claims) {
     if (replyFaults.read === 0) return unknown('the capture has no whole reply');
@@ -29,7 +29,7 @@ export const strippedAnswers: FindingKind = {
       return isElsewhere || isDenied ? [{ name, sets }] : [];
     });
     const [first] = found.toSorted((one, other) => other.sets.length - one.sets.length);
-    if (first === undefined) return excluded('no answer lacks its addresses');
+    if (first === undefined) return excluded('no answer has had its addresses removed');
     const list = [...new Set(found.map(({ name }) => name))];
     for (const name of list) claims.names.add(name);
     const [set] = first.sets;
@@ -47,16 +47,16 @@ export const strippedAnswers: FindingKind = {
         ...(set === undefined
           ? []
           : [
-              `${set.asked}, asked directly, gives ${first.name} ${set.addresses.join(' ')}: a private address.`,
+              `When it is queried directly, ${set.asked} returns ${set.addresses.join(' ')} for ${first.name} (a private address).`,
             ]),
       ],
-      why: 'A server that has no record denies it with a SOA record. An empty answer without one is an answer from which the addresses were removed: resolvers with protection against DNS rebinding (stop-dns-rebind of dnsmasq, private-address of Unbound, home routers) remove private addresses.',
+      why: 'A server without a record denies it with an SOA record, so if an empty answer lacks it, its addresses were removed. Resolvers with DNS rebinding protection (stop-dns-rebind in dnsmasq, private-address in Unbound, home routers) remove private addresses.',
       fix: [
-        'Exempt the zone at that resolver: rebind-domain-ok=/ZONE/ in dnsmasq, private-domain in Unbound.',
+        'Exempt the zone at that resolver (rebind-domain-ok=/ZONE/ in dnsmasq, private-domain in Unbound).',
         'Or forward the zone directly to the server that has it, in its own server block.',
       ],
-      prove: `ndots query ${first.name} @${servers[0] ?? 'SERVER'}${set === undefined ? ', and @ a server of its zone' : `, and @${set.asked}`}`,
-      disproved: 'the zone’s servers have no address for the name either',
+      prove: `run ndots query ${first.name} @${servers[0] ?? 'SERVER'}, then again ${set === undefined ? 'at one of the zone’s servers' : `with @${set.asked}`}`,
+      disproved: 'the zone’s servers also have no address for the name',
       exchanges: kind.samples.filter(({ name }) => list.includes(name)),
     };
   },

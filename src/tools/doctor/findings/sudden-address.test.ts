@@ -30,7 +30,10 @@ test('names of several domains that become one address together are hijacked', a
   ];
   const found = await findingOf('ND4041', all);
   assert.equal(found?.severity, 'critical');
-  assert.match(found.seen.join(' '), /did not exist before have it: typo\.five\.com\./);
+  assert.match(
+    found.seen.join(' '),
+    /did not exist before now have this address, such as typo\.five\.com\./,
+  );
   assert.equal(await findingOf('ND8003', all), undefined);
 });
 

@@ -18,7 +18,7 @@ interface Change {
 /** From one moment on, a device on the way answers every name with its own address. */
 export const suddenAddress: FindingKind = {
   code: 'ND4041',
-  title: 'From one moment on, unrelated names all have the same address',
+  title: 'Unrelated names suddenly all resolve to the same address',
   name: 'names that change to one address',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
@@ -48,21 +48,25 @@ export const suddenAddress: FindingKind = {
         confidence: 0.95,
         seen: [
           sentence(
-            `${names.length} names of ${zones.size} domains had answers of their own until ${clock(fromMs)}, and are all ${address} since then: ${listed(names, 6)}`,
+            `${names.length} names in ${zones.size} domains had different answers until ${clock(fromMs)} but have all resolved to ${address} since then. They include ${listed(names, 6)}`,
           ),
           ...(missing.length > 0
-            ? [sentence(`Even names that did not exist before have it: ${listed(missing)}`)]
+            ? [
+                sentence(
+                  `Even names that did not exist before now have this address, such as ${listed(missing)}`,
+                ),
+              ]
             : []),
           `${listed(servers)} ${servers.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s.`,
         ],
-        why: 'A device between the cluster and the internet answers every name with its own address: a captive portal or login page of the network, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
+        why: 'A device between the cluster and the internet answers every name with its own address. It may be the network’s captive portal or login page, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
         fix: [
           `Determine what ${address} is (curl -sI http://${address}), and whether the network requires a login or payment.`,
           'Forward to another upstream, over TLS (forward . tls://…), so that no device in between can change answers.',
           `Then restart or flush the caches, because they may keep ${address}.`,
         ],
-        prove: `ndots query ${names[0]!} @${servers[0]!}, and any name that cannot exist: both are ${address}`,
-        disproved: 'a name that cannot exist is NXDOMAIN there',
+        prove: `ndots query ${names[0]!} @${servers[0]!} returns ${address}, and so does the same for a name that cannot exist`,
+        disproved: 'a name that cannot exist gets NXDOMAIN there',
         exchanges: [],
         affected: names,
       };

@@ -16,7 +16,7 @@ import {
 /** Names that were found are all gone within a minute, for good or for a while. */
 export const suddenNegatives: FindingKind = {
   code: 'ND4006',
-  title: 'Names that existed are gone, many at once: the zone upstream is empty or broken',
+  title: 'Many names disappear at once because their zone is empty or broken upstream',
   name: 'a zone that was emptied',
   inCapture(observed, claims) {
     const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
@@ -30,7 +30,7 @@ export const suddenNegatives: FindingKind = {
     });
     if (gone.length < MIN_GONE_NAMES)
       return excluded(
-        `of ${known.length} names and types that were found ${gone.length} were missing later`,
+        `${gone.length} of ${known.length} names and types that were found are missing later`,
       );
     const middle = median(gone.map(({ fromMs }) => fromMs));
     const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < GONE_TOGETHER_MS);
@@ -38,7 +38,7 @@ export const suddenNegatives: FindingKind = {
       together.length < MIN_GONE_NAMES ||
       new Set(together.map(({ view }) => view.name)).size < MIN_GONE_DIFFERENT
     )
-      return excluded('names do not disappear at once');
+      return excluded('names do not disappear at the same time');
     const back = together.filter(({ view, toMs }) => view.lastFoundMs > toMs);
     const isBack = back.length >= BACK_SHARE * together.length;
     if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < MIN_GONE_MS)
@@ -50,9 +50,11 @@ export const suddenNegatives: FindingKind = {
       (view) => !views.has(view) && goesByItself(view, fromMs, isBack ? toMs : Infinity),
     );
     if (otherwise.length > ALTERNATING_NAMES * views.size)
-      return excluded('names come and go several times, each separately');
+      return excluded('each name comes and goes several times, independently');
     if (isOfServers(views))
-      return excluded('losses depend on the server: some have these names all along');
+      return excluded(
+        'the missing names depend on the server, since some servers always have them',
+      );
     for (const { name } of views) claims.names.add(name);
     const names = [...new Set(together.map(({ view }) => view.name))];
     const keys = new Set(names);
@@ -64,17 +66,16 @@ export const suddenNegatives: FindingKind = {
       seen: [
         sentence(
           isBack
-            ? `${names.length} names were answered until about ${clock(fromMs)}, did not exist until about ${clock(toMs)}, and are there again: ${listed(names)}`
-            : `${names.length} names were answered until about ${clock(fromMs)} and do not exist from then on: ${listed(names)}`,
+            ? `${names.length} names were answered until about ${clock(fromMs)}, then did not exist until about ${clock(toMs)}, when they came back. They include ${listed(names)}`
+            : `${names.length} names were answered until about ${clock(fromMs)} but have not existed since then. They include ${listed(names)}`,
         ),
       ],
-      why: 'The answers are quick and look right, but they are wrong: the owner of these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients trust and cache it.',
+      why: 'The answers are quick and look valid, but they are wrong. The owner of these names published an empty or broken zone (failed automation, a changed split view). Servers and clients trust and cache it.',
       fix: [
         'Tell the zone’s owner to restore its last good version.',
-        'Until then, use hosts or a template with the last known addresses for what cannot wait.',
-        'Once serve_stale has a policy that prefers old answers, use it: cache { serve_stale }',
+        'Until then, use hosts or a template with the last known addresses for urgent names.',
       ],
-      prove: `ndots query ${names[0]} at a public resolver, and at the zone’s own servers`,
+      prove: `run ndots query ${names[0]} at a public resolver and at the zone’s own servers`,
       disproved: 'the names were removed on purpose',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),

@@ -28,7 +28,7 @@ import {
 } from '../thresholds/transport.ts';
 
 const code = 'ND3011';
-const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
+const title = 'Large answers cannot be fetched because DNS over TCP is blocked';
 
 /**
  * A truncated reply has TC. TCP, over which the client would get the whole, is blocked or not used.
@@ -86,7 +86,7 @@ export const tcpBlocked: FindingKind = {
     const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
     if (odd.length === 0)
       return unknown(
-        'answers were truncated, and the capture has UDP only (capture port 53, tcp too)',
+        'answers were truncated, but the capture contains only UDP (capture port 53 over TCP as well)',
       );
     return neverAsked(observed, odd, hasTcp);
   },
@@ -102,7 +102,8 @@ export const tcpBlocked: FindingKind = {
       seen: failed
         .slice(0, 4)
         .map(
-          ({ target, text }) => `${podAt(facts, target)} over TCP: ${text}; over UDP it answers.`,
+          ({ target, text }) =>
+            `${podAt(facts, target)} answers over UDP, but a query over TCP failed: ${text}.`,
         ),
       affected: failed.map(({ target }) => podAt(facts, target)),
       why: 'An answer that does not fit into a packet has to be fetched over TCP. A network policy that allows UDP only, a firewall, or a Service without a TCP port prevents this. glibc waits more than a minute if packets vanish.',
@@ -110,7 +111,7 @@ export const tcpBlocked: FindingKind = {
         'Open TCP port 53 wherever UDP port 53 is open: in network policies, security groups and the Service (dns-tcp).',
       ],
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${failed[0]!.target} +tcp`,
-      disproved: 'that query is answered from a pod',
+      disproved: 'that query is answered when it is sent from a pod',
     });
   },
 };
@@ -221,13 +222,13 @@ function blockedBy(
     ],
     why:
       truncated.length === 0
-        ? 'A client that asks by TCP only (options use-vc in resolv.conf, or force_tcp of a forwarder, as NodeLocal DNSCache is set up to) opens connections, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. Its lookups fail, and a forwarder answers SERVFAIL or nothing.'
-        : 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
+        ? 'A client uses only TCP (options use-vc in resolv.conf, or force_tcp in a forwarder such as NodeLocal DNSCache), but TCP port 53 is blocked. A network policy allows only UDP, a firewall drops TCP, or the server does not listen there. The client’s lookups fail, and a forwarder answers SERVFAIL or not at all.'
+        : 'A truncated answer has to be fetched again over TCP, but TCP port 53 is blocked. A network policy allows only UDP, a firewall drops TCP, or the server does not listen there. glibc waits more than a minute if the packets are dropped, while a refused connection fails at once.',
     fix: [
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
       truncated.length === 0
-        ? 'Until then, ask over UDP: remove use-vc from the pod’s dnsConfig, or force_tcp from forward.'
-        : 'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
+        ? 'Until then, remove use-vc from the pod’s dnsConfig, or force_tcp from forward, so that queries use UDP.'
+        : 'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
     ],
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
@@ -236,25 +237,25 @@ function blockedBy(
   };
 }
 
-/** Connections are accepted, and not one of the queries over them is answered. */
+/** Connections are accepted, but no query over them is answered. */
 function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Verdict {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   return {
     code,
-    title: 'Large answers cannot be fetched: TCP is accepted, and nothing is answered over it',
+    title: 'Large answers cannot be fetched because queries over TCP get no reply',
     severity: 'critical',
     confidence: 0.75,
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
-      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, but not one segment of an answer came.`,
+      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply. The connections were accepted, but no segment of an answer arrived.`,
     ],
-    why: 'Something accepts the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has no backend for TCP. If all of these answers are just as large as a packet, a link that drops such large packets looks the same (ND3012).',
+    why: 'Connections are accepted but not answered. All the server’s TCP threads or connections are in use, or a proxy or load balancer in front of it has no backend for TCP. If all these answers fill a packet, a link that drops large packets looks the same (ND3012).',
     fix: [
-      `Query the server directly, bypassing any load balancer: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
+      `Query the server directly with ndots query ${losses[0]!.name} @ENDPOINT +tcp, bypassing any load balancer.`,
       'Compare its open connections with its limit (ss -tn state established sport = :53 on its host; max-tcp-connections in its configuration).',
     ],
-    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not arrive either`,
-    disproved: 'short answers arrive over TCP, so large packets are lost in transit (ND3012)',
+    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp shows that a short answer does not arrive either`,
+    disproved: 'short answers arrive over TCP (then large packets are lost in transit, ND3012)',
     exchanges: losses,
   };
 }
@@ -282,22 +283,22 @@ function neverAsked(
   if (!hasTcp && !fails && others.opened === 0) return withoutTcp(truncated, exchanges);
   return {
     code,
-    title: 'Large answers are not fetched: a client does not ask by TCP for what is truncated',
+    title: 'Large answers are incomplete because a client does not retry over TCP',
     severity: fails ? 'critical' : 'warning',
     confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
     seen: [
       tooLarge(truncated),
-      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never asked again by TCP${hasTcp ? ', while others did' : `; the capture has ${others.opened > 0 ? 'no DNS over TCP' : 'no TCP at all'}`}.`,
+      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never retried over TCP${hasTcp ? ', while others did' : `, and the capture contains ${others.opened > 0 ? 'no DNS over TCP' : 'no TCP at all'}`}.`,
     ],
-    why: 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: evdns (PgBouncer, Tor …) fails, musl before 1.2.4 (Alpine before 3.18) and busybox use what has come.',
+    why: 'A truncated answer has to be fetched again over TCP, which some resolvers cannot do. evdns (PgBouncer, Tor …) fails, while musl before 1.2.4 (Alpine before 3.18) and busybox use the part that arrived.',
     fix: [
       'Use a newer base image (musl 1.2.4, Alpine 3.18), or PgBouncer built with c-ares.',
-      'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
+      'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
     ],
     prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, but the program still fails`,
     disproved: hasTcp
-      ? 'the program has its own connection to the server that began before the capture'
-      : 'the capture was taken with a filter for UDP only',
+      ? 'the program has a connection to the server that was opened before the capture began'
+      : 'the capture filter allowed only UDP',
     exchanges,
   };
 }
@@ -310,21 +311,21 @@ function withoutTcp(
   const { name, server } = exchanges[0]!;
   return {
     code,
-    title: 'Answers are truncated, and the capture does not show whether TCP brings them',
+    title: 'Answers are truncated, but the capture does not show whether TCP works',
     severity: 'warning',
     confidence: 0.6,
     seen: [
       tooLarge(truncated),
-      'The capture has no TCP at all: it was taken for UDP only, or no TCP reaches this point.',
+      'The capture contains no TCP at all, so it was taken for UDP only, or no TCP reaches this point.',
     ],
-    why: 'The answer says that it is not whole and has to be asked for again by TCP. If TCP port 53 is blocked before this point (a network policy or firewall that opens UDP only), the lookups hang or fail. If the clients do not use TCP (evdns, musl before 1.2.4), they fail or take the part that has come.',
+    why: 'A truncated answer has to be fetched again over TCP. If TCP port 53 is blocked before this point (a network policy or firewall that allows only UDP), the lookups hang or fail. If the clients do not use TCP (evdns, musl before 1.2.4), they fail or use the part that arrived.',
     fix: [
       'Capture in the client’s pod with TCP (tcpdump port 53, without udp) to see which of these it is.',
       `Open TCP port 53 to ${server.address} wherever UDP port 53 is open.`,
-      'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
+      'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
     ],
-    prove: `ndots query ${name} @${server.address} +tcp from the client’s pod: no answer if TCP is blocked`,
-    disproved: 'that query is answered, and the clients have the whole answer',
+    prove: `ndots query ${name} @${server.address} +tcp in the client’s pod gets no answer if TCP is blocked`,
+    disproved: 'that query is answered, and the clients get the whole answer',
     exchanges,
   };
 }
@@ -339,7 +340,7 @@ function kindOf({ recognition }: ClientView): string {
   return best !== null && best.either >= SURE_RESOLVER ? best.kind : '';
 }
 
-/** glibc, Go and c-ares ask by TCP for whatever is truncated. */
+/** glibc, Go and c-ares retry truncated answers over TCP. */
 function alwaysAsks(client: ClientView): boolean {
   return ['glibc', 'go', 'c-ares'].includes(kindOf(client));
 }

@@ -68,7 +68,7 @@ test('the pod answers over neither: it is dead', async () => {
 test('the pod accepts TCP and answers over neither: it hangs', async () => {
   const finding = await first('accepted', false);
   assert.notEqual(finding?.code, 'ND3023');
-  assert.match(finding?.seen.join(' ') ?? '', /its process accepts no queries/);
+  assert.match(finding?.seen.join(' ') ?? '', /its process does not read queries/);
 });
 
 test('the pod answers over both', async () => {

@@ -8,11 +8,11 @@ import { type Claims } from '../observe/claims.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { UDP_BLOCKED } from '../thresholds/transport.ts';
 
-/** Nothing comes back over UDP, and all over TCP, from one address at the same time. */
+/** One address answers over TCP but, at the same time, never over UDP. */
 export const udpBlocked: FindingKind = {
   code: 'ND3023',
-  title: 'A DNS server gets no UDP, and answers over TCP: UDP port 53 is filtered on the way',
-  name: 'a filter of UDP port 53',
+  title: 'UDP port 53 to a DNS server is filtered, while TCP works',
+  name: 'a filter for UDP port 53',
   inCapture(observed, claims) {
     if (!observed.connections.any) return unknown('no query over TCP was seen');
     const blocked = blockedServers(observed, claims);
@@ -36,20 +36,20 @@ export const udpBlocked: FindingKind = {
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}; ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
+        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}. During that time, ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
         ...(losses.length > direct.length
           ? [
-              `${losses.length - direct.length} more queries from the same clients got none, on sockets without any reply: the address that they queried leads some sockets to such a pod.`,
+              `${losses.length - direct.length} more queries from the same clients got no reply, on sockets that never got one, because the address that they queried leads some sockets to such a pod.`,
             ]
           : []),
       ],
-      why: 'The server is up and reachable over TCP, so it is neither dead nor without a route. Something in between drops UDP to port 53: a security group or firewall between nodes that allows TCP only, or a NetworkPolicy with protocol TCP but not UDP.',
+      why: 'The server is up and reachable over TCP, so the server and the route work. Something in between drops UDP to port 53, such as a security group or firewall between nodes that allows only TCP, or a NetworkPolicy with protocol TCP but not UDP.',
       fix: [
-        'Allow UDP and TCP port 53 between all nodes and pods: the security groups of the nodes, firewalls between subnets, and the ports of NetworkPolicies.',
+        'Allow UDP and TCP port 53 between all nodes and pods, in the nodes’ security groups, in firewalls between subnets, and in NetworkPolicies.',
         'Until then, run a DNS pod on each node with internalTrafficPolicy: Local, or set use-vc in dnsConfig options (glibc then uses TCP).',
       ],
-      prove: `dig @${names[0]} kubernetes.default.svc.cluster.local, and the same with +tcp, from the client’s node: only TCP answers`,
-      disproved: `${names[0]} answers over UDP from a pod of another node as well`,
+      prove: `on the client’s node, run dig @${names[0]} kubernetes.default.svc.cluster.local, then the same with +tcp; only the second is answered`,
+      disproved: `${names[0]} answers a pod on another node over UDP`,
       exchanges: losses,
     };
   },

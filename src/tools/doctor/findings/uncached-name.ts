@@ -1,4 +1,4 @@
-/** Names with TTL 0: no cache may keep them. */
+/** Names with TTL 0, which no cache may keep. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -16,8 +16,8 @@ interface Uncached {
 /** Each lookup of a name with TTL 0 takes as long as the upstream. */
 export const uncachedName: FindingKind = {
   code: 'ND4020',
-  title: 'A name has TTL 0: each lookup of it waits for the upstream',
-  name: 'names that no cache keeps',
+  title: 'Each lookup of a name waits for the upstream because its TTL is 0',
+  name: 'names that cannot be cached',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(({ sets }) => sets !== null);
     if (views.length === 0) return unknown('no address was answered');
@@ -32,7 +32,7 @@ export const uncachedName: FindingKind = {
     const fine = cached.reduce((sum, { count }) => sum + count, 0);
     const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
     if (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs)
-      return excluded('names with a TTL are as slow as those without');
+      return excluded('names with a TTL are just as slow');
     const names = [...new Set(found.map(({ view }) => view.name))];
     return {
       code: this.code,
@@ -46,16 +46,16 @@ export const uncachedName: FindingKind = {
             ({ view, count, meanMs }) =>
               `${view.name} ${typeName(view.type)}: ${count} answers with TTL 0, which took ${took(meanMs)} on average.`,
           ),
-        `${fine} answers for other names, which have a TTL, took ${took(fineMs)} on average: caches have them.`,
+        `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
       ],
-      why: 'TTL 0 forbids caches to keep an answer (RFC 1035 section 3.2.1). Each lookup goes to the upstream, and the program waits as long as that takes. A cache without a minimum TTL cannot help.',
+      why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1). Each lookup goes to the upstream, and the program has to wait. A cache without a minimum TTL cannot help.',
       fix: [
         sentence(
-          `Ask the owner of ${listed(names)} to set a TTL: even 5 s saves nearly all of these queries`,
+          `Ask the owner of ${listed(names)} to set a TTL. Even 5 s avoids nearly all these queries`,
         ),
         'Set cache { success 9984 3600 5 }, a minimum TTL of 5 s, which is CoreDNS’s default. Or keep connections open in the program, so that it looks up the name less often.',
       ],
-      prove: `ndots query ${first.view.name} twice: TTL 0, and the second one is as slow as the first`,
+      prove: `run ndots query ${first.view.name} twice; the TTL is 0, and the second query is as slow as the first`,
       disproved: 'the second query is answered at once',
       exchanges: [],
       affected: names,

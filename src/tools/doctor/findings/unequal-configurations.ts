@@ -1,14 +1,14 @@
-/** Replicas run different configurations, or could not take the last one. */
+/** Replicas that run different configurations or could not load the latest one. */
 import { lintCommand } from '../cluster/lint-command.ts';
 import { nameOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** Replicas run different configurations, or could not take the last one. */
+/** Replicas that run different configurations or could not load the latest one. */
 export const reloads: FindingKind = {
   code: 'ND1002',
   title: 'Not all DNS pods run the current Corefile',
-  name: 'configurations that were not taken',
+  name: 'configurations that were not loaded',
   inCluster(facts) {
     const measured = facts.measurement.measured.filter(({ pod }) => pod.role === 'server');
     if (measured.length === 0) return unknown('no DNS pod’s metrics could be read');
@@ -22,7 +22,9 @@ export const reloads: FindingKind = {
     );
     if (failed.length === 0 && hashes.size < 2)
       return hashes.size === 0
-        ? unknown('DNS pods do not say which configuration they run (plugin reload)')
+        ? unknown(
+            'the DNS pods do not report which configuration they run (the reload plugin does)',
+          )
         : excluded('all DNS pods run the same configuration');
     const few = [...hashes.values()].toSorted((one, other) => one.length - other.length)[0] ?? [];
     return clusterFinding(this, {
@@ -36,7 +38,7 @@ export const reloads: FindingKind = {
           : []),
         ...failed.map(
           ({ pod, after }) =>
-            `${pod.name} counts ${after.sum('coredns_reload_failed_total')} reloads that failed since its start.`,
+            `${pod.name} counts ${after.sum('coredns_reload_failed_total')} failed reloads since it started.`,
         ),
       ],
       affected: (hashes.size > 1 ? few.map(({ pod }) => pod) : failed.map(({ pod }) => pod)).map(
@@ -44,11 +46,12 @@ export const reloads: FindingKind = {
       ),
       why: 'If a Corefile cannot be loaded, the previous one stays in use until the pod restarts, and then the pod does not start. While replicas differ, answers depend on which one is queried.',
       fix: [
-        `Its log shows the line: kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload`,
-        `${lintCommand(facts)} checks the written configuration.`,
+        `Find the faulty line in the log with kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload.`,
+        `Check the current Corefile with ${lintCommand(facts)}.`,
       ],
-      prove: 'coredns_reload_version_info of each pod',
-      disproved: 'they are the same a minute later, because a change reaches pods within that time',
+      prove: 'compare coredns_reload_version_info on all pods',
+      disproved:
+        'the versions are the same a minute later (then a change was just reaching the pods)',
     });
   },
 };

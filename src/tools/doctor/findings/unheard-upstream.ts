@@ -35,7 +35,7 @@ export const unheardUpstream: FindingKind = {
         code: this.code,
         title:
           pods.length > 0
-            ? `Replies of ${server} do not reach the DNS servers that forward to it: no way back to their addresses`
+            ? `Replies from ${server} do not reach the DNS servers that forward to it, because the return path is missing`
             : this.title,
         severity: 'critical',
         confidence: 0.88,
@@ -43,24 +43,24 @@ export const unheardUpstream: FindingKind = {
           `${server} answered ${share(view.outcomes.asked - view.outcomes.lost, view.outcomes.asked)} queries here. ${listed(clients)} repeated ${checks.length} answered health checks (NS for the root, within a second or two) and ${anew} other answered questions. A forwarder stops these checks after one reply.`,
           ...(pods.length > 0
             ? [
-                `The queries come from ${listed(pods)}: addresses of another network than that of ${server}, as pods have.`,
+                `The queries come from ${listed(pods)}, which look like pod addresses because they are not in the same network as ${server}.`,
               ]
             : []),
         ],
         why:
           pods.length > 0
-            ? `${server} answers, and its replies are lost on their way back. If ${listed(pods)} are pod addresses, the nodes no longer masquerade them. The network of ${server} has no route to pods, and drops the replies or sends them elsewhere. External names then fail for all clients, while cluster names do not.`
-            : `${server} answers, and its replies are lost on their way back: a firewall or a missing route between here and ${listed(clients)}.`,
+            ? `${server} answers, but its replies are lost on the way back. If ${listed(pods)} are pod addresses, the nodes no longer masquerade them. The network of ${server} has no route to pods and drops the replies or sends them elsewhere. External names then fail for all clients, while cluster names do not.`
+            : `${server} answers, but its replies are lost on the way back, because of a firewall or a missing route between here and ${listed(clients)}.`,
         fix: [
           ...(pods.length > 0
             ? [
-                'Restore source NAT on the nodes: iptables-save -t nat | grep -e MASQUERADE -e ip-masq, the ip-masq-agent (nonMasqueradeCIDRs) and the masquerade setting of the CNI; a DNS query must arrive here with the address of a node.',
+                'Restore source NAT on the nodes, so that DNS queries arrive here with a node’s address. Check iptables-save -t nat | grep -e MASQUERADE -e ip-masq, the ip-masq-agent (nonMasqueradeCIDRs) and the CNI’s masquerade setting.',
                 `Or give the network of ${server} a route to the pod network.`,
               ]
             : []),
-          `Capture on the node of ${clients[0]} at the same time, to see how far the replies get.`,
+          `Capture on the node with ${clients[0]} at the same time to see how far the replies get.`,
         ],
-        prove: `ip route get ${clients[0]} on ${server} and its router; tcpdump -ni any src ${server} and port 53 on the node of ${clients[0]}: no reply arrives`,
+        prove: `run ip route get ${clients[0]} on ${server} and its router; tcpdump -ni any src ${server} and port 53 on the node with ${clients[0]} shows no reply`,
         disproved: `the replies arrive at ${clients[0]}`,
         exchanges: checks.flatMap(({ first, again }) => [first, again]),
       };

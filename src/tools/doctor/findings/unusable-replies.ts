@@ -60,17 +60,18 @@ function hasAddress(name: string, { names, replyFaults }: Observations): boolean
 
 const cutReplies: Kind = {
   code: 'ND3030',
-  title: 'Replies are cut without the TC flag, and clients cannot read them',
-  name: 'replies that are cut or damaged',
+  title: 'Replies are cut off without the TC flag, so clients cannot parse them',
+  name: 'replies that are cut off or damaged',
   did: 'end before the last record that their header counts, and TC is not set',
-  why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and does not correct the header: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC, clients do not know that they have to retry over TCP. glibc, musl, Go and c-ares reject such a message.',
+  why: 'Something between the server and the client cuts replies off at a certain size, usually 512 bytes, and does not correct the header. It may be an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC, clients do not know that they have to retry over TCP. glibc, musl, Go and c-ares reject such messages.',
   fix: (servers) => [
-    `Remove or update the device that cuts the replies of ${servers}: DNS inspection of a firewall ("message-length maximum 512"), a load balancer, a proxy.`,
-    'Until then, keep answers small (fewer addresses per name), or use TCP: options use-vc in resolv.conf (glibc), forward . SERVER { force_tcp } in the Corefile.',
+    `Remove or update the device that cuts off replies from ${servers} (a firewall’s DNS inspection with "message-length maximum 512", a load balancer, a proxy).`,
+    'Until then, keep answers small (fewer addresses per name), or use TCP (options use-vc in resolv.conf for glibc, forward . SERVER { force_tcp } in the Corefile).',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server}, and again with +tcp: over TCP the answer is whole`,
-  disproved: 'a capture beside the server shows the same bytes: then the server itself is at fault',
+    `run ndots query ${name} @${server}, then the same with +tcp; only over TCP is the answer complete`,
+  disproved:
+    'a capture next to the server shows the same bytes (then the server itself is at fault)',
   isFelt: ({ count }, { total }) => count >= FELT_SHARE * total.asked,
 };
 
@@ -78,32 +79,30 @@ const wrongChecksums: Kind = {
   code: 'ND3040',
   title: 'Replies have a wrong UDP checksum, and the kernel drops them',
   name: 'replies with a wrong checksum',
-  did: 'have a UDP checksum that does not fit their bytes',
-  why: 'Something changed these packets after their checksum was made and did not correct it: a network card, driver or virtual switch with a broken checksum offload (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The client’s kernel drops such a packet silently, and the program waits until its time-out. (What a sender leaves to its own network card is not counted.)',
+  did: 'have a UDP checksum that does not match their bytes',
+  why: 'Something changed these packets after their checksum was computed and did not correct it. It may be broken checksum offload in a network card, driver or virtual switch (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The client’s kernel silently drops such packets, and the program waits until it times out. (Checksums that a sender leaves to its network card are not counted.)',
   fix: (servers) => [
-    `Find where between ${servers} and the clients the checksum becomes wrong: capture on both sides of each node (tcpdump -vv says "bad udp cksum").`,
-    'Turn the offload off and see: ethtool -K IFACE tx-checksum-ip-generic off, also for the overlay interface (flannel.1, vxlan.calico); then update kernel or driver.',
+    `Find where between ${servers} and the clients the checksum becomes wrong. Capture on both sides of each node (tcpdump -vv prints "bad udp cksum").`,
+    'Turn the offload off with ethtool -K IFACE tx-checksum-ip-generic off, also on the overlay interface (flannel.1, vxlan.calico). If that helps, update the kernel or driver.',
   ],
-  prove: () =>
-    'nstat -az UdpInCsumErrors Udp6InCsumErrors in the pod’s network namespace: it rises',
-  disproved:
-    'the counter stays at zero: then the packets were changed after the capture, or for it',
+  prove: () => 'nstat -az UdpInCsumErrors Udp6InCsumErrors rises in the pod’s network namespace',
+  disproved: 'the counter stays at zero (then the packets were changed by or after the capture)',
   isFelt: (replies) => (isRejected(replies) ? true : null),
 };
 
 const otherCookies: Kind = {
   code: 'ND3031',
-  title: 'Replies carry the cookie of another client, and are discarded',
+  title: 'Replies carry another client’s cookie and are discarded',
   name: 'replies with another client’s cookie',
   did: 'carry a client cookie (RFC 7873) that is not the one in the query',
-  why: 'A cookie protects one client and one server from forged replies. A cache or a proxy in between stored the whole reply, with the cookie of the client that asked first, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such a reply and wait until their time-out.',
+  why: 'A cookie protects one client and one server from forged replies. A cache or proxy in between stored the whole reply, including the first client’s cookie, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such replies and wait until they time out.',
   fix: (servers) => [
-    `Update ${servers}, or what is in front of it: the COOKIE option is hop by hop and must not be cached or forwarded.`,
-    'Until then, leave cookies out: answer-cookie no and send-cookie no in BIND; edns off in the client.',
+    `Update ${servers}, or the proxy in front of it. The COOKIE option is hop by hop and must not be cached or forwarded.`,
+    'Until then, disable cookies (answer-cookie no and send-cookie no in BIND), or EDNS in the client.',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server} +cookie, twice: the first 8 bytes of the reply’s cookie have to be those of the query`,
-  disproved: 'the server returns the client’s own cookie when it is asked directly',
+    `run ndots query ${name} @${server} +cookie twice; the first 8 bytes of the reply’s cookie have to match the query`,
+  disproved: 'the server returns the client’s own cookie when it is queried directly',
   isFelt: isRejected,
 };
 
@@ -144,46 +143,45 @@ const badVersions: Kind = {
 
 const foreignRecords: Kind = {
   code: 'ND3032',
-  title: 'Replies hold records of another name or type than was asked for',
+  title: 'Replies contain records for a name or type that was not queried',
   name: 'records of another name',
-  did: 'have no record of the name and type that was asked for, nor a CNAME to one',
-  why: 'A rewrite changed the question on its way to the server and did not change the answer back, a proxy mixes up replies, or an attacker forges them. Resolvers ignore records of a name that they did not ask for: the program gets no address, although the reply says NOERROR.',
+  did: 'contain neither a record of the queried name and type nor a CNAME to one',
+  why: 'A rewrite changed the question on its way to the server but did not change the answer back, a proxy mixes up replies, or an attacker forges them. Resolvers ignore records for names that they did not query, so the program gets no address although the reply is NOERROR.',
   fix: (servers) => [
-    `If ${servers} is CoreDNS: rewrite stop { name … answer auto } or rewrite … answer name … changes the names of answers back.`,
-    'Otherwise look for a proxy or a load balancer that changes names, and compare the reply on both of its sides.',
+    `If ${servers} is CoreDNS, use rewrite stop { name … answer auto } or rewrite … answer name …, which changes the names in answers back.`,
+    'Otherwise, look for a proxy or load balancer that changes names, and compare the replies on both sides of it.',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server}: the owner of each answer has to be the name, or the target of a CNAME before it`,
-  disproved: 'the answer section begins with the name that was asked for',
+    `run ndots query ${name} @${server}; the owner of each answer has to be the queried name or the target of an earlier CNAME`,
+  disproved: 'the answer section begins with the queried name',
   isFelt: () => true,
 };
 
 const wrongOrder: Kind = {
   code: 'ND3033',
-  title: 'A CNAME record follows the records of its target, and glibc finds no address',
+  title: 'A CNAME record follows its target’s records, so glibc finds no address',
   name: 'aliases in the wrong order',
-  did: 'have a CNAME record behind the address records of its target',
-  why: 'glibc reads the answer section once, from its beginning, and ignores the addresses of a name before it knows that the question’s name leads there. Go, musl and c-ares differ. A server or a cache that shuffles all records of an answer, and not only addresses among themselves, breaks such names now and then.',
+  did: 'have a CNAME record after its target’s address records',
+  why: 'glibc reads the answer section once, from the beginning, and ignores a name’s addresses until it knows that the queried name leads there. Go, musl and c-ares do not. A server or cache that shuffles all records in an answer, rather than only the addresses, occasionally breaks such names.',
   fix: (servers) => [
-    `Have ${servers} keep the order of aliases: turn off its shuffling, or update it.`,
-    'loadbalance of CoreDNS keeps aliases in front; a plugin behind it may not.',
+    `Make ${servers} keep the order of aliases. Turn off its shuffling, or update it.`,
+    'In CoreDNS, check other plugins, since loadbalance keeps aliases first.',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server}, several times: each CNAME has to come first`,
-  disproved: 'the CNAME records come first in every reply of the server',
+    `run ndots query ${name} @${server} several times; the CNAME records have to come first`,
+  disproved: 'the CNAME records come first in every reply from the server',
   isFelt: ({ count }, { total }) => count >= FELT_SHARE * total.asked,
 };
 
 const otherClass: Kind = {
   code: 'ND3034',
-  title: 'Replies hold records of another class than was asked for',
+  title: 'Replies contain records of a class that was not queried',
   name: 'answers of another class',
-  did: 'hold records whose class is not the question’s',
-  why: 'A damaged or hand-made DNS server writes another class than IN into its records. Resolvers ignore such records.',
-  fix: (servers) => [
-    `Update or replace ${servers}: the class of an answer is that of the question.`,
-  ],
-  prove: (server, name) => `ndots query ${name} @${server}: the class of each record is IN`,
+  did: 'contain records whose class differs from the question’s',
+  why: 'A broken or custom DNS server writes a class other than IN into its records. Resolvers ignore such records.',
+  fix: (servers) => [`Update or replace ${servers}. An answer must have the question’s class.`],
+  prove: (server, name) =>
+    `run ndots query ${name} @${server}; the class of each record has to be IN`,
   disproved: 'all records are of class IN',
   isFelt: () => true,
 };
@@ -192,16 +190,15 @@ const endlessAliases: Kind = {
   code: 'ND3035',
   title: 'Answers end in a CNAME, with neither an address nor a SOA record',
   name: 'aliases that lead nowhere',
-  did: 'end in a CNAME whose target has no record in the reply, and no SOA says that there is none',
-  why: 'A stub resolver does not follow aliases itself: the server has to add the records of the target. This server does not know the target’s zone and does not ask for it, or it leaves out the SOA record that says "no such record" (RFC 2308), so that no cache stores the answer. Where no address family has an address, programs report that the name does not resolve; c-ares and systemd-resolved may fail for the other family, too.',
+  did: 'end in a CNAME whose target has no record in the reply, without an SOA record that denies it',
+  why: 'A stub resolver does not follow aliases itself, so the server has to add the target’s records. This server does not know the target’s zone and does not query it, or it omits the SOA record that means "no such record" (RFC 2308), so no cache stores the answer. If neither family has an address, programs report that the name does not resolve. c-ares and systemd-resolved may fail even if the other family has one.',
   fix: (servers) => [
-    `Have ${servers} resolve the targets of its aliases: an upstream for them (CoreDNS: forward beside file, auto, etcd or template), or recursion.`,
-    'If the target has no address of this family, the reply has to carry the SOA record of the target’s zone (RFC 2308 section 2.2).',
+    `Make ${servers} resolve the targets of its aliases, with an upstream for them (in CoreDNS, forward beside file, auto, etcd or template) or with recursion.`,
+    'If the target has no address of this family, the reply has to contain the SOA record of the target’s zone (RFC 2308, section 2.2).',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server}: an address behind the last CNAME, or a SOA record in the authority section`,
-  disproved:
-    'the same query at another resolver ends in an alias as well: then the zone is at fault',
+    `run ndots query ${name} @${server}; the last CNAME has to be followed by an address, or the authority section by an SOA record`,
+  disproved: 'the same query at another resolver also ends in an alias (then the zone is at fault)',
   isFelt: (replies, observed) =>
     isWithoutAddress(replies, observed) || isAtTimes(replies, observed),
 };
@@ -210,30 +207,31 @@ const aliasLoops: Kind = {
   code: 'ND3041',
   title: 'CNAME records form a loop, so a name never has an address',
   name: 'loops of aliases',
-  did: 'hold aliases that lead back to a name before them',
-  why: 'Two or more CNAME records point at each other, or one points at itself. No server can resolve such a name: it returns the aliases without an address, or SERVFAIL. The zone is at fault, and not the servers that return it. Often one of two names was meant to have an address, or a rewrite turns the target back into the name.',
+  did: 'contain aliases that lead back to an earlier name',
+  why: 'Two or more CNAME records point at each other, or one points at itself. No server can resolve such a name: it returns the aliases without an address, or SERVFAIL. The zone is at fault rather than the servers that return it. Often, one of two names was meant to have an address, or a rewrite turns the target back into the name.',
   fix: () => [
-    'Correct the zone: one of the names in the loop needs an address, or a CNAME to a name outside the loop.',
-    'If the loop is not in the zone: a rewrite, template or hosts entry of the Corefile makes it.',
+    'Correct the zone. One of the names in the loop needs an address, or a CNAME to a name outside the loop.',
+    'If the loop is not in the zone, look for a rewrite, template or hosts entry in the Corefile that creates it.',
   ],
-  prove: (server, name) => `ndots query ${name} CNAME @${server}, then the same for each target`,
-  disproved: 'the servers of the zone give an address for one of the names',
+  prove: (server, name) =>
+    `run ndots query ${name} CNAME @${server}, then the same for each target`,
+  disproved: 'the zone’s servers return an address for one of the names',
   isFelt: () => true,
 };
 
 const referrals: Kind = {
   code: 'ND3036',
-  title: 'A name server refers its clients to other servers and does not query them itself',
+  title: 'A name server sends referrals to its clients instead of resolving names itself',
   name: 'referrals instead of answers',
-  did: 'have no answer and name the servers of a zone instead',
-  why: 'Stub resolvers and forwarders do not follow referrals. The server that they ask is authoritative only, has its recursion turned off, or delegates the zone to servers that it does not ask: a lame delegation. The reply says NOERROR, so that programs and caches take it for "this name has no address".',
+  did: 'contain no answer but a list of a zone’s servers',
+  why: 'Stub resolvers and forwarders do not follow referrals. The server that they query is authoritative only, has recursion turned off, or delegates the zone to servers that it does not query. The reply is NOERROR, so programs and caches read it as "this name has no address".',
   fix: (servers) => [
-    `Ask a resolver instead of ${servers}, or turn its recursion on for the DNS pods and nodes.`,
-    'If it delegates a zone of yours: forward that zone to its own servers in the Corefile.',
+    `Query a resolver instead of ${servers}, or turn on its recursion for the DNS pods and nodes.`,
+    'If it delegates one of your zones, forward that zone to its own servers in the Corefile.',
   ],
   prove: (server, name) =>
-    `ndots query ${name} @${server}: the flags have ra, and there is an answer`,
-  disproved: 'the server gives an answer when it is asked with recursion',
+    `run ndots query ${name} @${server}; the reply has neither the ra flag nor an answer`,
+  disproved: 'the server answers when it is queried with recursion desired',
   isFelt: isWithoutAddress,
 };
 
@@ -241,13 +239,13 @@ const bareReplies: Kind = {
   code: 'ND3037',
   title: 'Names get an empty answer for every address family, without a SOA record',
   name: 'empty answers without a SOA record',
-  did: 'say NOERROR with no record at all',
-  why: 'The server says that the name exists and has no address, for IPv4 and for IPv6, and does not name the zone. Typical causes are a filter that answers blocked names with nothing, a broken template or rewrite, or a server that lost its zone. No cache may store it (RFC 2308), and each lookup asks again.',
+  did: 'are NOERROR without any record',
+  why: 'According to the server, the name exists without an IPv4 or IPv6 address, but it does not name the zone. Typical causes are a filter that sends empty answers for blocked names, a broken template or rewrite, or a server that lost its zone. No cache may store such an answer (RFC 2308), so each lookup is repeated upstream.',
   fix: (servers) => [
-    `Look for what answers these names at ${servers}: a template without an answer, a filter list, a zone that was loaded empty.`,
-    'A server that has no such record adds the SOA record of its zone; one that does not know the name says NXDOMAIN.',
+    `Determine what answers these names at ${servers}. It may be a template without an answer, a filter list, or a zone that was loaded empty.`,
+    'Make the server add its zone’s SOA record if the record does not exist, and answer NXDOMAIN if the name does not exist.',
   ],
-  prove: (server, name) => `ndots query ${name} @${server}, and at its upstream`,
+  prove: (server, name) => `run ndots query ${name} @${server}, then the same at its upstream`,
   disproved: 'the upstream gives the same empty answer',
   isFelt: ({ names }, observed) => {
     const list = [...new Set(names.list.map(({ name }) => name))];
@@ -262,14 +260,15 @@ const bareReplies: Kind = {
 
 const oversized: Kind = {
   code: 'ND3038',
-  title: 'Replies are larger than their clients accept, and clients retry',
+  title: 'Replies are larger than clients accept, so clients retry',
   name: 'replies beyond the client’s size',
-  did: 'are larger than the size that their query offers (512 bytes without EDNS)',
-  why: 'A server has to cut a reply to the size that the query offers and set TC, so that the client asks over TCP. This one sends all of it. Clients with a buffer of that size lose the end of the message, or drop it.',
+  did: 'are larger than their query allows (512 bytes without EDNS)',
+  why: 'A server has to truncate a reply to the size that the query allows and set TC, so that the client retries over TCP. This one sends the whole reply. Clients with a buffer of that size lose the end of the message or drop it.',
   fix: (servers) => [
-    `Update ${servers}; in CoreDNS, bufsize limits what is forwarded, and the server itself respects the client’s size.`,
+    `Update ${servers}. If it is CoreDNS, set bufsize, which limits the size in forwarded queries.`,
   ],
-  prove: (server, name) => `ndots query ${name} @${server} +noedns: at most 512 bytes, or TC`,
+  prove: (server, name) =>
+    `run ndots query ${name} @${server} +noedns; the reply has to be at most 512 bytes or have TC set`,
   disproved: 'the client uses the reply',
   isFelt: (replies) => (isRejected(replies) ? true : null),
 };
@@ -319,15 +318,15 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
     severity: isFelt ? 'critical' : 'warning',
     confidence: isFelt ? (kind.confidence ?? 0.93) : 0.8,
     seen: [
-      `${share(count, read)} replies ${kind.did}: from ${listed(servers)}, to ${listed(clients)}, from ${clock(firstMs)} to ${clock(lastMs)}.`,
+      `${share(count, read)} replies ${kind.did}. They were sent by ${listed(servers)} to ${listed(clients)}, from ${clock(firstMs)} to ${clock(lastMs)}.`,
       sentence(
-        `Names: ${listed(names.map(({ name, type, count: times }) => `${name} ${typeName(type)} (${times})`))}`,
+        `The affected names are ${listed(names.map(({ name, type, count: times }) => `${name} ${typeName(type)} (${times})`))}`,
       ),
       ...(target === ''
         ? []
-        : [sentence(`The last alias leads ${kind === aliasLoops ? 'back ' : ''}to ${target}`)]),
+        : [sentence(`The last alias points ${kind === aliasLoops ? 'back ' : ''}to ${target}`)]),
       ...(again > 0
-        ? [`Clients sent ${again} of these queries again after the reply had come.`]
+        ? [`Clients repeated ${again} of these queries after the reply had arrived.`]
         : []),
     ],
     why: kind.why,

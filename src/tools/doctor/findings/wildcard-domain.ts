@@ -15,10 +15,10 @@ import type { Observations } from '../observe/observations.ts';
 import { registeredWithin } from '../observe/registered-names.ts';
 import { MIN_OTHER_ZONES, MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
 
-/** Below a search domain every name exists, with the same address. */
+/** Every name under a search domain exists and has the same address. */
 export const wildcardDomain: FindingKind = {
   code: 'ND2004',
-  title: 'A wildcard in a search domain answers for names of others',
+  title: 'A wildcard record in a search domain answers for external names',
   name: 'a wildcard in a search domain',
   inCapture(observed) {
     const domains = new Set([...observed.domains.all, ...appendedDomains(observed)]);
@@ -44,24 +44,24 @@ export const wildcardDomain: FindingKind = {
           confidence: foreign.length >= 3 ? 0.93 : 0.8,
           seen: [
             sentence(
-              `${foreign.length} unrelated names got the same address ${addresses}: ${listed([...keys])}`,
+              `${foreign.length} unrelated names got the same address ${addresses}. They include ${listed([...keys])}`,
             ),
             `All of them are names with the search domain ${domain} appended.`,
           ],
-          why: `A wildcard record *.${domain} exists and ${domain} is in the search path of the pods. External names with few dots are tried with that domain first and resolve to it: programs connect to the wrong host, and see wrong certificates.`,
+          why: `A wildcard record *.${domain} exists, and ${domain} is in the pods’ search path. External names with few dots are tried with that domain first and resolve to it, so programs connect to the wrong host and see wrong certificates.`,
           fix: [
             `Remove ${domain} from the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
             'Write external names with a trailing dot, or set ndots:1.',
           ],
-          prove: `ndots query some-random-word.${domain}: it has an address`,
-          disproved: 'random names under that domain are NXDOMAIN',
+          prove: `ndots query some-random-word.${domain} returns an address`,
+          disproved: 'random names under that domain get NXDOMAIN',
           exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
             ({ exchanges }) => exchanges.filter(({ name }) => keys.has(name)),
           ),
         };
       }
     }
-    return excluded('names below the search domains differ');
+    return excluded('names under the search domains have different addresses');
   },
   inCluster({ answers, clients }) {
     if (answers === null) return notAsked;
@@ -69,7 +69,7 @@ export const wildcardDomain: FindingKind = {
     if (suffixes.size === 0) return noSuffix;
     const found = [...suffixes].filter(([, replies]) => replies.wildcard.length > 0);
     if (found.length === 0)
-      return excluded(`nothing answers for made-up names below ${listed([...suffixes.keys()])}`);
+      return excluded(`made-up names under ${listed([...suffixes.keys()])} do not exist`);
     const theirs = (clients ?? []).filter(({ searches }) =>
       searches.some((search) =>
         found.some(([suffix]) => `${search.replace(/\.$/, '')}.` === suffix),
@@ -80,7 +80,7 @@ export const wildcardDomain: FindingKind = {
       confidence: 0.96,
       seen: found.map(
         ([suffix, replies]) =>
-          `${replies.random}, a made-up name, has ${replies.wildcard.join(' ')}: *.${suffix} exists.`,
+          `The made-up name ${replies.random} resolves to ${replies.wildcard.join(' ')}, so *.${suffix} exists.`,
       ),
       affected:
         theirs.length > 0
@@ -88,10 +88,10 @@ export const wildcardDomain: FindingKind = {
           : ['pods with this domain in their search path'],
       why: 'Names with fewer dots than ndots are first tried with each search domain appended. The wildcard answers these, and the program connects to the wrong host, which shows as certificate errors.',
       fix: [
-        'Remove the domain from the search path: from the node’s resolv.conf (which kubelet passes on), or from dnsConfig.',
+        'Remove the domain from the search path, either in the node’s resolv.conf (which kubelet passes on) or in dnsConfig.',
         'Or set the dnsConfig option ndots to 1 or 2, or write names with a trailing dot.',
       ],
-      prove: `ndots query ${found[0]![1].random}: any name has the same address`,
+      prove: `ndots query ${found[0]![1].random} returns the same address as any other name there`,
       disproved: '',
     });
   },

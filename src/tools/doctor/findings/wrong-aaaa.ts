@@ -18,8 +18,8 @@ import { MIN_CASES, MIN_LASTING_MS, NEARLY_ALL } from '../thresholds/evidence.ts
  */
 export const wrongAaaa: FindingKind = {
   code: 'ND8002',
-  title: 'AAAA is answered with an error for names that exist',
-  name: 'AAAA answered with an error',
+  title: 'AAAA queries get an error for names that exist',
+  name: 'AAAA queries that get an error',
   inCapture(observed, claims) {
     const bads = observed.names.list.flatMap((aaaa) => {
       if (aaaa.type !== TYPE.AAAA || claims.names.has(aaaa.name)) return [];
@@ -66,7 +66,7 @@ export const wrongAaaa: FindingKind = {
       return excluded('A also fails for other names of these zones');
     if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
-      return excluded('A also fails at that time');
+      return excluded('A queries also fail at that time');
     const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
@@ -77,17 +77,19 @@ export const wrongAaaa: FindingKind = {
       title: this.title,
       severity: 'critical',
       confidence: bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
-      seen: [`${listed(names)}: A has an address, AAAA is ${rcode} (${bad} times).`],
+      seen: [
+        `For ${listed(names)}, A queries get an address, but AAAA queries get ${rcode} (${bad} times).`,
+      ],
       why:
         rcode === 'NXDOMAIN'
-          ? 'NXDOMAIN says that the name does not exist at all, for any type. A template answers AAAA like this on purpose, to avoid IPv6 (template … rcode NXDOMAIN). musl (Alpine) trusts it and ignores the IPv4 address; caches may do so too.'
-          : 'AAAA fails where it should be answered with "no such record": old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address; others retry and lose time.',
+          ? 'NXDOMAIN means that the name does not exist for any type. A template that is meant to suppress IPv6 may answer like this (template … rcode NXDOMAIN). musl (Alpine) then ignores the IPv4 address, and caches may do so, too.'
+          : 'AAAA queries fail instead of getting "no such record", because old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.',
       fix: [
-        'Answer AAAA with NOERROR, no record, and an SOA in the authority section: template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }',
-        'Or leave AAAA alone, because NODATA from the upstream is as quick.',
+        'Answer AAAA with NOERROR, no record, and an SOA in the authority section, as in template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }.',
+        'Or remove the template, because NODATA from the upstream is just as quick.',
       ],
       prove: `ndots query ${names[0]} AAAA`,
-      disproved: 'the external server gives the same answer, so the zone’s owner has to fix it',
+      disproved: 'the external server gives the same answer (then the zone’s owner has to fix it)',
       hits: bad,
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
@@ -104,15 +106,15 @@ export const wrongAaaa: FindingKind = {
         a.outcome === 'NOERROR' &&
         ['SERVFAIL', 'REFUSED', 'NOTIMP', 'FORMERR'].includes(aaaa.outcome),
     );
-    if (odd === 'unasked') return unknown('no server could be queried for A and AAAA');
-    if (odd === 'none') return excluded('AAAA of names that exist is answered without error');
+    if (odd === 'unasked') return unknown('A and AAAA could not be queried at any server');
+    if (odd === 'none') return excluded('AAAA queries for existing names get no errors');
     return clusterFinding(this, {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
-      why: 'A template or a rule against IPv6 answers with an error. For musl (Alpine), the whole name then fails; other resolvers keep retrying.',
+      why: 'A template or a rule against IPv6 answers with an error. For musl (Alpine), the whole name then fails, while other resolvers keep retrying.',
       fix: [
-        'template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or nothing at all: AAAA costs little with a cache.',
+        'Use template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or remove the rule, since AAAA queries cost little with a cache.',
       ],
     });
   },

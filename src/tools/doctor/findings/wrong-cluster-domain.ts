@@ -24,13 +24,13 @@ const LONGER = /^[^.]+\.[^.]+\.svc$/;
 /** A search domain in which nothing was ever found, while another one works. */
 export const wrongClusterDomain: FindingKind = {
   code: 'ND2010',
-  title: 'Some pods search a cluster domain in which no name exists (kubelet’s clusterDomain)',
+  title: 'Some pods search a cluster domain that does not exist (kubelet’s clusterDomain)',
   name: 'a wrong cluster domain',
   inCapture(observed, claims) {
     const domains = [...observed.domains.all].flatMap((domain) =>
       domain.startsWith(SERVICES) ? domain.slice(SERVICES.length) : [],
     );
-    if (domains.length === 0) return unknown('no search path of a pod was seen');
+    if (domains.length === 0) return unknown('no pod’s search path was seen');
     const sums = new Map(
       [...new Set([...domains, DEFAULT_DOMAIN])].map((domain) => [domain, below(domain, observed)]),
     );
@@ -60,21 +60,21 @@ export const wrongClusterDomain: FindingKind = {
         confidence: working.length > 0 ? 0.95 : 0.85,
         seen: [
           sentence(
-            `Below ${domain} nothing was found: ${share(sum.nxdomain, sum.asked)} queries were NXDOMAIN${working.length > 0 ? `; below ${listed(working)} names are found` : ''}`,
+            `No name was found under ${domain}, where ${share(sum.nxdomain, sum.asked)} queries got NXDOMAIN${working.length > 0 ? `, while names exist under ${listed(working)}` : ''}`,
           ),
           sentence(
-            `${failed.length} lookups of ${listed(names.map(shortened))} went through ${listed(searchPathOf(domain, observed))} to their end without a result`,
+            `${failed.length} lookups of ${listed(names.map(shortened))} failed after trying ${listed(searchPathOf(domain, observed))}`,
           ),
           pods.length > 0
-            ? `Pods with this search path: ${listed(pods, 6)}.`
+            ? `These pods have this search path: ${listed(pods, 6)}.`
             : `Pods with this search path are behind ${listed(askers, 6)}, which forwards their queries.`,
         ],
-        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
+        why: `kubelet writes the search path NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN into each pod. On these pods’ node, DOMAIN is ${domain} but the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, but each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
         fix: [
-          `Set kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
-          `Or serve the domain too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
+          `Set kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and recreate the pods.`,
+          `Or serve that domain as well, with kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
         ],
-        prove: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain, for ${pods.length > 0 ? `the node of ${pods[0]!} and another one` : 'each node'}`,
+        prove: `run kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain for ${pods.length > 0 ? `the node of ${pods[0]!} and another one` : 'each node'}`,
         disproved: 'a Service is found under this domain',
         exchanges: failed.flatMap(({ exchanges }) => exchanges),
         affected: clients,

@@ -12,11 +12,11 @@ const NAMESPACE = /^([^.]+)\.svc\./;
 /** Short names never resolve, longer ones do. */
 export const wrongNamespace: FindingKind = {
   code: 'ND2014',
-  title: 'Short service names never exist: the search list has a namespace without these services',
+  title: 'Short Service names never resolve because the search list has the wrong namespace',
   name: 'a wrong namespace in the search list',
   inCapture(observed, claims) {
     const domains = [...observed.domains.all].filter((domain) => NAMESPACE.test(domain));
-    if (domains.length === 0) return unknown('no search domain of a namespace was seen');
+    if (domains.length === 0) return unknown('no namespace’s search domain was seen');
     for (const domain of domains) {
       const names = shortNames(observed, domain);
       const found = observed.names.list.filter(({ outcomes }) => outcomes.found > 0);
@@ -37,18 +37,18 @@ export const wrongNamespace: FindingKind = {
         confidence: 0.88,
         seen: [
           sentence(
-            `${names.length} names of one label do not exist below any search domain, in no lookup: ${listed(names)}`,
+            `${names.length} single-label names never resolved under any search domain. They are ${listed(names)}`,
           ),
-          `No name at all exists below ${domain}, the first search domain; ${found.length} other names are found.`,
+          `No name at all was found under ${domain}, the first search domain, while ${found.length} other names were found.`,
         ],
-        why: `The search list of these pods begins with the namespace ${namespace}, which has no Services with these names. Either the list is wrong (dnsConfig.searches, or dnsPolicy None with a copied list), or the pods were started in another namespace than their Services.`,
+        why: `The search list of these pods begins with the namespace ${namespace}, which has no Services with these names. Either the list is wrong (dnsConfig.searches, or dnsPolicy None with a copied list), or the pods were started in a different namespace from their Services.`,
         fix: [
-          `Compare with kubectl get services -n ${namespace}, and -A | grep -w ${names[0]!.slice(0, -1)}: the search list needs the namespace that has them.`,
-          'Remove dnsConfig.searches: dnsPolicy ClusterFirst puts the pod’s namespace there.',
-          'Or write names with their namespace: NAME.NAMESPACE.',
+          `Find the namespace that has these Services with kubectl get services -A | grep -w ${names[0]!.slice(0, -1)}, and use it in the search list instead of ${namespace}.`,
+          'Or remove dnsConfig.searches, since dnsPolicy ClusterFirst uses the pod’s namespace.',
+          'Or write names with their namespace (NAME.NAMESPACE).',
         ],
-        prove: `kubectl get service -A | grep -w ${names[0]!.slice(0, -1)}; ndots query ${names[0]!}OTHER-NAMESPACE.svc.cluster.local`,
-        disproved: 'no namespace has Services with these names, so they do not exist at all',
+        prove: `run kubectl get service -A | grep -w ${names[0]!.slice(0, -1)}, then ndots query ${names[0]!}OTHER-NAMESPACE.svc.cluster.local`,
+        disproved: 'no namespace has Services with these names (then they do not exist at all)',
         exchanges,
         affected: names.map((name) => name + domain),
       };

@@ -14,5 +14,5 @@ export function hungText(
     .at(lastMs)
     .reduce((sum, pair) => (pair.server === address ? sum + pair.accepted : sum), 0);
   if (accepted + view.tcp.lost < MIN_CASES || accepted === 0) return null;
-  return `${accepted} TCP connections to port 53 of ${address} were accepted, and ${view.tcp.lost} queries over them got no reply either: its kernel works and is reachable, but its process accepts no queries.`;
+  return `${accepted} TCP connections to port 53 of ${address} were accepted, and ${view.tcp.lost} queries over them got no reply either, so its kernel works and is reachable, but its process does not read queries.`;
 }

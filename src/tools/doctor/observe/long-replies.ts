@@ -51,7 +51,7 @@ function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   return {
     limit,
     losses,
-    seen: `${losses.length} queries with EDNS whose answers exceed ${limit} bytes (${namesOf(losses)}) got no reply, and no reply of more than ${limit} bytes came by UDP during that time; shorter ones arrive.`,
+    seen: `${losses.length} queries with EDNS whose answers exceed ${limit} bytes (${namesOf(losses)}) got no reply, and no reply of more than ${limit} bytes arrived over UDP during that time. Shorter ones arrived.`,
   };
 }
 
@@ -70,7 +70,7 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
   return {
     limit,
     losses,
-    seen: `${losses.length} queries with EDNS of ${lookups} lookups got no reply whose answers have more than ${limit} bytes when they come, as they do at other times (${namesOf(losses)}); shorter ones always arrive.`,
+    seen: `${losses.length} queries with EDNS in ${lookups} lookups got no reply (${namesOf(losses)}). When their answers do arrive, they exceed ${limit} bytes. Shorter answers always arrive.`,
   };
 }
 
@@ -105,7 +105,7 @@ function unseenOnes(observed: Observations, { open }: Claims): LongReplies | nul
   return {
     limit: UDP_BYTES,
     losses,
-    seen: `${losses.length} queries with EDNS for records of ${namesOf(losses)} never got a reply, however often they were repeated; those of another type for the same names, of which there is none, always did, and so did ${answered} others with EDNS: short replies arrive.`,
+    seen: `${losses.length} queries with EDNS for records of ${namesOf(losses)} never got a reply, however often they were repeated. Queries for record types that these names do not have always did, and so did ${answered} others with EDNS, so short replies arrive.`,
   };
 }
 

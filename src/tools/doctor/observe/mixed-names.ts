@@ -8,7 +8,7 @@ import type { Observations } from './observations.ts';
 import { isDeniedAnew, isRemembered, isWithoutTtl } from './remembered-denial.ts';
 import { STEADY_REPLIES } from '../thresholds/search.ts';
 
-/** Names with alternating replies; `both`: those of which no type is steady. */
+/** Names with alternating replies. `both` lists those for which no type is steady. */
 export interface MixedNames {
   readonly mixed: readonly string[];
   readonly both: readonly string[];
@@ -70,5 +70,5 @@ export function pairsText({ names }: Observations): string {
   const both = names.list.filter(
     ({ type, name }) => type === TYPE.A && names.get(name, TYPE.AAAA) !== undefined,
   ).length;
-  return `A and AAAA agree whether ${both} names exist`;
+  return `A and AAAA replies agree about whether ${both} names exist`;
 }

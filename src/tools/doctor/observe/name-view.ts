@@ -70,7 +70,7 @@ const LONGEST = SOCKETS + 1;
 const QUICK_FAILURES = SOCKETS + 2;
 /** Port of the query before. */
 const PORT = SOCKETS + 3;
-/** Rows of lists, counted from 1; 0: the list is empty. And how long the lists are. */
+/** The first rows of lists (1-based, 0 for an empty list), and the lengths of the lists. */
 const SERVERS = SOCKETS + 4;
 const SERVER_COUNT = SOCKETS + 5;
 const ANSWERED = SOCKETS + 6;

@@ -42,14 +42,14 @@ export function howNewOnesSuffer(observed: Observations): string | null {
     all.known.asked >= MIN_KNOWN_QUERIES &&
     lossRate(all.known) <= MAX_KNOWN_LOST
   )
-    return `From the first to the last of these moments ${share(all.fresh.lost, all.fresh.asked)} queries of new sockets were lost, and ${share(all.known.lost, all.known.asked)} of known ones: a dead server behind the address would take a part of the new ones.`;
+    return `Between the first and the last of these moments, ${share(all.fresh.lost, all.fresh.asked)} queries from new sockets were lost, compared with ${share(all.known.lost, all.known.asked)} from known ones. A dead server behind the address would lose only some of the new ones.`;
   const { others, flows, pairs, newSockets } = observed;
   const { fresh } = newSockets.meanwhile;
   const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
   const { oneLost, bothLost } = pairs.one;
   if (!sparesKnown(observed)) return null;
   if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
-    return `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too.`;
+    return `${share(others.repeated, others.opened)} other TCP connections also had to repeat their first packet.`;
   const { list } = flows;
   const late = list.filter(
     ({ lost, firstReplyMs, firstMs }) =>
@@ -60,12 +60,12 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   const inCrowds =
     silent.length >= NEW_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
   if (silent.length >= 5 && inCrowds)
-    return `${silent.length} sockets that got nothing at all were opened in the same moments; those opened before went on.`;
+    return `${silent.length} sockets without any reply were opened at the same moments, while those opened earlier kept getting replies.`;
   const entered = list.filter(({ lost, asked }) => lost > 0 && lost < asked);
   if (silent.length >= 2 && entered.length >= 2 && bothLost >= 2 && lossRate(fresh) >= 0.5)
-    return `Of new sockets ${silent.length} got nothing at all, and ${entered.length} got in with one of their queries; a dead server would take all of a socket or none.`;
+    return `Of the new sockets, ${silent.length} got no reply at all, and ${entered.length} got a reply to one of their queries. A dead server would lose all of a socket’s queries or none.`;
   if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
-    return `${late.length} sockets were answered when they asked again; of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times.`;
+    return `${late.length} sockets were answered when they retried. Of the pairs sent together, ${bothLost} lost both queries and ${oneLost} lost one.`;
   return null;
 }
 
@@ -132,7 +132,7 @@ function howAmidOthers(observed: Observations): string | null {
   const amid = enteredAmid(observed);
   return amid < WHOLE_PAIRS.amid
     ? null
-    : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got through between others that did not, and with all their queries: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
+    : `${share(others.repeated, others.opened)} other TCP connections also had to repeat their first packet. ${amid} new sockets got all their queries through while others did not. Of the pairs sent together, ${bothLost} lost both queries and ${oneLost} lost one. A faulty link would drop single packets, or all of them.`;
 }
 
 /**
@@ -143,7 +143,7 @@ function howWithOthers({ newSockets, others }: Observations): string | null {
   const { fresh, known } = newSockets.amid;
   if (fresh.lost < ALL_NEW_LOST.lost || known.asked === 0 || known.lost > 0) return null;
   if (others.repeated < ALL_NEW_LOST.others) return null;
-  return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered in this time (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
+  return `At times, no new socket gets through at all. ${fresh.lost} queries from new sockets are lost with none answered in between, and ${share(others.repeated, others.opened)} other TCP connections also had to repeat their first packet. Sockets that had been answered before were still answered during this time (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
 }
 
 /**

@@ -45,9 +45,9 @@ function hangs(observed: Observations, address: string): SilentCause | null {
   const seen = hungText(observed, address);
   if (seen === null) return null;
   return {
-    title: 'A name server accepts connections and never answers: it hangs',
+    title: 'A name server hangs, so it accepts connections but never answers',
     seen,
-    why: 'The host is up, but the server process hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait until they time out (5 s for most) for every name that leads to it.',
+    why: 'The host is up, but the server process hangs because it is stopped, deadlocked or gets no CPU time. Its clients wait until they time out (mostly 5 s) for every name that leads to it.',
     fix: [
       `Check the threads and log of the server at ${address}, then restart it (kubectl -n kube-system get pods -o wide | grep ${address}).`,
       'Set a livenessProbe, which restarts such a process, and a readinessProbe on /ready, which removes its pod from the Service.',
@@ -64,11 +64,11 @@ function onLoopback(
   // A server that forwards to another one of its host.
   if (losses.some(({ client }) => isForwarder(observed, client.address))) return null;
   return {
-    title: 'Pods have a loopback address for their name server, and nothing listens on it',
-    seen: `${address} is a loopback address, which in a pod means the pod itself.`,
+    title: 'Pods use a loopback address as their name server, but nothing listens there',
+    seen: `${address} is a loopback address, which refers to the pod itself.`,
     why: `${address} is ${address === SYSTEMD_STUB ? 'the stub of systemd-resolved' : 'a resolver'} on the machine whose resolv.conf this is. A pod has its own loopback interface, so nothing listens there. The file was copied into the pods by dnsPolicy Default, a dnsConfig, or their image.`,
     fix: [
-      'Set dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and no loopback address in their dnsConfig.',
+      'Set dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and remove the loopback address from their dnsConfig.',
       'If a pod needs dnsPolicy Default, make kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and recreate the pods.',
       'If a DNS proxy should run in the pod at this address, start it.',
     ],
@@ -81,7 +81,7 @@ function looped({ unreachable }: Observations, address: string): SilentCause | n
   if (errors?.code !== TIME_EXCEEDED) return null;
   return {
     title: 'Queries to a name server loop between routers (routing loop)',
-    seen: `ICMP time exceeded came back from ${errors.sender}, ${errors.count} times: the packets’ TTL expired in transit.`,
+    seen: `ICMP time exceeded came back from ${errors.sender} ${errors.count} times, because the packets’ TTL expired in transit.`,
     why: `Two routers send packets for ${address} to each other until their TTL expires. The first has a route to the network of ${address} through the second, which has none and sends them back by its default route. A VPN or tunnel that is down leaves such a loop.`,
     fix: [
       `Trace the path: traceroute -n ${address} (from the node and from ${errors.sender}) alternates between two addresses.`,
@@ -114,9 +114,9 @@ function unserved(
   if (service === undefined) return null;
   return {
     title:
-      'Some pods have a name server address other than the DNS Service’s, and nothing answers there',
-    seen: `${listed([...theirs])} ask only ${address}, and the node translates it to no pod. Other pods of the node ask ${service.address}, which it translates to DNS pods, and get ${service.outcomes.asked - service.outcomes.lost} replies.`,
-    why: `${service.address} is the address of the DNS service. ${address} is in the resolv.conf of some pods instead: kubelet’s clusterDNS (--cluster-dns) of their node, or the dnsConfig of the pods, names an address of another cluster, or of a Service that was deleted. (If both are Services, the rules for ${address} are missing on this node.)`,
+      'Some pods use a name server address other than the DNS Service’s, where no server answers',
+    seen: `${listed([...theirs])} query only ${address}, which the node does not translate to a pod. Other pods on the node query ${service.address}, which it translates to DNS pods, and get ${service.outcomes.asked - service.outcomes.lost} replies.`,
+    why: `${service.address} is the DNS Service’s address, but some pods’ resolv.conf contains ${address} instead. Their node’s kubelet (clusterDNS, --cluster-dns) or their dnsConfig specifies an address from another cluster, or from a deleted Service. (If both are Services, the rules for ${address} are missing on this node.)`,
     fix: [
       `Compare kubectl -n kube-system get svc kube-dns with the resolv.conf of these pods; correct clusterDNS in the kubelet configuration (or dnsConfig) to ${service.address}, and restart kubelet and the pods.`,
     ],
@@ -145,8 +145,8 @@ function untranslated(
   if (out.length < MOST * losses.length) return null;
   const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
   return {
-    title: 'The address of the DNS service is not translated to a pod on this node',
-    seen: `${out.length} of them left the node, from ${listed([...nodes])}, still addressed to ${address}: no UDP rule sent them to a DNS pod.`,
+    title: 'This node does not translate the DNS Service’s address to a pod',
+    seen: `${out.length} of them left the node, from ${listed([...nodes])}, still addressed to ${address}, so no UDP rule sent them to a DNS pod.`,
     why: 'No machine has a Service’s address. Rules on each node (from kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and are lost. Other nodes may be unaffected.',
     fix: [
       `Inspect this node’s rules for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
@@ -167,10 +167,9 @@ function unmasked(
   const pods = keysOf(routed, ({ client }) => client.address);
   if (routed.length < NEARLY_ALL * losses.length || !pods.every(isPrivate)) return null;
   return {
-    title:
-      'Queries leave the node with a pod’s address, and no reply comes back: source NAT is missing',
-    seen: `${share(routed.length, losses.length)} of them were routed on by the node, and still had the address of the pod as their source: ${listed(pods)}.`,
-    why: `The node does not masquerade them. The network of ${address} has a route back to nodes but most likely none to pods, so its replies do not arrive. (In networks that route pod addresses this is normal; then the server or a firewall drops them.)`,
+    title: 'Replies do not come back because queries leave the node without source NAT',
+    seen: `${share(routed.length, losses.length)} of them were routed on by the node and still had a pod’s address as their source (${listed(pods)}).`,
+    why: `The node does not masquerade them. The network of ${address} has a route back to nodes but most likely none to pods, so its replies do not arrive. (In networks that route pod addresses, this is normal, and the server or a firewall drops them.)`,
     fix: [
       `Inspect the node’s source NAT rules: iptables-save -t nat | grep -e MASQUERADE -e ip-masq (nft list table ip nat), the ip-masq-agent and its nonMasqueradeCIDRs, and the masquerade setting of the CNI. ${address} must not be among the excluded networks.`,
       `Or give the network of ${address} a route to the pod network.`,
@@ -199,5 +198,5 @@ export function lostZoneText(
       answered(outcomes) > 0 && !losses.some(({ server }) => server.address === address),
   );
   if (!elsewhere) return null;
-  return sentence(`All of them are for ${names.length === 1 ? '' : 'names below '}${zone}`);
+  return sentence(`All of them are for ${names.length === 1 ? '' : 'names under '}${zone}`);
 }

@@ -60,7 +60,7 @@ export function captureVerdict(
   if (cut.messages > 0 && excluded.length === 0)
     return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages: it shows that replies came, but not their content. Capture whole packets: tcpdump -s 0.`;
   if (total.asked < MIN_QUERIES)
-    return 'Nothing critical was found, but there are too few queries to judge by.';
+    return 'Nothing critical was found, but there are too few queries for a verdict.';
   const isCold = findings.some(({ code, severity }) => code === 'ND4003' && severity === 'info');
   const behind = isCold ? details.upstreams : new Set();
   const slowest = Math.max(
@@ -134,10 +134,10 @@ function doubtOf(observed: Observations): string | null {
   const { lookups, slowLookups, failedLookups, askedAgain, losses, givenUp } = observed;
   const isOften = slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups;
   if (isOften || (slowLookups >= MIN_CASES && slowLookups >= FELT_SHARE * lookups))
-    return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.${slowNames(observed)}`;
+    return `${slowLookups} of ${lookups} lookups took a second or more, so their programs had to wait.${slowNames(observed)}`;
   const again = askedAgain.unexplained(losses).length;
   if (again >= MIN_CASES)
-    return `${again} queries were repeated after their reply had passed. The replies may be lost between here and the clients: capture there.`;
+    return `${again} queries were repeated after their reply had passed. The replies may be lost between here and the clients, so capture there.`;
   const contacts = failedContacts(observed);
   const ofDns = contacts.find(({ isOfDns }) => isOfDns);
   if (ofDns !== undefined) return sentence(`a DNS server’s own connections fail: ${ofDns.text}`);
@@ -156,7 +156,7 @@ function doubtOf(observed: Observations): string | null {
   }
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
-    return `${refused} replies arrived at ports that their clients had already closed: the programs had stopped waiting.`;
+    return `${refused} replies arrived at ports that their clients had already closed, so the programs had stopped waiting.`;
   if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
   const failing = alwaysFailing(observed);

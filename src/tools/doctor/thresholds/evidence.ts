@@ -54,7 +54,7 @@ export const LONG_WAIT_MS = 1000;
 /** A query sent this shortly before the last reply may still overtake it. Milliseconds; chosen. */
 export const OVERTAKEN_MS = 50;
 
-/** Events within this time are of one moment. Milliseconds; chosen. */
+/** Events within this time count as one moment. Milliseconds; chosen. */
 export const SAME_MOMENT_MS = 100;
 
 /** A silence that lasts this long is neither slowness nor a single moment. Milliseconds; chosen. */

@@ -81,7 +81,7 @@ export const POLICY_SURE_RESOLVER = 0.7;
 /** A smaller share of lost queries causes no trouble. Share; chosen. */
 export const LOSS_RARE = 0.002;
 
-/** Losses within this time are of one moment. Milliseconds; chosen. */
+/** Losses within this time count as one moment. Milliseconds; chosen. */
 export const LOSS_MOMENT_MS = 1000;
 
 /** Good queries before the first loss are reported from this many of the losses on. Ratio; chosen. */
@@ -222,7 +222,7 @@ export const ALL_NEW_LOST = { lost: 20, others: 10 };
  */
 export const LOST_IN_SILENCE = { share: 0.3, known: 3 };
 
-/** Sockets opened this shortly after each other are of one moment. Milliseconds; chosen. */
+/** Sockets opened this close together count as one moment. Milliseconds; chosen. */
 export const OPENED_TOGETHER_MS = 150;
 
 /** This many answered sockets of other clients show that one client alone loses. Sockets; chosen. */
