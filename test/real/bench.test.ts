@@ -143,7 +143,7 @@ describe('ndots bench', () => {
     [[], /which server\?/, 3],
     [['dns.example'], /is not an IP address/, 3],
     [['127.0.0.1', '--client', 'glib'], /Did you mean glibc/, 3],
-    [['127.0.0.1', '--recorded', 'x.log', '--client', 'musl'], /has whole queries/, 3],
+    [['127.0.0.1', '--recorded', 'x.log', '--client', 'musl'], /contains complete queries/, 3],
     [['127.0.0.1', '--names', '/nowhere'], /no such file or directory/, 2],
   ] as const)
     test(`"${words.join(' ')}" is a mistake that is explained`, async () => {

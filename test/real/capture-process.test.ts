@@ -98,7 +98,7 @@ describe('the process behind a query', { skip: missing ?? false }, () => {
       output,
       new RegExp(`connects to ${SERVICE}:80 ⇒ ${SERVER}:80  accepted by ${server}/\\S+\\[\\d+\\]`),
     );
-    assert.match(output, /process known of 4 of 4 queries \(100 %\)/);
+    assert.match(output, /process known for 4 of 4 queries \(100 %\)/);
   });
 
   test('a filter selects the queries of one program', async () => {
@@ -267,7 +267,7 @@ describe('without permission to look up processes', { skip: missing ?? false }, 
     const apart = ['unshare', '--pid', '--fork', '--mount-proc'];
     for (const [by, message] of [
       [withoutCgroups(), /--bpf needs cgroup v2, which is not mounted here/],
-      [apart, /--bpf needs the PID namespace of the host[\s\S]*hostPID: true/],
+      [apart, /--bpf needs the host’s PID namespace[\s\S]*hostPID: true/],
     ] as const) {
       const [program, ...words] = [...by, ...verb, '--process', '--bpf'];
       const { stderr, status } = spawnSync(program, words, { encoding: 'utf8', timeout: 60_000 });
@@ -282,7 +282,7 @@ describe('without permission to look up processes', { skip: missing ?? false }, 
     assert.match(stderr, /no queries, so no processes/);
   });
 
-  test('a file has no sockets: wrong usage', () => {
+  test('a file has no sockets: usage error', () => {
     const { status, stderr } = spawnSync(
       process.execPath,
       [main, 'capture', 'some.pcap', '--process'],

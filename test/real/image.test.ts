@@ -222,7 +222,10 @@ function ofServer(built: Built): void {
     assert.match(text, /^\/lib\/libc\.so\.6$/m);
     assert.match(run(of.container(['version'])).text, /^ndots-\S+\n.*\nUDP: batched /);
     const { code, text: refused } = run(of.container(['trace', 'redis.cache']));
-    assert.match(refused, /^ndots: this image holds only the DNS server\. The image ndots-tools /);
+    assert.match(
+      refused,
+      /^ndots: this image contains only the DNS server\. The ndots-tools image /,
+    );
     assert.equal(code, 3);
   });
 

@@ -151,7 +151,7 @@ describe('mistakes', () => {
     [['run', 'twelve-queries', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
     [['up', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
     [['exec', 'client'], 3, /a program after --/],
-    [['up', 'x'], 3, /takes only options/],
+    [['up', 'x'], 3, /accepts only options/],
     [['report', '/nonexistent'], 2, /cannot read the saved result/],
     [['report', 'package.json'], 2, /ndots lab did not save this file/],
     [['rules', '--manifests', 'examples/cluster', 'backend'], 3, /NAMESPACE\/NAME/],

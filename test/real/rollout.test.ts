@@ -32,7 +32,7 @@ describe('ndots rollout', () => {
   const mistakes: readonly (readonly [words: readonly string[], message: RegExp])[] = [
     [[], /which action/],
     [['rehers'], /Did you mean rehearse/],
-    [['rehearse', 'x'], /takes only options/],
+    [['rehearse', 'x'], /accepts only options/],
     [['rehearse', '--lameduck', 'long'], /--lameduck takes a time/],
     [['rehearse', '--pods', '0'], /--pods/],
     [['rehearse', '--ports', 'some'], /--ports takes a whole number/],

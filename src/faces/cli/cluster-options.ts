@@ -56,9 +56,9 @@ export const ownerOptions: ClusterTable & {
   manifests: one(
     '--manifests',
     file('DIR'),
-    'take pod names from the output of kubectl get pods,services,nodes -A -o yaml',
+    'read pod names from the output of kubectl get pods,services,nodes -A -o yaml',
   ),
-  cluster: flag('--cluster', 'take pod names from the current kubectl cluster'),
+  cluster: flag('--cluster', 'read pod names from the current kubectl cluster'),
   ...clusterOptions,
 };
 

@@ -22,11 +22,7 @@ export const startOption: One<number> = one(
 export const START_MS = 60_000;
 
 export const podClusterOptions: ClusterTable & { readonly namespace: One<string> } = {
-  namespace: one(
-    '-n, --namespace',
-    namespaceName,
-    'namespace of the pod (default: that of the context)',
-  ),
+  namespace: one('-n, --namespace', namespaceName, 'namespace of the pod (default: the context’s)'),
   ...clusterOptions,
 };
 
@@ -86,7 +82,7 @@ export function placeOf(
   throw usage(
     `there is no verb '${first}'`,
     meant === null
-      ? 'After --, give an ndots verb, as in trace redis.cache. For other programs use kubectl exec.'
+      ? 'After --, give an ndots verb, as in trace redis.cache. For other programs, use kubectl exec.'
       : `Did you mean '${meant}'?`,
   );
 }

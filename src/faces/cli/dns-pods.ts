@@ -53,8 +53,8 @@ export async function dnsPods(
   }
   throw new Problem({
     code: 'no-replicas',
-    text: `no pod with ${selector} runs in ${namespace} of ${access.name}`,
-    remedy: `Find them with kubectl get pods -A -l '${usualDnsSelector}', then name their namespace and labels.`,
+    text: `no pod with ${selector} runs in ${namespace} on ${access.name}`,
+    remedy: `Find them with kubectl get pods -A -l '${usualDnsSelector}', then specify their namespace and labels.`,
   });
 }
 

@@ -20,7 +20,11 @@ export const liveSourceOptions: {
   readonly pid: One<number>;
   readonly ports: One<readonly number[]>;
 } = {
-  device: one('-i, --interface', text('NAME'), 'capture live on this interface; any: on all'),
+  device: one(
+    '-i, --interface',
+    text('NAME'),
+    'capture live on this interface (any: all interfaces)',
+  ),
   netns: one(
     '--netns',
     file('PATH'),
@@ -53,11 +57,11 @@ export function namespaceOf(given: {
 
 /** Replaces names and addresses with pseudonyms. */
 export const redactionOptions: { readonly redact: Switch; readonly redactKey: One<string> } = {
-  redact: flag('--redact', 'replace names and addresses by consistent pseudonyms'),
+  redact: flag('--redact', 'replace names and addresses with consistent pseudonyms'),
   redactKey: one(
     '--redact-key',
     text('TEXT'),
-    'make pseudonyms from this key, so that they match another run',
+    'derive pseudonyms from this key, so that they match those of another run',
   ),
 };
 

@@ -66,7 +66,7 @@ test('reports a runtime that is too old in one line', () => {
 });
 
 describe('the first word', () => {
-  test('without one, the verbs are listed on standard error, as wrong usage', () => {
+  test('without one, the verbs are listed on standard error, as a usage error', () => {
     const { code, out, err } = ndots();
     assert.equal(code, 3);
     assert.equal(out, '');
@@ -100,7 +100,7 @@ describe('the first word', () => {
     assert.match(ndots('serve', '-help').out, /^ndots serve: /);
   });
 
-  test('an unknown verb is wrong usage, with a suggestion', () => {
+  test('an unknown verb is a usage error, with a suggestion', () => {
     for (const words of [['trcae'], ['help', 'trcae']]) {
       const { code, out, err } = ndots(...words);
       assert.equal(code, 3);

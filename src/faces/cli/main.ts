@@ -28,14 +28,14 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   // If the runtime cannot start its own threads, it exits silently.
   if (room < RUNTIME_THREADS) {
     process.stderr.write(
-      `ndots: only ${room} of the ${RUNTIME_THREADS} needed threads can start: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,
+      `ndots: only ${room} of the ${RUNTIME_THREADS} needed threads can start: raise the container’s limit (kubelet’s podPidsLimit, --pids-limit, TasksMax=).\n`,
     );
     process.exit(1);
   }
   await import('./run.ts');
 } else {
   process.stderr.write(
-    `ndots needs Node ${NEEDED} or later, and ${process.execPath} is ${process.version}: put a newer one first in PATH.\n`,
+    `ndots needs Node ${NEEDED} or later, but ${process.execPath} is ${process.version}; put a newer one first in PATH.\n`,
   );
   process.exitCode = 2;
 }

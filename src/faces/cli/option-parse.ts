@@ -197,7 +197,7 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
   if (key === undefined) throw unknown(whole, names);
   const { value, kind } = table[key] as Option;
   const on = plain !== undefined;
-  if (value === null && text !== undefined) throw usage(`${whole} takes no value`);
+  if (value === null && text !== undefined) throw usage(`${whole} does not accept a value`);
   if (kind === 'one' && on && text === undefined)
     throw usage(`${whole} needs a value, as in ${whole}=${value?.placeholder ?? ''}`);
   return {

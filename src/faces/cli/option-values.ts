@@ -22,7 +22,7 @@ export const namespaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
     if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(given)) return given;
-    throw usage(`${name} takes the name of a namespace, not "${given}"`, 'As in: kube-system');
+    throw usage(`${name} takes the name of a namespace, not "${given}"`, 'Example: kube-system');
   },
 };
 
@@ -70,7 +70,7 @@ export function readServer(given: string): {
   if (found === null || found.port === 0)
     throw usage(
       `"${given}" is not an IP address, with or without a port`,
-      'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53',
+      'Example: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53',
     );
   return { server: found.host, port: found.port };
 }

@@ -134,7 +134,8 @@ describe('options in dig syntax', () => {
 
   test('an ambiguous prefix is rejected', () => refused(() => read('+t'), /unknown option/));
 
-  test('a switch takes no value', () => refused(() => read('+tcp=1'), /\+tcp takes no value/));
+  test('a switch does not accept a value', () =>
+    refused(() => read('+tcp=1'), /\+tcp does not accept a value/));
 });
 
 describe('flags in the syntax of Go', () => {
@@ -230,7 +231,7 @@ describe('an option that needs another one', () => {
     value === null ? [name] : [name, 'x'];
 
   for (const verb of verbNames)
-    test(`is wrong usage alone: ${verb}`, async () => {
+    test(`is a usage error alone: ${verb}`, async () => {
       const { options, style, words, synopsis } = await loadUsage(verb);
       const table = anyWord(options);
       const spelled = new Map(

@@ -51,10 +51,10 @@ async function help({ program, columns }: Io): Promise<string> {
       built.map((name) => [name, verbSummaries.get(name)!]),
       width,
     ),
-    ...(all ? [] : [`The image ndots-tools has ${verbNames.length - built.length} more.`]),
+    ...(all ? [] : [`The ndots-tools image has ${verbNames.length - built.length} more.`]),
     '',
     ...wrap(
-      'Run VERB --help for its options. Exit codes: 0 yes or done, 1 no, 2 could not run, 3 wrong usage.',
+      'Run VERB --help for its options. Exit codes: 0 yes or done, 1 no, 2 could not run, 3 usage error.',
       '',
       { columns },
     ),
@@ -81,7 +81,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   if (first === 'help') {
     const [about = 'help', more] = rest;
     if (more !== undefined) {
-      io.err(`ndots: help takes one verb, and "${more}" is a second word\n`);
+      io.err(`ndots: help accepts only one verb, and "${more}" is a second word\n`);
       return EXIT.usage;
     }
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
@@ -154,7 +154,7 @@ function noVerb(word: string, io: Io): number {
 
 function notBuiltIn(verb: VerbName, io: Io): number {
   io.err(
-    `ndots: this image holds only the DNS server. The image ndots-tools of the same version has the verb '${verb}'.\n`,
+    `ndots: this image contains only the DNS server. The ndots-tools image of the same version has the verb '${verb}'.\n`,
   );
   return EXIT.usage;
 }

@@ -5,30 +5,30 @@
 
 /** In the order of the help text. */
 const summaries = {
-  serve: 'cluster DNS server: reads a Corefile, accepts the flags of CoreDNS',
-  'node-cache': 'DNS cache on a node: accepts the flags of NodeLocal DNSCache',
+  serve: 'cluster DNS server: reads a Corefile, accepts CoreDNS’s flags',
+  'node-cache': 'DNS cache on a node: accepts NodeLocal DNSCache’s flags',
   trace: 'show every query that a client sends for a name, and why',
   query: 'send one DNS query, with the syntax of dig or doggo',
   lint: 'find errors in a Corefile and related manifests',
   capture: 'show queries and replies: live, or from captures, dnstap and logs',
   top: 'watch lookups, clients, servers and findings live in a terminal',
   console: 'watch the same in a browser, with charts and details',
-  watch: 'offer the DNS packets of a node to top and console (watch serve)',
+  watch: 'send a node’s DNS packets to top and console (watch serve)',
   diff: 'show which answers change between two Corefiles',
-  plan: 'show what a lower ndots or trailing dots save, and what breaks',
+  plan: 'show what a lower ndots or trailing dots would save or break',
   doctor: 'find out why DNS is slow or broken, from captures, logs, metrics',
   cache: 'show or flush what servers have cached for a name',
   etcd: 'manage service records in etcd (SkyDNS): put, get, list, rm',
   lab: 'reproduce DNS incidents in network namespaces',
-  rollout: 'predict and rehearse which queries a rollout of DNS pods loses',
+  rollout: 'predict and rehearse which queries a DNS pod rollout loses',
   check: 'test DNS as clients use it: every replica, TCP, A/AAAA pairs …',
   size: 'compute the number of DNS replicas from cluster size or metrics',
-  webhook: 'set dnsConfig of pods by annotation: admission webhook or policy',
+  webhook: 'set pods’ dnsConfig by annotation: admission webhook or policy',
   exec: "run a verb in a pod's network, in an ephemeral container",
   node: 'run a verb on a node, such as capture --process, in a separate pod',
   bench: 'load-test one server, or compare two, with realistic queries',
   completion: 'print a completion script for bash, zsh, fish or kubectl',
-  version: 'show version, runtime, and the transports of this machine',
+  version: 'show the version, the runtime, and this machine’s transports',
 } as const;
 
 export type VerbName = keyof typeof summaries;

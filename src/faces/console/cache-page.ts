@@ -84,7 +84,7 @@ async function send(
     const answer = (await response.json()) as CachesView | { text: string };
     return 'text' in answer ? refusalText(answer) : answer;
   } catch {
-    return 'The console does not answer.';
+    return 'The console is not responding.';
   }
 }
 
@@ -145,9 +145,9 @@ function form(): TemplateResult {
 function statusText(): string | TemplateResult {
   if (refusal.value !== '') return refusal.value;
   if (found.value?.isGiven === false)
-    return html`No server is named.
+    return html`No server is configured.
       <code>ndots console --admin HOST --admin-token FILE</code> queries servers with the admin
-      directive; <code>--replicas</code> queries all DNS pods of the cluster.`;
+      directive; <code>--replicas</code> queries all DNS pods in the cluster.`;
   if (isBusy.value) return 'Asking the servers.';
   const flushed = flush.value;
   if (typeof flushed === 'object') return flushed.done;
@@ -165,7 +165,9 @@ function answersOf({ answers, mayFlush }: CachesView): TemplateResult {
   ${rows.length === 0 ? nothing : table('Cache entries', columnsOf(answers), rows, toneOf)}
   ${
     differing
-      ? html`<p class="quiet">Marked rows: caches have different results for the same question.</p>`
+      ? html`<p class="quiet">
+          In the marked rows, caches have different results for the same question.
+        </p>`
       : nothing
   }
   ${leftOut > 0 ? html`<p class="quiet">${counted(leftOut, 'entry', 'entries')} more are not shown.</p>` : nothing}
@@ -227,7 +229,7 @@ function sizes(answers: readonly CacheAnswerDocument[]): TemplateResult {
 function flushBar(answers: readonly CacheAnswerDocument[], mayFlush: boolean): TemplateResult {
   if (!mayFlush)
     return html`<p class="quiet">
-      This console does not flush: it was started without <code>--allow flush</code>.
+      This console cannot flush, because it was started without <code>--allow flush</code>.
     </p>`;
   if (flush.value !== 'asks')
     return html`<p>

@@ -56,7 +56,7 @@ export function checksPage(): TemplateResult {
   const view = read.value;
   if (view === null)
     return html`<p class="quiet" role="status">
-      ${isLost.value ? 'The console does not answer.' : 'Reading the checks.'}
+      ${isLost.value ? 'The console is not responding.' : 'Reading checks…'}
     </p>`;
   if (view.sources.length === 0) return noSource();
   const rows = rowsOf(view.sources);
@@ -67,7 +67,7 @@ export function checksPage(): TemplateResult {
 
 function noSource(): TemplateResult {
   return html`<p class="quiet">
-    No checker is configured. <code>ndots check serve</code> runs checks all the time, and
+    No checker is configured. <code>ndots check serve</code> runs checks continuously, and
     <code>ndots console --checks HOST:PORT</code> shows them here.
   </p>`;
 }
@@ -88,7 +88,7 @@ function summary(rows: readonly TargetRow[], atMs: number): string {
     return count === 0 ? [] : [`${count} ${words[trouble]}`];
   });
   const targets = [counted(rows.length, 'target'), ...counts].join(', ');
-  return `${targets}, as of ${printTime(atMs)} UTC${isLost.value ? '. The console does not answer.' : ''}`;
+  return `${targets}, as of ${printTime(atMs)} UTC${isLost.value ? '. The console is not responding.' : ''}`;
 }
 
 function failedList(sources: readonly CheckSource[]): TemplateResult | typeof nothing {

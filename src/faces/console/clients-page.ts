@@ -10,12 +10,12 @@ import { lookupsLink, party } from './party-text.ts';
 
 export function clientsPage(view: ClientsView): TemplateResult {
   return liveTable<ClientRow>({
-    caption: 'Clients, those with the most queries first',
+    caption: 'Clients, busiest first',
     list: view,
     usual: 'queries',
     idOf: ({ id }) => id,
     toneOf,
-    none: 'No client has sent a query yet.',
+    none: 'No clients have sent queries yet.',
     columns: [
       { head: 'Client', sort: 'name', code: true, cell: partyName },
       {

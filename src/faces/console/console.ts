@@ -125,7 +125,7 @@ function filterBar(): TemplateResult {
     <p id="filter-note" class=${refusal.value === '' ? 'quiet' : 'error'}>
       ${
         refusal.value === ''
-          ? `${shownSource.value}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped: this browser is slow`}`
+          ? `${shownSource.value}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped because this browser is slow`}`
           : refusal.value
       }
     </p>
@@ -164,7 +164,7 @@ function drawn<V extends LiveName>(
 function shown(): TemplateResult {
   const name = liveNames.find((each) => each === page.value);
   if (name !== undefined)
-    return pages[name]() ?? html`<p class="empty">Waiting for the first numbers.</p>`;
+    return pages[name]() ?? html`<p class="empty">Waiting for the first data.</p>`;
   const loaded = tools.value.get(tool.value!) ?? 'Loading this page.';
   return typeof loaded === 'string'
     ? html`<p class="empty">${loaded}</p>`

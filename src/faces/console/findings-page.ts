@@ -20,7 +20,7 @@ export function findingsPage(view: FindingsView): TemplateResult {
       none:
         view.checkedMs === null
           ? 'The rules have not run yet.'
-          : `Nothing is wrong as of ${printTime(view.checkedMs)} UTC.`,
+          : `No problems as of ${printTime(view.checkedMs)} UTC.`,
       columns: [
         { head: 'Finding', cell: ({ title }) => title },
         { head: 'Code', sort: 'code', code: true, cell: ({ code }) => code },
@@ -100,7 +100,7 @@ function findingDetails(row: FindingRow): TemplateResult {
       examples.length === 0
         ? nothing
         : table(
-            `Queries that show it: ${examples.length} of ${queries}`,
+            `Example queries: ${examples.length} of ${queries}`,
             [
               { head: 'Time', code: true, cell: ({ sentMs }) => printMoment(sentMs) },
               { head: 'Client', code: true, cell: ({ client }) => partyName(client) },

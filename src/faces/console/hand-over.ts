@@ -33,7 +33,7 @@ export function handOver(): TemplateResult {
     class="hand-over"
     @toggle=${({ target }: Event) => (isOpen.value = (target as HTMLDetailsElement).open)}
   >
-    <summary>Hand over this selection</summary>
+    <summary>Export this selection</summary>
     ${isOpen.value && offer.value !== null ? offered(offer.value) : nothing}
   </details>`;
 }
@@ -57,7 +57,7 @@ function offered({ command, noPackets }: HandOverView): TemplateResult {
         'Lookups',
         'JSON, the 1000 newest',
       )}
-      ${offerOf(`/api/findings.html?${ofCluster()}`, 'Findings', 'one HTML file without scripts, of this moment')}
+      ${offerOf(`/api/findings.html?${ofCluster()}`, 'Findings', 'one HTML file without scripts, showing the current state')}
     </ul>
     <div class="same-command">
       <span class="quiet">The same in a terminal</span>

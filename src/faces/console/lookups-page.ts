@@ -28,7 +28,7 @@ export function lookupsPage(view: LookupsView): TemplateResult {
     idOf: ({ id }) => String(id),
     toneOf: ({ outcome }) =>
       outcome === 'lost' ? 'error' : outcome === 'error' ? 'warning' : 'plain',
-    none: 'No lookup yet. Traffic appears here as it happens.',
+    none: 'No lookups yet. Traffic appears here as it happens.',
     columns: [
       { head: 'Name', sort: 'name', code: true, cell: ({ name }) => html`${breakable(name)}` },
       { head: 'Time', sort: 'time', code: true, cell: ({ startMs }) => printMoment(startMs) },

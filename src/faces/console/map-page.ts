@@ -31,13 +31,13 @@ export function mapPage(view: MapView): TemplateResult {
   const remarks = [
     `${counted(lookups, 'lookup')} counted${lookups < total ? ` of ${printNumber(total)}` : ''}`,
     `${printNumber(lostByKernel)} packets lost by the kernel`,
-    ...(serversLeftOut > 0 ? [`${counted(serversLeftOut, 'server')} not drawn: see Servers`] : []),
+    ...(serversLeftOut > 0 ? [`${counted(serversLeftOut, 'server')} not drawn (see Servers)`] : []),
   ];
   const named = new Map(nodes.map((node) => [node.id, node]));
   return html`<p class="quiet">${remarks.join(' · ')}</p>
     ${
       edges.length === 0
-        ? html`<p class="empty">No lookup yet. Traffic appears here as it happens.</p>`
+        ? html`<p class="empty">No lookups yet. Traffic appears here as it happens.</p>`
         : html`${drawing(view)}
             <h2>Edges of the map</h2>
             ${edgeTable(edges, named)}`

@@ -9,12 +9,12 @@ import { cacheLink, lookupsLink, traceLink } from './party-text.ts';
 
 export function namesPage(view: NamesView): TemplateResult {
   return liveTable<NameRow>({
-    caption: 'Names, those with the most lookups first',
+    caption: 'Names, most looked-up first',
     list: view,
     usual: 'lookups',
     idOf: ({ id }) => id,
     toneOf,
-    none: 'No name has been looked up yet.',
+    none: 'No names have been looked up yet.',
     columns: [
       { head: 'Name', sort: 'name', code: true, cell: ({ name }) => html`${breakable(name)}` },
       {

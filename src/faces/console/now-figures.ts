@@ -79,6 +79,6 @@ export function leftOut(view: {
     parts.push(`${printNumber(shown)} of ${printNumber(total)} shown`);
   parts.push(`${printNumber(lostByKernel)} packets lost by the kernel`);
   if (sampledShare < 1) parts.push(`${printShare(sampledShare)} in full detail`);
-  if (dropped > 0) parts.push(`${printNumber(dropped)} left out for lack of memory`);
+  if (dropped > 0) parts.push(`${printNumber(dropped)} left out because memory ran out`);
   return parts.join(' · ');
 }

@@ -79,7 +79,7 @@ export function nowPage(now: NowView): TemplateResult {
     }
     <h2>Findings</h2>
     ${findings(now)}
-    <h2>Workloads that waste the most</h2>
+    <h2>Most wasteful workloads</h2>
     ${waste(now)}
     <h2>What changed</h2>
     ${
@@ -130,9 +130,9 @@ function findings(now: NowView): TemplateResult {
 
 function waste({ waste: { workloads } }: NowView): TemplateResult {
   if (workloads.rows.length === 0)
-    return html`<p class="empty">No query was wasted by a search path.</p>`;
+    return html`<p class="empty">No queries were wasted by search paths.</p>`;
   return table(
-    'Workloads that waste the most',
+    'Most wasteful workloads',
     [
       {
         head: 'Workload',

@@ -16,12 +16,12 @@ const roles: Readonly<Record<ServerRow['role'], string>> = {
 
 export function serversPage(view: ServersView): TemplateResult {
   return liveTable<ServerRow>({
-    caption: 'Servers and upstreams, those with the most queries first',
+    caption: 'Servers and upstreams, busiest first',
     list: view,
     usual: 'queries',
     idOf: ({ id }) => id,
     toneOf: (row) => (row.odd === '' ? toneOf(row) : 'warning'),
-    none: 'No server has been queried yet.',
+    none: 'No servers have been queried yet.',
     columns: [
       {
         head: 'Server',

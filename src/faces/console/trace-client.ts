@@ -59,7 +59,7 @@ async function read(
     known.value = found;
     give(found);
   } catch {
-    refusal.value = 'The console does not answer.';
+    refusal.value = 'The console is not responding.';
   }
 }
 
@@ -106,7 +106,7 @@ function clientLabel(row: ClientRow): string {
 function note(): string {
   if (refusal.value !== '') return refusal.value;
   if (known.value === null)
-    return 'Choose a client to use its search path, its resolver and the replies that it received.';
+    return 'Choose a client to use its search path, its resolver and the replies it received.';
   const { resolver, notes } = known.value;
   const kind =
     resolver.kinds.length === 0

@@ -61,7 +61,7 @@ export function capturePanel(): TemplateResult {
         <label for="file">Drop a capture here, or choose one</label>
         <input id="file" type="file" @change=${chosen} />
         <p class="quiet">
-          pcap, pcapng, dnstap or a query log of CoreDNS; gzip is supported. The file stays on this
+          pcap, pcapng, dnstap or a CoreDNS query log; gzip is supported. The file stays on this
           machine.
         </p>
         ${
@@ -196,7 +196,7 @@ function clientTable(clients: readonly ShownClient[]): TemplateResult {
     { head: 'Lookups', numeric: true, cell: ({ lookups }) => lookups },
     { head: 'Resolver', cell: ({ resolver }) => resolver },
   ];
-  return table('Clients, those with the most queries first', columns, clients);
+  return table('Clients, busiest first', columns, clients);
 }
 
 function notFound(title: string, causes: readonly NotFound[]): TemplateResult | typeof nothing {

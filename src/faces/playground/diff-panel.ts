@@ -47,7 +47,8 @@ function results(): TemplateResult {
   if (result === null)
     return state.kind === 'idle'
       ? html`<p class="empty">
-          Paste two Corefiles. Both are served in this page, get the same queries, and are compared.
+          Paste two Corefiles. This page serves both, sends them the same queries, and compares the
+          answers.
         </p>`
       : statusLine(state, '');
   const { changes, left, notes } = result;
@@ -59,16 +60,17 @@ function results(): TemplateResult {
       ${changes.map(change)}
     </ul>
     <p class="quiet">
-      Objects are those of the example cluster. Upstreams are simulated: each has its own answers.
+      The objects are those of the example cluster. Upstreams are simulated, and each has its own
+      answers.
     </p>
     ${commandLine(
       'ndots diff Corefile Corefile.new',
-      'with the texts in the files Corefile and Corefile.new',
+      'with these texts in the files Corefile and Corefile.new',
     )}`;
 }
 
 function summary({ questions, same, changes }: DiffResult): string {
-  if (changes.length === 0) return `${questions} queries: no answer changes.`;
+  if (changes.length === 0) return `${questions} queries: no answers change.`;
   return `${questions} queries: ${questions - same} have other answers, of ${changes.length} ${changes.length === 1 ? 'kind' : 'kinds'}.`;
 }
 

@@ -101,8 +101,8 @@ export class EngineClient<N extends EngineName> {
                 }
               : {
                   text: 'The engine could not be loaded.',
-                  hint: 'The files of this page were moved, or it was opened without a web server.',
-                  remedy: 'Serve the directory by HTTP, as in: npx serve release/playground',
+                  hint: 'This page’s files were moved, or it was opened without a web server.',
+                  remedy: 'Serve the directory over HTTP, as in: npx serve release/playground',
                 }),
           },
         ],

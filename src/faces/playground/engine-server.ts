@@ -33,8 +33,8 @@ async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngin
   } catch (error) {
     throw new Problem({
       code: 'engine-missing',
-      text: `The engine of this page could not be loaded: ${(error as Error).message}`,
-      hint: 'The connection was lost, or the page was replaced by a newer one.',
+      text: `This page’s engine could not be loaded: ${(error as Error).message}`,
+      hint: 'The connection was lost, or the page was replaced with a newer version.',
       remedy: 'Reload the page.',
       cause: error,
     });

@@ -126,7 +126,7 @@ function results(): TemplateResult {
     <div class="columns" role="group" aria-label="Queries of each client">
       ${documents.map(clientColumn)}
     </div>
-    ${commandLine(command(), 'with the texts in the files resolv.conf and answers.yaml')}`;
+    ${commandLine(command(), 'with these texts in the files resolv.conf and answers.yaml')}`;
 }
 
 function clientTable(documents: readonly TraceDocument[]): TemplateResult {

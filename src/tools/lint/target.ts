@@ -28,7 +28,7 @@ export function parseTarget(text: string): LintTarget {
     throw new Problem({
       code: 'usage',
       text: `--target must be ndots, coredns@VERSION or node-cache@VERSION, not "${text}"`,
-      remedy: 'As in: --target coredns@1.11.3',
+      remedy: 'Example: --target coredns@1.11.3',
     });
   }
   return targetOf(

@@ -156,7 +156,7 @@ function readChecks(
 ): readonly PlannedCheck[] {
   const path = ['checks'];
   if (!Array.isArray(listed) || listed.length === 0) {
-    reading.tell(path, 'there are no checks', 'As in: checks: [{ check: replica-answers }]');
+    reading.tell(path, 'there are no checks', 'Example: checks: [{ check: replica-answers }]');
     return [];
   }
   if (listed.length > CHECKS_MAX) {
@@ -224,7 +224,7 @@ function readCheck(
   base: FileValues,
 ): PlannedCheck | null {
   if (!isObject(entry)) {
-    reading.tell(path, 'a check is a mapping', 'As in: - check: replica-answers');
+    reading.tell(path, 'a check is a mapping', 'Example: - check: replica-answers');
     return null;
   }
   const kind = readKind(entry['check'], [...path, 'check'], reading);

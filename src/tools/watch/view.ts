@@ -373,7 +373,7 @@ export type QueryReason =
   /** Another type for the same name. */
   | 'other-type';
 
-/** Clients, those with the most queries first. */
+/** Clients, busiest first. */
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
 export interface ClientRow extends LiveCounts, Party {

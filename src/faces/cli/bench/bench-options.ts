@@ -29,22 +29,22 @@ const table = {
     names: one(
       '--names',
       file(),
-      'read lines of NAME, or NAME TYPE as for dnsperf (-: standard input)',
+      'read lines with NAME, or NAME TYPE as for dnsperf (-: standard input)',
     ),
     recorded: one(
       '--recorded',
       file(),
-      'replay the queries of a capture, dnstap file or log, in their order (-: standard input)',
+      'replay the queries from a capture, dnstap file or log, in order (-: standard input)',
     ),
     client: one(
       '--client',
       text('CLIENT', { words: clientLabels }),
-      'resolver whose search path to follow for names without type (glibc)',
+      'resolver that determines the queries for names without a type (glibc)',
     ),
     resolvConf: one(
       '--resolv-conf',
       file(),
-      'take search path and ndots from FILE (those of a pod in namespace default)',
+      'read search path and ndots from FILE (default: those of a pod in namespace default)',
     ),
     rate: one('--rate', integer('N', 1, 1_000_000), 'queries per second (1000)'),
     for: one('--for', duration(1000, 86_400_000), 'send for this long (10s)'),
@@ -67,20 +67,21 @@ export const benchUsage: Usage = {
   options: table,
   notes: [
     'Queries are sent on schedule, even when replies are late, and latency counts from the scheduled time. With two servers, the load alternates every second, so that other work on the machine affects both.',
-    'Exit codes: 0 done, 1 queries were lost, 2 could not run, 3 wrong usage, 130 interrupted, with the results so far.',
+    'Exit codes: 0 done, 1 queries were lost, 2 could not run, 3 usage error, 130 interrupted, with the results so far.',
   ],
 };
 
 /** @throws Problem */
 export function parseBenchOptions(words: readonly string[]): BenchOptions {
   const { values, words: rest } = parseOptions(table, words);
-  if (rest.length === 0) throw usage('which server?', 'As in: ndots bench 127.0.0.1:1053');
-  if (rest.length > 2) throw usage(`bench takes two servers at most: "${rest[2]}" is a third`);
+  if (rest.length === 0) throw usage('which server?', 'Example: ndots bench 127.0.0.1:1053');
+  if (rest.length > 2)
+    throw usage(`bench accepts at most two servers, and "${rest[2]}" is a third`);
   if (values.recorded !== null && values.names !== null)
     throw usage('--recorded and --names cannot be combined', 'Give one of them.');
   if (values.recorded !== null && (values.client !== null || values.resolvConf !== null))
     throw usage(
-      '--client and --resolv-conf apply to names, and --recorded has whole queries',
+      '--client and --resolv-conf apply to names, but --recorded contains complete queries',
       'Leave them out.',
     );
   return {

@@ -42,13 +42,13 @@ export async function recordedQueries(
     // Options determine timing and rate.
     if (remark.text !== noTimesRemark) io.err(`ndots bench: ${printRemark(remark)}\n`);
   if (queries.length === QUERIES_MAX)
-    io.err(`ndots bench: of ${path} the first ${QUERIES_MAX} queries are sent\n`);
+    io.err(`ndots bench: only the first ${QUERIES_MAX} queries in ${path} are sent\n`);
   if (queries.length > 0) return queries;
   throw new Problem({
     code: 'load-names',
     text: `${path === '-' ? 'standard input' : path} contains no queries`,
     remedy:
-      'Give a capture (pcap, pcapng), a dnstap file, or a query log of ndots or CoreDNS. For a list of names use --names.',
+      'Give a capture (pcap, pcapng), a dnstap file, or an ndots or CoreDNS query log. For a list of names, use --names.',
   });
 }
 

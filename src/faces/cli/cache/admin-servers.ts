@@ -150,14 +150,14 @@ function podFailure(
   if (kind === 'forbidden')
     return new AdminFailure(
       `it is forbidden: ${message}`,
-      `Either you may not create pods/proxy there (kubectl auth can-i create pods/proxy), or the token is not that of the server (${tokenOption}).`,
+      `Either you are not allowed to create pods/proxy there (kubectl auth can-i create pods/proxy), or the token is not the server’s (${tokenOption}).`,
     );
   if (status === 0) return new AdminFailure(message, 'Is the API server there?');
   return new AdminFailure(
     `${pod}:${port} answered through the API server with HTTP status ${status}`,
     status === 404
       ? 'The server has no cache plugin, or another program listens on this port.'
-      : `admin has to listen on all addresses of the pod: admin :${port} { token_file FILE }`,
+      : `admin must listen on all of the pod’s addresses: admin :${port} { token_file FILE }`,
   );
 }
 
@@ -170,7 +170,7 @@ function answerOf(name: string, status: number, body: string, tokenOption: strin
     case 403:
       throw new AdminFailure(
         `${name} denies access: ${first}`,
-        `Give its token: ${tokenOption} FILE`,
+        `Provide its token: ${tokenOption} FILE`,
       );
     case 404:
       throw new AdminFailure(
@@ -197,6 +197,6 @@ function answerOf(name: string, status: number, body: string, tokenOption: strin
 function unreachable(name: string, error: Error): AdminFailure {
   return new AdminFailure(
     `${name} cannot be reached: ${whyFailed(error)}`,
-    'Does its Corefile have the admin directive, and is this its address? With tls, add --tls or --ca FILE.',
+    'Check that its Corefile contains the admin directive, and that this is its address. If admin uses tls, add --tls or --ca FILE.',
   );
 }

@@ -50,16 +50,16 @@ const table = {
   ...group('All replicas in a cluster', {
     cluster: flag(
       '--cluster',
-      'all DNS pods of the current kubectl cluster, through the API server',
+      'all DNS pods in the current kubectl cluster, through the API server',
     ),
     ...beside(clusterNames, {
       namespace: one('-n, --namespace', namespaceName, 'namespace of the pods (kube-system)'),
       selector: one(
         '-l, --selector',
         text('LABELS'),
-        'labels of the pods (default: those of the DNS service)',
+        'label selector for the pods (default: the DNS service’s)',
       ),
-      port: one('--port', integer('PORT', 1, 65_535), `port of admin in the pods (${ADMIN_PORT})`),
+      port: one('--port', integer('PORT', 1, 65_535), `admin port in the pods (${ADMIN_PORT})`),
     }),
     ...clusterOptions,
   }),
@@ -72,15 +72,18 @@ export const cacheUsage: Usage = {
   synopsis: 'explain NAME… | flush NAME… | flush --all',
   examples: [
     ['explain www.example.com', 'show the cache entries of a name'],
-    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, with all names below'],
+    [
+      'explain example.com --below -s 10.0.0.7 -s 10.0.0.8',
+      'on two servers, including all names under it',
+    ],
     ['flush www.example.com --cluster --token-file FILE', 'flush it on all replicas'],
     ['flush --all', 'flush the whole cache here'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'The servers need the admin directive. In a cluster, requests go through the API server to each pod (permission: create pods/proxy). So admin must listen on all addresses, with a token file: admin :9154 { token_file FILE }.',
-    'Exit codes: 0 entries found or flushed, 1 no entries, 2 a server did not answer, 3 wrong usage. More: docs/cache.md',
+    'The servers need the admin directive. In a cluster, requests go through the API server to each pod (permission: create pods/proxy). Therefore, admin must listen on all addresses, with a token file: admin :9154 { token_file FILE }.',
+    'Exit codes: 0 entries found or flushed, 1 no entries, 2 a server did not answer, 3 usage error. More: docs/cache.md',
   ],
   words: { words: actions },
 };
@@ -91,23 +94,23 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   const [first = '', ...names] = words;
   const action = actions.find((one) => one === first);
   if (action === undefined) {
-    const what = first === '' ? 'which action?' : `"${first}" is not one of its actions`;
+    const what = first === '' ? 'which action?' : `there is no action "${first}"`;
     const meant = nearest(first, actions);
     throw usage(what, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
   const { all, ca, cert, key, tokenFile, servers } = values;
   if (all === names.length > 0)
     throw usage(all ? '--all or names, not both' : `${action} needs a name, or --all`);
-  if ((cert === null) !== (key === null)) throw usage('--cert and --key need each other');
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key must be given together');
   const inCluster = values.cluster || namesCluster(values);
   if (inCluster && servers.length > 0) throw usage('--server cannot be combined with --cluster');
   if (inCluster && cert !== null)
     throw usage(
-      'the API server does not pass your certificate on to the pods',
+      'the API server does not forward your certificate to the pods',
       'Use --token-file.',
     );
   if (inCluster && ca !== null)
-    throw usage('the API server does not verify the certificates of the pods', 'Use --tls.');
+    throw usage('the API server does not verify the pods’ certificates', 'Use --tls.');
   const secure = values.tls || ca !== null || cert !== null;
   return {
     action,

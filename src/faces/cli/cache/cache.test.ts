@@ -188,7 +188,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal(wrong.code, 2);
     assert.match(
       wrong.err,
-      /kube-system\/coredns-0: it is forbidden: .*\n {2}Either you may not create pods\/proxy/,
+      /kube-system\/coredns-0: it is forbidden: .*\n {2}Either you are not allowed to create pods\/proxy/,
     );
     pods.delete('coredns-2');
     forbidden = true;
@@ -204,12 +204,12 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal(gone.code, 2);
     assert.match(
       gone.err,
-      /cannot be reached: nothing listens there .*\n {2}Does its Corefile have the admin directive/,
+      /cannot be reached: nothing listens there .*\n {2}Check that its Corefile contains the admin directive/,
     );
     assert.match(gone.out, /entries kept for a\./);
     const refused = await run('flush', 'a.', '-s', `127.0.0.1:${ports[0]}`);
     assert.equal(refused.code, 2);
-    assert.match(refused.err, /denies access: this is not the token\n {2}Give its token/);
+    assert.match(refused.err, /denies access: this is not the token\n {2}Provide its token/);
     const { metricsUrl } = servers[0]!;
     const other = await run('flush', 'a.', '-s', new URL(metricsUrl).host);
     assert.match(
@@ -276,7 +276,7 @@ contexts: [{name: test, context: {cluster: test}}]
       [['explain', 'a.', '-s', 'x:y'], /takes HOST, HOST:PORT/],
       [['explain', 'a.', '-s', '::1'], /takes HOST, HOST:PORT/],
       [['explain', 'a.', '--cluster', '-s', 'a'], /--server cannot be combined/],
-      [['explain', 'a.', '--cert', 'x'], /--cert and --key need each other/],
+      [['explain', 'a.', '--cert', 'x'], /--cert and --key must be given together/],
     ] as const) {
       const { code, err } = await run(...words);
       assert.equal(code, 3, words.join(' '));

@@ -78,7 +78,7 @@ export function attributionLine({ attributed, unknown }: AttributionCounts): str
     .toSorted(([, one], [, other]) => other - one)
     .map(([reason, each]) => `${each} ${reasons[reason]}`);
   const not = missing === 0 ? '' : `; without: ${why.join(', ')}`;
-  return `process known of ${attributed} of ${count(all, 'query', 'queries')} (${share} %)${not}`;
+  return `process known for ${attributed} of ${count(all, 'query', 'queries')} (${share} %)${not}`;
 }
 
 /** The JSON form. */

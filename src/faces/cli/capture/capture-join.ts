@@ -50,7 +50,7 @@ export async function captureJoin(
       });
     if (vantage.leftOut > 0)
       reading.remarks.add(
-        `only the first ${vantage.exchanges.length} exchanges are compared: give shorter captures to compare all`,
+        `only the first ${vantage.exchanges.length} exchanges are compared; use shorter captures to compare all of them`,
       );
     parts.remarks(reading, path);
     vantages.push(vantage);
@@ -96,15 +96,15 @@ function text(
   for (const { exchange, lost: where } of lost.slice(0, SHOWN))
     lines.push(`${row(exchange)}  ${paint.dim(sentence(where!, names))}`);
   if (lost.length > SHOWN)
-    lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json has all)`));
+    lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json lists all)`));
   return `${lines.join('\n')}\n`;
 }
 
 /** Describes a path segment for people. */
 function sentence({ what, from, to }: PathStretch, names: readonly string[]): string {
   if (to >= names.length)
-    return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;
-  return `the ${what} was seen at ${names[from]} and not at ${names[to]}: lost between them`;
+    return `the query reached ${names[from]}, but no reply left it, so the server behind it did not answer`;
+  return `the ${what} was seen at ${names[from]} but not at ${names[to]}, so it was lost between them`;
 }
 
 function place({ what, from, to }: PathStretch, names: readonly string[]): object {

@@ -133,7 +133,7 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
       good!.socket.write(Buffer.concat([begin, frame(5, true)]));
       await until(() => there.ended.length === 2, 'what came whole');
       await until(() => rubbish!.closed() && foreign!.closed(), 'an end of what is no dnstap');
-      await until(() => remarks(there).includes('without a stop'), 'the remark');
+      await until(() => remarks(there).includes('has no stop frame'), 'the remark');
       assert.deepEqual(new Set(there.ended.map(({ id }) => id)), new Set([3, 5]));
       assert.deepEqual(foreign!.controls, []);
       assert.equal(hangs!.closed(), false);

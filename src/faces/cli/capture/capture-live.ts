@@ -99,7 +99,7 @@ function told(error: unknown, device: string, netns: string | null): unknown {
       return new Problem({
         code: 'no-interface',
         text: `there is no interface ${device}${netns === null ? '' : ` in ${netns}`}`,
-        remedy: 'ip -brief link lists the interfaces; -i any captures on all.',
+        remedy: 'ip -brief link lists the interfaces; -i any captures on all of them.',
         cause: error,
       });
     case 'ENOENT':
@@ -146,7 +146,7 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
   });
   boundSenders(server, SENDERS_MAX, () =>
     reading.remarks.add(
-      `more than ${SENDERS_MAX} programs deliver dnstap: the one that was silent longest was disconnected`,
+      `more than ${SENDERS_MAX} programs send dnstap; the one that was silent longest was disconnected`,
     ),
   );
   await new Promise<void>((resolve, reject) => {
@@ -172,7 +172,7 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
   if (parseAddress(host) !== null) return { host, port: Number(port) };
   throw usage(
     `--dnstap takes unix:PATH or tcp:IP:PORT, not "${at}"`,
-    'As in: --dnstap unix:/run/ndots/tap.sock',
+    'Example: --dnstap unix:/run/ndots/tap.sock',
   );
 }
 

@@ -38,8 +38,8 @@ const CLIENTS = { behind: 10, list: 1000 };
 const table = {
   ...trafficOptions,
   ...group('Processes', {
-    process: flag('--process', 'show the client and server processes (live, as root)'),
-    bpf: flag('--bpf', 'find processes in the kernel, even short-lived ones (eBPF)'),
+    process: flag('--process', 'show the client and server processes (live only, as root)'),
+    bpf: flag('--bpf', 'find processes in the kernel, including short-lived ones (eBPF)'),
   }),
   ...group('Limits', {
     count: one(
@@ -71,16 +71,16 @@ export const captureUsage: Usage = {
   examples: [
     ['-i any', 'show every query on this machine'],
     ['node7.pcap --verdict lost', 'show unanswered queries of a capture'],
-    ['node7.pcap -o flow', 'group the queries of one lookup'],
-    ['-i any --process -o flow', 'add processes, and what the client did with the reply'],
+    ['node7.pcap -o flow', 'group queries by lookup'],
+    ['-i any --process -o flow', 'add processes, and what each client did with the reply'],
     ['node7.pcap -o clients', 'list clients and the resolver each one uses'],
     ['join client.pcap server.pcap', 'find where queries were lost'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Reads pcap, pcapng, dnstap (Frame Streams), and query logs of CoreDNS and ndots, also compressed with gzip or zstd. For standard input give -, as in tcpdump -w - port 53 | ndots capture -',
-    'A filter given twice matches either value; different filters must all match. Exit codes: 0 shown, 1 nothing to show, 2 could not be read, 3 wrong usage. More: docs/capture.md',
+    'Reads pcap, pcapng, dnstap (Frame Streams), and query logs from CoreDNS and ndots, optionally compressed with gzip or zstd. For standard input, use -, as in tcpdump -w - port 53 | ndots capture -',
+    'A filter given twice matches either value; different filters must all match. Exit codes: 0 shown, 1 nothing to show, 2 could not be read, 3 usage error. More: docs/capture.md',
   ],
   words: { files: true },
 };
@@ -93,7 +93,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (joins && files.length < 2)
     throw usage(
       'join needs at least two captures',
-      'Give them in the order of the path: client, node, server',
+      'Give them in path order: client, node, server',
     );
   const sources = sourcesOf(values, files);
   const { filters, cluster } = filtersOf(values, values.process);
@@ -101,7 +101,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (values.process && sources.device === null)
     throw usage(
       '--process needs a live capture',
-      'A file has no information about processes. As in: -i any --process',
+      'A file contains no information about processes. Example: -i any --process',
     );
   if (values.process && redactionKey(values) !== null)
     throw usage(

@@ -68,9 +68,9 @@ export function openAttribution(
     );
     const sent = bpf ? new SentQueries(new SocketPrograms(cgroups!, ports)) : null;
     if (cgroups === null)
-      note('no cgroup v2 here: containers are read from the processes, and searching takes longer');
+      note('no cgroup v2 here, so containers are read from the processes, which takes longer');
     if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
-      note('processes of other PID namespaces are not seen: in Kubernetes set hostPID: true');
+      note('processes in other PID namespaces are not visible; in Kubernetes, set hostPID: true');
     runInShortSlices(PRIORITY);
     return new Attribution({
       spaces,
@@ -90,13 +90,13 @@ function requireForPrograms(cgroups: string | null): void {
       code: 'process-no-cgroups',
       text: '--bpf needs cgroup v2, which is not mounted here',
       remedy:
-        'Leave --bpf out, to find sockets only while they are open. In a pod, mount /sys/fs/cgroup of the node.',
+        'Omit --bpf to find sockets only while they are open. In a pod, mount the node’s /sys/fs/cgroup.',
     });
   if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
     throw new Problem({
       code: 'process-no-pids',
-      text: '--bpf needs the PID namespace of the host, because the kernel reports host PIDs',
-      remedy: 'In Kubernetes set hostPID: true.',
+      text: '--bpf needs the host’s PID namespace, because the kernel reports host PIDs',
+      remedy: 'In Kubernetes, set hostPID: true.',
     });
 }
 
@@ -132,7 +132,7 @@ function told(error: unknown, bpf: boolean): unknown {
       code: 'process-no-bpf',
       text: `cannot load BPF programs into the kernel: ${error.message}`,
       hint: UNPRIVILEGED.has(code) ? whyRefused() : whyUnknown(code),
-      remedy: 'Leave --bpf out, to find sockets only while they are open.',
+      remedy: 'Omit --bpf to find sockets only while they are open.',
       cause: error,
     });
   if (UNPRIVILEGED.has(code))
@@ -140,7 +140,7 @@ function told(error: unknown, bpf: boolean): unknown {
       code: 'process-not-permitted',
       text: 'cannot enter network namespaces: permission denied',
       hint: '--process needs CAP_SYS_ADMIN (network namespaces), CAP_SYS_PTRACE (files of processes) and CAP_NET_ADMIN (connection tracking).',
-      remedy: 'Use sudo, or leave --process out.',
+      remedy: 'Use sudo, or omit --process.',
       cause: error,
     });
   return error;
@@ -154,7 +154,7 @@ function whyRefused(): string {
   } catch {
     // The kernel has no lockdown.
   }
-  return 'A seccomp profile forbids bpf, CAP_SYS_ADMIN is missing, or another program has the root cgroup for itself.';
+  return 'A seccomp profile forbids bpf, CAP_SYS_ADMIN is missing, or another program has exclusive use of the root cgroup.';
 }
 
 function whyUnknown(code: string): string {

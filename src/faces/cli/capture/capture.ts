@@ -268,7 +268,7 @@ class CaptureRun {
     const nothing = this.#reading.totals.exchanges === before;
     if (input.format === 'text' && nothing && !this.#stop.signal.aborted) {
       this.#failed++;
-      remarks.add(`${input.name} is not a capture, a dnstap stream or a query log`);
+      remarks.add(`${input.name} is not a capture, dnstap stream or query log`);
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
@@ -342,7 +342,9 @@ class CaptureRun {
         output === 'flow'
           ? count(this.#shown, 'lookup', 'lookups')
           : count(this.#shown, 'query', 'queries');
-      this.#io.err(`${shown}, ${this.#lostShown} without reply; -c ${most} ended the reading\n`);
+      this.#io.err(
+        `${shown}, ${this.#lostShown} without reply; reading stopped because of -c ${most}\n`,
+      );
       return sayRemarks(this.#reading, this.#io);
     }
     const of = this.#options.output === 'flow' ? totals.lookups : totals.exchanges;

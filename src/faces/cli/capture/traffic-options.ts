@@ -38,7 +38,7 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   protocol: ['udp|tcp', 'transport of the query'],
   'slower-than': ['TIME', 'slower than this, and lost'],
   command: ['NAME', 'from processes with this name (needs --process); * is a wildcard'],
-  container: ['ID', 'from the container whose id starts with this (needs --process)'],
+  container: ['ID', 'from the container whose ID starts with this (needs --process)'],
 };
 
 /** Values that completion suggests. */
@@ -64,7 +64,7 @@ const negation: OptionValue<GivenFilter> = {
     if (filter !== null) return filter;
     throw usage(
       `${name} takes a filter and its value, not "${given}"`,
-      'As in: --not namespace=kube-system',
+      'Example: --not namespace=kube-system',
     );
   },
 };
@@ -111,7 +111,7 @@ export function sourcesOf(
   if (live && files.length > 0)
     throw usage(
       'files cannot be combined with a live capture',
-      'To read files, leave out -i, --netns, --pid and --dnstap',
+      'To read files, omit -i, --netns, --pid and --dnstap',
     );
   if (device === null && dnstap !== null && netns !== null)
     throw usage(
@@ -159,7 +159,7 @@ export function filtersOf(
   if (processless !== undefined)
     throw usage(
       `--${processless.word} needs --process`,
-      'As in: ndots capture -i any --process --command curl',
+      'Example: ndots capture -i any --process --command curl',
     );
   return { filters: given, cluster };
 }

@@ -59,7 +59,7 @@ export async function runForKuberhealthy(
       );
       return EXIT.ok;
     case 'late':
-      io.err('ndots check: too late: Kuberhealthy has ended this run\n');
+      io.err('ndots check: too late, because Kuberhealthy has already ended this run\n');
       return EXIT.ok;
     case 'refused':
     case 'failed':
@@ -81,7 +81,7 @@ async function checked(
     timer = setTimeout(
       () => {
         stop.abort();
-        resolve(reportOfFailure('the checks did not end before the deadline of the run'));
+        resolve(reportOfFailure('the checks did not end before the run’s deadline'));
       },
       Math.max(0, leftMs),
     );
@@ -171,12 +171,12 @@ async function tellAddresses(
     if (first === undefined || failure.startsWith('looking up'))
       io.err(`ndots check: ${failure}\n`);
   if (first !== undefined && !isLocalhostName(name)) return;
-  io.err(`ndots check: how clients in this pod would find ${name}, where no server knows it:\n`);
+  io.err(`ndots check: how clients in this pod would find ${name} if no server knows it:\n`);
   for (const line of await explainHost(name, ownSettings(io))) io.err(`  ${line}\n`);
   if (isLocalhostName(name))
     io.err(
-      '  Names below localhost are this machine (RFC 6761); nss-myhostname of systemd knows that, DNS servers and Go without cgo do not. ' +
-        'An address (http://127.0.0.1/…) or a name of the cluster works for every client.\n',
+      '  Names under localhost refer to this machine (RFC 6761). systemd’s nss-myhostname resolves them, but DNS servers and Go without cgo do not. ' +
+        'An address (http://127.0.0.1/…) or a cluster name works for every client.\n',
     );
 }
 

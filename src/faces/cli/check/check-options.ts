@@ -52,7 +52,7 @@ const service: OptionValue<string> = {
   placeholder: 'NAMESPACE/NAME',
   read(given, name) {
     if (/^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(given)) return given;
-    throw usage(`${name} takes NAMESPACE/NAME, not "${given}"`, 'As in: kube-system/kube-dns');
+    throw usage(`${name} takes NAMESPACE/NAME, not "${given}"`, 'Example: kube-system/kube-dns');
   },
 };
 
@@ -72,7 +72,7 @@ const table = {
   ...group('Servers', {
     vip: many('--vip', server, 'address of the DNS service (overrides the file)'),
     replicas: many('--replica', server, 'address of a replica; repeatable (overrides the file)'),
-    service: one('--service', service, 'find both in the EndpointSlices of this service'),
+    service: one('--service', service, 'read both from this service’s EndpointSlices'),
     ...beside(['--service', '--file', '--kuberhealthy'], { ...clusterOptions }),
   }),
   ...group('Serving (serve)', {
@@ -101,12 +101,12 @@ const table = {
       reportingUrl: one(
         '--reporting-url',
         text('URL'),
-        'URL for reports (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
+        'URL for reports (KH_CHECK_REPORT_URL, else the kuberhealthy service)',
       ),
       reportBy: one(
         '--report-by',
         choice('HOW', ['address', 'name']),
-        'give checkers its address, which needs no DNS, or its name (address)',
+        'give checkers its address, which does not need DNS, or its name (address)',
       ),
       keepCompleted: one(
         '--keep-completed',
@@ -125,7 +125,7 @@ const table = {
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'junit', 'prom', 'nagios']),
-      'text, json, junit, prom (Prometheus), or nagios (with its exit codes)',
+      'text, json, junit, prom (Prometheus), or nagios (with Nagios exit codes)',
     ),
     nagios: flag('--nagios', 'same as -o nagios'),
     failOn: one(
@@ -150,8 +150,8 @@ export const checkUsage: Usage = {
   options: table,
   words: { words: ['run', 'serve', 'list', 'init'] },
   notes: [
-    'In a checker pod of Kuberhealthy (KH_REPORTING_URL is set), run also reports its result. More: docs/check.md',
-    'Exit codes: 0 all passed, 1 a check failed, 2 could not check, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
+    'In a Kuberhealthy checker pod (KH_REPORTING_URL is set), run also reports its result. More: docs/check.md',
+    'Exit codes: 0 all passed, 1 a check failed, 2 could not check, 3 usage error. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
   ],
 };
 
@@ -177,7 +177,7 @@ export function parseCheckOptions(
       given === ''
         ? 'check needs an action: run, serve, list or init'
         : `there is no "check ${given}"`,
-      meant === null ? 'As in: ndots check run' : `Did you mean ${meant}?`,
+      meant === null ? 'Example: ndots check run' : `Did you mean ${meant}?`,
     );
   }
   const [extra] = more;
@@ -185,13 +185,13 @@ export function parseCheckOptions(
     throw usage(
       `unexpected word "${extra}"`,
       extra.startsWith('@')
-        ? `Give the server with --vip ${extra.slice(1)}, or find all with --service.`
-        : 'Give a file of checks with -f.',
+        ? `Specify the server with --vip ${extra.slice(1)}, or find all servers with --service.`
+        : 'Specify a check file with -f.',
     );
   if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
     throw usage('list takes -o text or -o json');
   if (values.kuberhealthy && action !== 'serve')
-    throw usage('--kuberhealthy needs serve', 'As in: ndots check serve --kuberhealthy');
+    throw usage('--kuberhealthy needs serve', 'Example: ndots check serve --kuberhealthy');
   const idle = action === 'list' || action === 'init';
   const other = idle
     ? firstBeside(table, values, action === 'list' ? ofList : [])
@@ -199,7 +199,7 @@ export function parseCheckOptions(
   if (other !== null) throw usage(`${action} does not take ${other}`);
   const ofFile = values.kuberhealthy ? firstGiven(table, values, ofServers) : null;
   if (ofFile !== null && values.file === null)
-    throw usage(`with --kuberhealthy, ${ofFile} needs a file of checks`, 'Give one: -f FILE');
+    throw usage(`with --kuberhealthy, ${ofFile} needs a check file`, 'Give one: -f FILE');
   if ((values.nagios || values.output === 'nagios') && values.failOn !== null)
     throw usage('--fail-on cannot be combined with -o nagios, which has its own exit codes');
   const url =

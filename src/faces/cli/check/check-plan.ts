@@ -74,7 +74,7 @@ export function checksOf(
   if (options.file !== null || options.only.length > 0 || named) return checks;
   const left = checks.filter(({ kind }) => kind.needs === 'replicas');
   const names = left.map(({ kind }) => kind.name).join(', ');
-  note(`these checks need replicas and are not run: ${names}; give --service or --replica`);
+  note(`these checks are skipped because they need replicas: ${names}; use --service or --replica`);
   return checks.filter((check) => !left.includes(check));
 }
 
@@ -127,7 +127,7 @@ const told = new Recent<string, true>(systemClock, Infinity, 100);
 function tellOnce(why: string, io: Io): void {
   if (told.get(why) === true) return;
   told.put(why, true);
-  io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
+  io.err(`ndots check: the address of the service itself is unknown: ${why}\n`);
 }
 
 /** A service selected by labels, as in Kuberhealthy's check. */

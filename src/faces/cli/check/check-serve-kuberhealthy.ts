@@ -57,7 +57,9 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const random = secureRandom;
   const names = unheard(io.env);
   if (names.length > 0)
-    log.warning(`these settings have no effect: ${names.join(', ')}; docs/check.md has the table`);
+    log.warning(
+      `these settings have no effect: ${names.join(', ')}; see the table in docs/check.md`,
+    );
   const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 32 });
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();

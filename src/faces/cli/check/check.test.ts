@@ -39,7 +39,7 @@ test('a server in dig syntax gives a hint about the right option', async () => {
   assert.equal(code, 3);
   assert.match(
     err,
-    /unexpected word "@10[^]*Give the server with --vip 10\.96\.0\.10:53, or find all with/,
+    /unexpected word "@10[^]*Specify the server with --vip 10\.96\.0\.10:53, or find all servers with/,
   );
 });
 
@@ -211,7 +211,7 @@ describe('ndots check run', () => {
     assert.doesNotMatch(out, /"unknown"|replica-a/);
     assert.match(
       err,
-      /these checks need replicas and are not run: replica-answers, replica-agreement/,
+      /these checks are skipped because they need replicas: replica-answers, replica-agreement/,
     );
     const chosen = await runCommand(check, [...words, '--only', 'replica-answers']);
     assert.match(chosen.out, /no replicas are known/);
@@ -252,7 +252,7 @@ describe('a file of checks', () => {
   test('list shows each check with its settings', async () => {
     const { out, code } = await runCommand(check, ['list']);
     assert.equal(code, 0);
-    assert.match(out, /truncation-roundtrip[^]*name: NAME .*must be there/);
+    assert.match(out, /truncation-roundtrip[^]*name: NAME .*\(required\)/);
   });
 
   test('a target takes one line for programs, and wraps on a narrow terminal', async () => {

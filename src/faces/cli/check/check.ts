@@ -99,7 +99,7 @@ function listing(io: Io): string {
     Object.entries(table).flatMap(([key, { shape, help, fallback }]) =>
       beside(
         `    ${key}: ${shape.placeholder}`.padEnd(PARAMETER_COLUMN - 1),
-        `${help}${fallback === undefined ? ' (must be there)' : ''}`,
+        `${help}${fallback === undefined ? ' (required)' : ''}`,
         PARAMETER_COLUMN,
         io,
       ),
@@ -136,11 +136,11 @@ function listingDocument(): string {
 
 function firstFile(servers: readonly ProbeServer[]): string {
   const vip = servers[0]?.host ?? '10.96.0.10';
-  return `# Checks of DNS: ndots check run -f check.yaml
+  return `# DNS checks: ndots check run -f check.yaml
 # "ndots check list" shows every check and its settings.
 
 vip: ${vip}
-# The Service. Each of its replicas is tested. Without vip, its address is the one to test:
+# The Service. Each of its replicas is tested. Without vip, its address is tested:
 service: kube-system/kube-dns
 timeout: 1s
 tries: 2

@@ -12,7 +12,7 @@ _ndots() {
   read -ra words <<< "$line"
   case $line in *[[:blank:]]) words+=('') ;; esac
   local word=\${words[\${#words[@]}-1]}
-  # Bash ends words at these characters, so the part before them is on the line already.
+  # Bash ends words at these characters, so the part before them is already on the line.
   for sign in = : @; do
     [[ $COMP_WORDBREAKS == *$sign* && $word == *$sign* ]] || continue
     part=\${word%"\${word##*$sign}"}
@@ -106,7 +106,7 @@ export const completion: Command = {
 function wrongShell(shell: string, more: readonly string[]): Problem {
   const known = `Known: ${Object.keys(shells).join(', ')}`;
   if (shell === '') return usage('which shell?', known);
-  if (more.length > 0) return usage('completion takes one shell', known);
+  if (more.length > 0) return usage('completion needs the name of one shell', known);
   const meant = nearest(shell, Object.keys(shells));
   return usage(
     `there is no completion for "${shell}"`,

@@ -80,7 +80,7 @@ const table = {
   }),
   ...group('Page', {
     listen: one('--listen', listenAddress(0), 'listen here (127.0.0.1, a free port)'),
-    hosts: many('--host', text('NAME'), 'host name in the address of the page'),
+    hosts: many('--host', text('NAME'), 'host name in the page’s address'),
     tokenFile: one(
       '--token-file',
       file(),
@@ -100,7 +100,7 @@ const table = {
     grafana: one(
       '--grafana',
       dashboardUrl,
-      'link to this dashboard at the time of a finding; {from} and {to} are milliseconds',
+      'link to this dashboard at the time of a finding; {from} and {to} are replaced with milliseconds',
     ),
     noOpen: flag('--no-open', 'only print the address, do not open a browser'),
   }),
@@ -122,16 +122,16 @@ export const consoleUsage: Usage = {
   examples: [
     ['', 'watch this machine'],
     ['node7.pcap --speed max', 'show a capture at once'],
-    ['--pid 4711 --cluster', 'watch one pod, and name the others'],
-    ['--replicas --server-token FILE', 'watch all DNS pods of the cluster that have it'],
+    ['--pid 4711 --cluster', 'watch one pod, and show names for the others'],
+    ['--replicas --server-token FILE', 'watch all of the cluster’s DNS pods that have it'],
     ['--listen 127.0.0.1:8053 --no-open', 'for ssh -L or kubectl port-forward'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'The page changes nothing without --allow. Its address contains an access token, and the page shows nothing without it.',
+    'The page cannot change anything without --allow. Its address contains an access token, without which the page shows nothing.',
     'Files: as for ndots capture; - is standard input.',
-    'Exit codes: 0 ended by Ctrl-C, 2 could not be read, 3 wrong usage. More: docs/console.md',
+    'Exit codes: 0 ended by Ctrl-C, 2 could not be read, 3 usage error. More: docs/console.md',
   ],
   words: { files: true },
 };

@@ -63,7 +63,7 @@ describe('the server of the console', () => {
     assert.match(welcome.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Strict/);
   });
 
-  test('shows the numbers and findings of this moment without scripts', async () => {
+  test('shows the current numbers and findings without scripts', async () => {
     const page = await (await get('/', withToken())).text();
     assert.match(page, /<dt>Queries<\/dt><dd>/);
     assert.match(page, /DNS over TCP does not get through/);
@@ -325,7 +325,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('2');
       await page.locator('#filter').fill('protocol=tcp');
-      await page.getByText('Hand over this selection').click();
+      await page.getByText('Export this selection').click();
       await page.getByText(/ndots capture .*tcp-blocked.pcapng -o flow --protocol tcp/).waitFor();
       for (const [link, file] of [
         ['Packets', 'lookups.pcapng'],
@@ -347,7 +347,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
             await page.keyboard.press(key);
             await page.locator('section:not([hidden]) p.quiet').first().waitFor();
             if (key >= '2' && key <= '6') await page.locator('button.row').first().click();
-            if (key === '2') await page.getByText('Hand over this selection').click();
+            if (key === '2') await page.getByText('Export this selection').click();
             if (key === '8' || key === '9') await page.locator('.status.done').waitFor();
             const violations = await violationsOf(page);
             assert.deepEqual(violations, [], `view ${key}`);

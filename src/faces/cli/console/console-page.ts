@@ -53,7 +53,7 @@ export function consolePage(parts: ConsolePageParts): string {
 <dl class="figures">${figures}</dl>
 <h2>Findings</h2>
 ${findings === '' ? '<p class="quiet">None at this moment.</p>' : `<ul>${findings}</ul>`}
-<noscript><p>Without scripts this page does not update: reload it.</p></noscript>
+<noscript><p>Without scripts, this page does not update, so reload it.</p></noscript>
 </main>
 </div>
 </body>

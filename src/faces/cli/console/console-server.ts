@@ -295,7 +295,7 @@ export class ConsoleServer {
   ): Promise<void> {
     const { caches } = this.#cluster(parameters);
     if (this.#parts.privacy === 'counts')
-      throw usage('--privacy counts hides names, and so the entries of caches');
+      throw usage('--privacy counts hides names, and therefore cache entries');
     const below = parameters.get('below') === '1';
     json(await caches.ask(action, parameters.get('name') ?? '', below), response);
   }

@@ -35,7 +35,7 @@ export function findingsReport(now: NowView, findings: FindingsView, source: str
   const body = `<h1>DNS findings</h1>
 <p class="quiet">${escape(source)} · ${at} UTC · figures from ${new Date(now.window.fromMs).toISOString().slice(11, 19)} to ${at.slice(11)}</p>
 <dl class="figures">${figures}</dl>
-${rows.length === 0 ? '<h2>Nothing is wrong</h2>' : rows.map(finding).join('\n')}
+${rows.length === 0 ? '<h2>No problems found</h2>' : rows.map(finding).join('\n')}
 <h2>Ruled out</h2>
 <ul>${findings.excluded.map(notFound).join('')}</ul>
 ${findings.unknown.length === 0 ? '' : `<h2>Not judged</h2>\n<ul>${findings.unknown.map(notFound).join('')}</ul>`}`;
@@ -76,7 +76,7 @@ function examples({ examples: rows, queries }: FindingRow): string {
       .map((text) => `<td>${escape(text)}</td>`)
       .join(''),
   );
-  return `<p class="quiet">${rows.length} of ${queries} queries that show it</p>
+  return `<p class="quiet">${rows.length} of ${queries} example queries</p>
 <div class="scroll" tabindex="0"><table>
 <thead><tr><th>Time</th><th>Client</th><th>Server</th><th>Type</th><th>Reply</th><th>Took</th><th>Name</th></tr></thead>
 <tbody>${cells.map((row) => `<tr>${row}</tr>`).join('\n')}</tbody>

@@ -59,10 +59,10 @@ describe('what the console hands over', () => {
   });
 
   test('nothing selected, live traffic, hidden clients: says why there are no packets', async () => {
-    await assert.rejects(packetsOf('name=nothing.example'), /no packet of the capture is selected/);
+    await assert.rejects(packetsOf('name=nothing.example'), /no packet in the capture is selected/);
     const live = new HandOver({ ...source, files: [], device: 'any' }, model, 'full');
     const offered = await live.view(parseFilterLine('not name=*.local'));
-    assert.match(offered.noPackets, /stores no packets of live traffic/);
+    assert.match(offered.noPackets, /does not store packets from live traffic/);
     assert.equal(offered.command, "ndots capture -i any -o flow --not 'name=*.local'");
     const hidden = await new HandOver(source, model, 'no-clients').view([]);
     assert.match(hidden.noPackets, /--privacy no-clients hides/);

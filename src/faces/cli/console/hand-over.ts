@@ -62,8 +62,9 @@ export class HandOver {
     if (this.#privacy !== 'full')
       return `Packets contain client addresses, which --privacy ${this.#privacy} hides.`;
     if (file === undefined || file === '-')
-      return 'The console stores no packets of live traffic. The command below, with --write FILE, records packets from now on.';
-    if (files.length > 1) return 'Packets of several files are not joined. Use the command below.';
+      return 'The console does not store packets from live traffic. The command below, with --write FILE, records packets from now on.';
+    if (files.length > 1)
+      return 'Packets from several files cannot be joined. Use the command below.';
     return (await whyNoPackets(file)) ?? '';
   }
 }

@@ -44,7 +44,7 @@ export class RequestGuard {
     if (!this.#hosts.has(hostName(host)))
       return {
         status: 421,
-        text: `This page is not called ${hostName(host)}. Start ndots console with --host ${hostName(host)} to allow that name.`,
+        text: `This page is not available as ${hostName(host)}. Start ndots console with --host ${hostName(host)} to allow that name.`,
       };
     // A link to the page from elsewhere is a harmless navigation. Other cross-site requests are not harmless.
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate';

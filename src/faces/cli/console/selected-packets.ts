@@ -52,7 +52,7 @@ export async function writeSelectedPackets(
 ): Promise<void> {
   const comments = await selectedFrames(parts);
   if (comments.size === 0)
-    throw new Problem({ code: 'nothing-selected', text: 'no packet of the capture is selected' });
+    throw new Problem({ code: 'nothing-selected', text: 'no packet in the capture is selected' });
   let pieces: Uint8Array[] = [];
   const writer = new PcapngWriter((bytes) => void pieces.push(bytes), `ndots ${coreVersion}`);
   const events: ReadingEvents = {
@@ -89,7 +89,7 @@ async function selectedFrames(parts: SelectionParts): Promise<ReadonlyMap<number
         throw new Problem({
           code: 'too-many-packets',
           text: `more than ${PACKETS_MAX} packets are selected`,
-          hint: 'Narrow the filter, or use the command that is shown.',
+          hint: 'Narrow the filter, or use the command shown.',
         });
     },
   };

@@ -174,7 +174,7 @@ checks:
     const at = await served(false, { tokenFile: null });
     await it.inPage({ at }, async (page) => {
       await page.goto(`${page.url().split('#')[0]!}#cache?name=www.example&below=1`);
-      await page.getByText('Give its token: --admin-token FILE').first().waitFor();
+      await page.getByText('Provide its token: --admin-token FILE').first().waitFor();
       assert.equal(await page.locator('.finding.error').count(), 2);
     });
   });

@@ -49,7 +49,7 @@ function sortOf(view: ViewName, given: string | null): string | null {
   if (given === null || given === '') return null;
   const keys: readonly string[] = sortKeys[view];
   if (!keys.includes(given))
-    throw usage(`the view ${view} cannot be sorted by ${given}`, `Columns: ${keys.join(', ')}`);
+    throw usage(`the ${view} view cannot be sorted by ${given}`, `Columns: ${keys.join(', ')}`);
   return given;
 }
 

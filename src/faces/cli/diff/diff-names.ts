@@ -51,7 +51,7 @@ export async function readNames(
   // In a list, odd lines are errors, or the file is not a list of names.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
-      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE… and ignored; the first: ${JSON.stringify(firstOdd)}`,
+      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and ignored; the first: ${JSON.stringify(firstOdd)}`,
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
   for (const remark of reading.remarks.list)

@@ -24,7 +24,7 @@ const table = {
     names: one(
       '--names',
       file(),
-      'also query names from FILE: lines of NAME [TYPE …], a log, capture or dnstap file',
+      'also query names from FILE: lines with NAME [TYPE …], a log, capture or dnstap file',
     ),
   }),
   ...group('Output', {
@@ -32,7 +32,7 @@ const table = {
     failOn: one(
       '--fail-on',
       choice('DIFFERENCE', ['answers', 'upstreams', 'ttls', 'never']),
-      'least difference that makes the exit code 1: answers, upstreams or ttls (ttls)',
+      'smallest difference that makes the exit code 1: answers, upstreams or ttls (ttls)',
     ),
     ...colourOptions,
   }),
@@ -48,9 +48,9 @@ export const diffUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'BEFORE and AFTER are Corefiles, ConfigMaps with a Corefile, or values of the CoreDNS chart (-: standard input). Both run in this process with the same objects, in virtual time, and send no packets. Simulated upstreams answer by name, and record which of them was queried.',
+    'BEFORE and AFTER are Corefiles, ConfigMaps with a Corefile, or CoreDNS chart values (-: standard input). Both run in this process with the same objects, in virtual time, and send no packets. Simulated upstreams answer by name, and record which of them was queried.',
     'The queries come from both configurations: names in, at and next to each zone, host, rewrite, template, rule and view, and the names of the objects. Each query is sent twice, to test the cache.',
-    'Exit codes: 0 no difference, 1 answers differ or AFTER cannot be served, 2 could not compare, 3 wrong usage.',
+    'Exit codes: 0 no difference, 1 answers differ or AFTER cannot be served, 2 could not compare, 3 usage error.',
   ],
   words: { files: true },
 };
@@ -60,7 +60,7 @@ export function parseDiffOptions(words: readonly string[]): DiffOptions {
   const { values, words: paths } = parseOptions(table, words);
   const [before, after, ...more] = paths;
   if (before === undefined || after === undefined || more.length > 0)
-    throw usage('diff takes two Corefiles', 'As in: ndots diff Corefile Corefile.new');
+    throw usage('diff needs two Corefiles', 'Example: ndots diff Corefile Corefile.new');
   if (before === '-' && after === '-') throw usage('only one of the two can be standard input');
   return {
     ...values,

@@ -29,7 +29,7 @@ export const moments = {
   first: '',
   again: ', when it is repeated',
   later: ', after its TTL',
-  stale: ', after its TTL, with all upstreams silent',
+  stale: ', after its TTL, while no upstream answers',
 } as const;
 
 /** Formats the result for people. */

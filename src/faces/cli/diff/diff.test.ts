@@ -353,7 +353,7 @@ describe('ndots diff', () => {
     const list = file(`www.example.com\n${'x'.repeat(64)}.example\nmail.example.com MXX\n\n# a\n`);
     const { out, err } = await run(file(kubeadm), file(kubeadm), '--names', list, '-o', 'json');
     assert.ok((JSON.parse(out) as { questions: number }).questions > 2);
-    assert.match(err, /2 lines are neither NAME nor NAME TYPE… and ignored; the first: "xxxxxx/);
+    assert.match(err, /2 lines are neither NAME nor NAME TYPE…, and ignored; the first: "xxxxxx/);
     const log = file(
       `[INFO] 10.244.0.9:40000 - 1 "A IN ${'y'.repeat(64)}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n[INFO] 10.244.0.9:40000 - 2 "A IN www.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n`,
     );

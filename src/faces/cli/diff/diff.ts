@@ -33,7 +33,7 @@ export const diff: Command = {
     );
     if (!(found instanceof Problems)) return show(found, options, io);
     tellProblems('diff', found.problems, io);
-    io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
+    io.err(`ndots diff: ${after.file} cannot be served, so every answer changes\n`);
     return EXIT.no;
   },
 };

@@ -69,7 +69,7 @@ const codes: OptionValue<readonly string[]> = {
     if (list.every((code) => /^ND\d{0,4}$/.test(code))) return list;
     throw usage(
       `${name} takes codes of findings or prefixes of codes, not "${given}"`,
-      'As in: ND3001,ND4',
+      'Example: ND3001,ND4',
     );
   },
 };
@@ -141,7 +141,7 @@ export const doctorUsage: Usage = {
   options: table,
   notes: [
     'Reads captures (pcap, pcapng), dnstap, query logs, and the output of conntrack -S, sysctl -a, dmesg, ethtool -S and /metrics, also compressed. For standard input give -.',
-    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
+    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 could not be read, 3 usage error. More: docs/doctor.md',
   ],
   words: { files: true, words: ['cluster'] },
 };
@@ -158,7 +158,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   if (idle !== null) {
     // --rbac may be combined with the words for a cluster, to print their rights.
     const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
-    if (other !== null) throw usage(`${idle} takes no input: leave out "${other}"`);
+    if (other !== null) throw usage(`${idle} does not accept input: omit "${other}"`);
   }
   const netns = namespaceOf(values);
   const device = values.device ?? (netns === null ? null : 'any');
@@ -171,7 +171,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     );
   const lonely = firstGiven(table, values, ofCluster);
   if (!living && idle === null && lonely !== null)
-    throw usage(`${lonely} needs a cluster`, 'As in: ndots doctor cluster');
+    throw usage(`${lonely} needs a cluster`, 'Example: ndots doctor cluster');
   const unread = living && words.length === 0 && device === null;
   const ofCaptures = unread ? firstGiven(table, values, ['ports', 'evidence']) : null;
   if (ofCaptures !== null)

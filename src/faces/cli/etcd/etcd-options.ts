@@ -110,9 +110,9 @@ export const etcdUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'Records have the SkyDNS format that the plugin etcd of ndots and CoreDNS reads. The key is the name from right to left, below /skydns. A name selects all records below it, so give each record of a service its own first label: a1.web.shop.cluster.local, a2.web.shop.cluster.local.',
+    'Records use the SkyDNS format, which the etcd plugin in ndots and CoreDNS reads. The key is the name from right to left, under /skydns. A name selects all records under it, so give each of a service’s records its own first label: a1.web.shop.cluster.local, a2.web.shop.cluster.local.',
     'HOST is an address (A, AAAA) or a name (CNAME). If NAME is an address, its reverse name is used: put 10.3.0.116 web.shop.cluster.local writes a PTR record.',
-    'Exit codes: 0 done, 1 no such record, 2 etcd does not answer or refuses, 3 wrong usage.',
+    'Exit codes: 0 done, 1 no such record, 2 etcd does not answer or refuses the request, 3 usage error.',
   ],
   words: { words: actions },
 };
@@ -126,17 +126,17 @@ export function parseEtcdOptions(
   const [given = '', ...names] = rest;
   const action = actions.find((one) => one === given);
   if (action === undefined) {
-    const text = given === '' ? 'which action?' : `"${given}" is not one of its actions`;
+    const text = given === '' ? 'which action?' : `there is no action "${given}"`;
     const meant = nearest(given, actions);
     throw usage(text, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
   if (names.length === 0 && action !== 'list') throw usage(`${action} needs a name`);
   if (action === 'put' && names.length > 2)
-    throw usage(`put takes one name and one host, and not "${names[2]}"`);
+    throw usage(`put accepts one name and one host, but not "${names[2]}"`);
   if (action === 'put' && names.length === 1 && values.text === null)
     throw usage(
       'put needs a host after the name, or --text',
-      'As in: put a1.web.shop.local 10.3.0.116',
+      'Example: put a1.web.shop.local 10.3.0.116',
     );
   const other =
     (action === 'put' ? null : firstGiven(table, values, ofPut)) ??
@@ -180,7 +180,7 @@ function access(values: Values, env: Readonly<Record<string, string | undefined>
   const certificate = values.cert ?? env['ETCDCTL_CERT'] ?? '';
   const key = values.key ?? env['ETCDCTL_KEY'] ?? '';
   const authority = values.cacert ?? env['ETCDCTL_CACERT'] ?? '';
-  if ((certificate === '') !== (key === '')) throw usage('--cert and --key need each other');
+  if ((certificate === '') !== (key === '')) throw usage('--cert and --key must be given together');
   const listed = env['ETCDCTL_ENDPOINTS'];
   return {
     endpoints:
@@ -205,6 +205,6 @@ function credentials(
   const inline = colon < 0 ? undefined : given.slice(colon + 1);
   const password = values.password ?? inline ?? env['ETCDCTL_PASSWORD'];
   if (password === undefined)
-    throw usage('--user needs a password', 'As in: --user dns:secret, or ETCDCTL_PASSWORD.');
+    throw usage('--user needs a password', 'Example: --user dns:secret, or ETCDCTL_PASSWORD.');
   return { user: colon < 0 ? given : given.slice(0, colon), password };
 }

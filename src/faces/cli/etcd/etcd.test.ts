@@ -9,7 +9,10 @@ import { etcd } from './etcd.ts';
 test('reports certificates that no endpoint uses, from flags and variables', async () => {
   const [port] = await freePorts(1);
   const words = ['list', '--endpoints', `http://127.0.0.1:${port}`];
-  const told = new RegExp(`^ndots etcd: no TLS with 127\\.0\\.0\\.1:${port}: --cacert, `, 'm');
+  const told = new RegExp(
+    `^ndots etcd: 127\\.0\\.0\\.1:${port} does not use TLS, so --cacert, `,
+    'm',
+  );
   assert.match((await runCommand(etcd, [...words, '--cacert', '/nowhere'])).err, told);
   assert.match((await runCommand(etcd, words, { ETCDCTL_CACERT: '/nowhere' })).err, told);
   assert.doesNotMatch((await runCommand(etcd, words)).err, told);

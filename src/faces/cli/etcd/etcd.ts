@@ -53,11 +53,11 @@ function remedyOf(
 ): string {
   const isRead = action === 'get' || action === 'list';
   if (kind === 'tls')
-    return 'Check the files of --cacert, --cert and --key: all PEM, and the key must belong to the certificate';
+    return 'Check the --cacert, --cert and --key files: all must be PEM, and the key must match the certificate';
   if (kind === 'credentials' && access.credentials === null)
     return 'etcd requires a user: give --user and --password';
   if (kind === 'forbidden')
-    return `grant the user to ${isRead ? 'read' : 'read and write'} the keys: etcdctl role grant-permission ROLE ${isRead ? 'read' : 'readwrite'} ${prefix}/ --prefix`;
+    return `grant the user permission to ${isRead ? 'read' : 'read and write'} the keys: etcdctl role grant-permission ROLE ${isRead ? 'read' : 'readwrite'} ${prefix}/ --prefix`;
   return advice === ''
     ? 'Give the endpoints with --endpoints, or run: etcdctl endpoint status'
     : advice;
@@ -69,7 +69,7 @@ function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
   const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
   if (plain.length === 0) return;
   io.err(
-    `ndots etcd: no TLS with ${plain.map(printEndpoint).join(', ')}: --cacert, --cert and --key are not used there (endpoints with https:// use them)\n`,
+    `ndots etcd: ${plain.map(printEndpoint).join(', ')} does not use TLS, so --cacert, --cert and --key are ignored there (they apply to https:// endpoints)\n`,
   );
 }
 
@@ -115,7 +115,7 @@ async function keepAlive(
       // etcd was unavailable for longer than the lease lasts.
       ({ id } = await client.grantLease(lease.ttl));
       await client.put(key, value, id);
-      io.err('ndots etcd: the lease had expired; the record was written again\n');
+      io.err('ndots etcd: the lease had expired, so the record was written again\n');
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
       io.err(`ndots etcd: ${error.message}; trying again\n`);
@@ -151,7 +151,7 @@ async function show(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promi
     for (const [name, value] of rows) io.out(`${name.padEnd(width)}  ${value}\n`);
   }
   if (action === 'get') return tellMissing(client, options, missing, io);
-  for (const name of missing) io.err(`ndots etcd: there is no record at or below ${name}\n`);
+  for (const name of missing) io.err(`ndots etcd: there is no record at or under ${name}\n`);
   return missing.length === 0 ? EXIT.ok : EXIT.no;
 }
 
@@ -181,8 +181,8 @@ async function tellMissing(
 ): Promise<number> {
   const advice =
     options.action === 'get'
-      ? 'ndots etcd list shows the names below it'
-      : '--below removes the names below it';
+      ? 'ndots etcd list shows the names under it'
+      : '--below removes the names under it';
   for (const name of missing) {
     const { kvs } = await client.range({ ...below(keyOf(name, options)), limit: 1 });
     const hint = kvs.length > 0 ? ` itself; ${advice}` : '';

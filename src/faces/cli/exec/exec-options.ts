@@ -33,7 +33,7 @@ export interface ExecOptions extends ClusterOptions {
 const table = {
   ...group('Container', {
     image: imageOption,
-    target: one('--target', text('CONTAINER'), 'share the processes of this container of the pod'),
+    target: one('--target', text('CONTAINER'), 'share processes with this container in the pod'),
     capabilities: many(
       '--capability',
       text('NAME', { words: ['NET_RAW', 'NET_ADMIN'] }),
@@ -47,7 +47,7 @@ const table = {
 export const execUsage: Usage = {
   synopsis: 'POD [options] -- VERB [WORD…]',
   examples: [
-    ['deploy/web -- trace redis.cache', 'trace a lookup as this pod does it'],
+    ['deploy/web -- trace redis.cache', 'trace a lookup as this pod would do it'],
     ['web-0 -n shop -- check run', 'check DNS from this pod'],
     ['web-0 --capability NET_RAW -- capture -i eth0 -c 20', 'show its queries'],
   ],
@@ -58,8 +58,8 @@ export const execUsage: Usage = {
   },
   notes: [
     "Runs a verb in an ephemeral container of the pod, with the pod's network and resolv.conf. The pod does not restart. Kubernetes lists the ended container until the pod is deleted.",
-    'Permissions: get on pods and pods/log, patch on pods/ephemeralcontainers.',
-    'Exit codes: those of the verb, 2 could not run it, 3 wrong usage.',
+    'Required permissions: get on pods and pods/log, patch on pods/ephemeralcontainers.',
+    'Exit codes: the verb’s, 2 could not run it, 3 usage error.',
   ],
 };
 
@@ -70,7 +70,7 @@ export const execUsage: Usage = {
 export function parseExecOptions(words: readonly string[]): ExecOptions {
   const { before, command } = splitWords(words);
   const { values, words: rest } = parseOptions(table, before);
-  const example = 'As in: ndots exec deploy/web -- trace redis.cache';
+  const example = 'Example: ndots exec deploy/web -- trace redis.cache';
   const pod = placeOf('exec', 'a pod', rest, command, example);
   const capabilities = values.capabilities.map((name) => {
     const plain = name.toUpperCase().replace(/^CAP_/, '');

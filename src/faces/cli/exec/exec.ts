@@ -43,7 +43,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   } catch (error) {
     if (ended.aborted) {
       io.err(
-        `ndots exec: its output is no longer shown; ${container.name} continues in the pod until it ends\n`,
+        `ndots exec: its output is no longer shown, but ${container.name} continues in the pod until it ends\n`,
       );
       return EXIT.interrupted;
     }
@@ -78,7 +78,7 @@ function notAllowed(failure: ApiFailure): Problem {
   return clusterNotAsked(failure, {
     remedy:
       failure.kind === 'forbidden'
-        ? 'It needs get on pods and pods/log, and patch on pods/ephemeralcontainers.'
+        ? 'You need get on pods and pods/log, and patch on pods/ephemeralcontainers.'
         : undefined,
   });
 }

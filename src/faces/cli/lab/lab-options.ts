@@ -78,14 +78,14 @@ const table = {
     model: flag('--model', 'simulate in virtual time, without root'),
     pcap: one('--pcap', file(), 'save the packets to this file'),
     save: one('--save', file(), 'save the result for ndots lab report'),
-    keep: flag('--keep', 'keep the lab running at the end, until Ctrl-C'),
+    keep: flag('--keep', 'keep the lab running after the story, until Ctrl-C'),
     ...colourOptions,
   }),
   ...group('Services (run, up, rules)', {
     mode: one(
       '-m, --mode',
       choice('MODE', ['iptables', 'nftables']),
-      'mode of kube-proxy: iptables or nftables (iptables)',
+      'kube-proxy mode: iptables or nftables (iptables)',
     ),
   }),
   ...group('Files (up, run)', {
@@ -94,7 +94,7 @@ const table = {
       file(),
       'up: Kubernetes objects, file or directory (the example cluster); run: a story',
     ),
-    corefile: one('--corefile', file(), 'up: Corefile of the DNS pods (that of kubeadm)'),
+    corefile: one('--corefile', file(), 'up: Corefile of the DNS pods (default: kubeadm’s)'),
   }),
   ...group('Rules (rules)', {
     manifests: one('--manifests', file('DIR'), 'directory with services and endpoints'),
@@ -103,12 +103,12 @@ const table = {
     node: one('--node', text('NAME'), 'node of the rules'),
     zone: one('--zone', text('NAME'), 'topology zone of the node'),
     nodeIP: one('--node-ip', text('IP'), 'address of the node'),
-    clusterCIDR: one('--cluster-cidr', range, 'prefix of the pods; other sources are masqueraded'),
+    clusterCIDR: one('--cluster-cidr', range, 'pod prefix; other sources are masqueraded'),
     masqueradeAll: flag('--masquerade-all', 'masquerade all traffic to cluster addresses'),
     masqueradeBit: one(
       '--masquerade-bit',
       integer('BIT', 0, 31),
-      'bit of the masquerade mark (14)',
+      'bit number of the masquerade mark (14)',
     ),
     nodePortIPs: one('--nodeport-ips', addresses, 'addresses that accept node ports (all)'),
     noLocalhost: flag('--no-localhost-nodeports', 'do not accept node ports on 127.0.0.1'),
@@ -160,9 +160,9 @@ export const labUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'A lab runs in its own network, mount and process namespaces, and needs root. It never touches the network of this machine, and leaves nothing behind when its first process ends. Without root or a needed kernel feature, a story is simulated in virtual time.',
-    'rules prints the rules that kube-proxy of Kubernetes 1.36 writes for these services and endpoints. Load them in a separate network namespace, with iptables-restore --noflush or nft -f -.',
-    'Exit codes: 0 done, or as documented; 1 a story ended differently; 2 could not run; 3 wrong usage. exec returns the code of its program.',
+    'A lab runs in its own network, mount and process namespaces, and needs root. It never touches this machine’s network, and leaves nothing behind when its first process ends. Without root or a needed kernel feature, a story is simulated in virtual time.',
+    'rules prints the rules that kube-proxy 1.36 writes for these services and endpoints. Load them in a separate network namespace, with iptables-restore --noflush or nft -f -.',
+    'Exit codes: 0 done, or as documented; 1 a story ended differently; 2 could not run; 3 usage error. exec returns its program’s exit code.',
   ],
   words: { words: labWords },
 };
@@ -185,7 +185,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   const [given = '', ...others] = rest;
   const action = labActions.find((each) => each === given);
   if (action === undefined) {
-    const text = given === '' ? 'which action?' : `"${given}" is not one of its actions`;
+    const text = given === '' ? 'which action?' : `there is no action "${given}"`;
     const meant = nearest(given, labActions);
     throw usage(
       text,
@@ -253,19 +253,20 @@ function checkWords(
   if (action === 'run' && first === undefined && file === null)
     throw usage(
       'run needs the name of a story, all, or -f FILE',
-      'ndots lab list shows the stories. ndots lab init > story.yaml writes a sample of your own.',
+      'ndots lab list shows the stories. ndots lab init > story.yaml writes a sample to start from.',
     );
   if (action === 'run' && first !== undefined && file !== null)
-    throw usage('run takes names of stories or -f FILE, not both');
+    throw usage('run accepts story names or -f FILE, not both');
   if (file !== null && !['run', 'up'].includes(action)) throw usage(`${action} does not take -f`);
   if (action === 'report' && words.length !== 1)
     throw usage('report needs one file', 'ndots lab run --save FILE writes it.');
   if (action === 'exec' && (words.length !== 1 || program.length === 0))
     throw usage(
       'exec needs a pod, and a program after --',
-      'As in: ndots lab exec critical-app/client -- dig +search backend',
+      'Example: ndots lab exec critical-app/client -- dig +search backend',
     );
-  if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing after --`);
+  if (action !== 'exec' && program.length > 0)
+    throw usage(`${action} does not accept arguments after --`);
   if (['list', 'init', 'up', 'down'].includes(action) && first !== undefined)
-    throw usage(`unexpected word "${first}": ${action} takes only options`);
+    throw usage(`unexpected word "${first}": ${action} accepts only options`);
 }

@@ -55,14 +55,16 @@ export async function performStories(
     const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path, run.mode);
     if (story.play === null) {
       if (!run.model)
-        io.err(`${verb}: ${story.name} is played on its model: because kernels differ too much.\n`);
+        io.err(
+          `${verb}: ${story.name} is simulated with its model, because kernels differ too much.\n`,
+        );
     } else if (own.length > 0) {
       const instead = story.model === null ? 'and there is no model of it' : 'so here is its model';
       io.err(
         `${verb}: ${story.name} cannot be played here (it needs ${own.join(', ')}), ${instead}.\n`,
       );
     } else if (run.model && story.model === null) {
-      io.err(`${verb}: there is no model of ${story.name}.\n`);
+      io.err(`${verb}: there is no model for ${story.name}.\n`);
     }
     const isReal = !run.model && own.length === 0 && story.play !== null;
     if (isReal && story.seconds >= LONG_SECONDS) {
@@ -177,7 +179,7 @@ async function playOutside(
   if (text !== '') return JSON.parse(text) as StoryOutcome;
   throw new Problem({
     code: 'lab-ended',
-    text: `${story.name} could not be played: its lab ended with ${code ?? 'a signal'}`,
+    text: `${story.name} could not be played, because its lab ended with ${code ?? 'a signal'}`,
     remedy: 'see its output above; ndots lab run --model plays without a lab',
   });
 }

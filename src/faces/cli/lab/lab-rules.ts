@@ -50,7 +50,7 @@ function onlyServices(state: ClusterState, services: readonly string[]): Cluster
     const meant = nearest(wanted, known);
     throw new Problem({
       code: 'no-such-service',
-      text: `there is no service ${wanted} with rules of kube-proxy`,
+      text: `there is no service ${wanted} with kube-proxy rules`,
       hint:
         meant === null
           ? 'Services without a cluster IP of this family (headless, ExternalName) have no rules.'

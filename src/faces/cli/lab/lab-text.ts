@@ -66,7 +66,7 @@ function actLines(act: Act, page: Page): readonly string[] {
   const shown = act.packets.slice(0, PACKETS_MAX);
   for (const row of shown) lines.push(...packetLines(row, page));
   if (act.packets.length > shown.length) {
-    lines.push(paint.dim(`  … and ${act.packets.length - shown.length} packets more`));
+    lines.push(paint.dim(`  … and ${act.packets.length - shown.length} more packets`));
   }
   return [...lines, ...act.facts.flatMap((fact) => factLines(fact, page))];
 }

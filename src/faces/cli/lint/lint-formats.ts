@@ -72,7 +72,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     ...(notJudged.length > DETAILS_MAX ? [] : notJudged.map(nothingIn)),
     summary(report),
     ...(notJudged.length > DETAILS_MAX
-      ? [`Nothing to lint in ${notJudged.length} other inputs (-o json names them)`]
+      ? [`Nothing to lint in ${notJudged.length} other inputs (-o json lists them)`]
       : []),
     ...(fixable === 0
       ? []

@@ -100,14 +100,14 @@ const table = {
     rules: flag('--rules', 'list the rules and exit'),
   }),
   ...group('Live checks (--live)', {
-    live: flag('--live', 'also query upstreams, hosts and search domains, and compare'),
+    live: flag('--live', 'also query upstreams, hosts and search domains, and compare the results'),
     ...beside(['--live'], {
       timeout: one('--timeout', duration(10, 60_000), 'limit per query (2s)'),
     }),
   }),
   ...group('Fixes', {
     fix: flag('--fix', 'apply safe fixes: print the change, then write it'),
-    diff: flag('--diff', 'print that change, write nothing'),
+    diff: flag('--diff', 'print that change without writing it'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), 'text, json, sarif, github or junit'),
@@ -134,9 +134,9 @@ export const lintUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'PATH is a Corefile, a YAML or JSON file, a directory of these, or - for standard input (default: ./Corefile). In YAML, lint checks ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods with dnsConfig, Services, NetworkPolicies, webhooks and kubelet settings. It sends nothing unless --cluster or --live is given.',
+    'PATH is a Corefile, a YAML or JSON file, a directory of these, or - for standard input (default: ./Corefile). In YAML, lint checks ConfigMaps with a Corefile or with *.override and *.server, CoreDNS chart values, Deployments and DaemonSets of DNS servers, pods with dnsConfig, Services, NetworkPolicies, webhooks and kubelet settings. It sends nothing unless --cluster or --live is given.',
     'To silence a finding, add a comment to its line or above it: # ndots:ignore CF07 because REASON. For a whole file: # ndots:ignore-file CF31 because REASON.',
-    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 a file could not be read or nothing to lint, 3 wrong usage.',
+    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 a file could not be read or nothing to lint, 3 usage error.',
   ],
   words: { files: true },
 };
@@ -150,13 +150,16 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
   if (isListed) {
     const other = paths[0] ?? firstBeside(table, values, ofListing);
     if (other !== null)
-      throw usage(`${values.rules ? '--rules' : '--explain'} takes no input: leave out "${other}"`);
-    if (values.rules && values.explain !== null) throw usage('--rules or --explain, not both');
+      throw usage(
+        `${values.rules ? '--rules' : '--explain'} does not accept input: omit "${other}"`,
+      );
+    if (values.rules && values.explain !== null)
+      throw usage('--rules and --explain cannot be combined');
   }
   const cluster = values.cluster || namesCluster(values);
   if (values.fix && values.diff) throw usage('--fix cannot be combined with --diff');
   if ((values.fix || values.diff) && (paths.includes('-') || cluster))
-    throw usage('--fix and --diff take files, not standard input or the cluster');
+    throw usage('--fix and --diff work on files, not on standard input or the cluster');
   return {
     ...values,
     paths,

@@ -441,10 +441,10 @@ describe('a target', () => {
     assert.deepEqual(await refused('ndots'), []);
   });
 
-  test('that is invalid is wrong usage', async () => {
+  test('that is invalid is a usage error', async () => {
     const { code, err } = await run(path(), '--target', 'coredns@new');
     assert.equal(code, 3);
-    assert.match(err, /As in: --target coredns@1\.11\.3/);
+    assert.match(err, /Example: --target coredns@1\.11\.3/);
   });
 });
 

@@ -47,7 +47,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const newest = newestBefore(options.target);
   if (newest !== null)
     io.err(
-      `ndots lint: the newest known release is ${newest}, so the target is checked like that release\n`,
+      `ndots lint: the newest known release is ${newest}, so the target is checked as that release\n`,
     );
   const given = await gatherAll(options, io);
   let report = await lintFiles(given, options, io);
@@ -97,7 +97,7 @@ async function lintFiles(given: GatheredFiles, options: LintOptions, io: Io): Pr
   if (report.files.length === 0 && report.findings.length === 0)
     throw cannotLint('lint-nothing', 'there is nothing to lint in the input', {
       ...(report.notJudged.length > 0 && { hint: report.notJudged.map(holdsText).join('\n  ') }),
-      remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
+      remedy: 'Give a Corefile, or YAML that contains one: ndots lint --help',
     });
   const levels = new Map(severity.map((each) => [each.code, each.severity]));
   const levelled = (finding: LintFinding): LintFinding => ({
@@ -174,7 +174,7 @@ function explain(code: string, { output }: LintOptions, io: Io): number {
         : setMarkdown(page, io),
     );
   } catch (error) {
-    throw cannotLint('lint-unreadable', `the page of ${rule.code} is not installed here`, {
+    throw cannotLint('lint-unreadable', `the page for ${rule.code} is not installed here`, {
       hint: `${rule.code}: ${rule.summary}`,
       cause: error,
     });

@@ -67,7 +67,7 @@ function shownCertificate(
       if (authorized) return end(null);
       const names = socket.getPeerCertificate().subjectaltname ?? '';
       end(
-        `${wordOf(authorizationError)}${names === '' ? '' : ` (it is for ${names.slice(0, 120)})`}`,
+        `${wordOf(authorizationError)}${names === '' ? '' : ` (it is valid for ${names.slice(0, 120)})`}`,
       );
     });
     socket.once('error', (error) => end(whyFailed(error)));

@@ -44,9 +44,9 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)
-    return `it answers HTTP ${statusCode}, but it is neither the console directive nor ndots watch serve`;
+    return `it answers with HTTP ${statusCode}, but is neither the console directive nor ndots watch serve`;
   if (stream !== TAP_STREAM)
-    return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}): use the same version on both sides`;
+    return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}); use the same version on both sides`;
   if (statusCode === 401) return WRONG_TOKEN;
   if (statusCode === 503) return FULL;
   return statusCode === 200 ? null : `it answers HTTP ${statusCode}`;

@@ -76,5 +76,5 @@ test('clusters with the same addresses are shown side by side, and an unavailabl
 test('several contexts need --replicas', async () => {
   const { code, err } = await runCommand(top, ['--context', 'a', '--context', 'b', '--once']);
   assert.equal(code, 3);
-  assert.match(err, /several --context need --replicas/);
+  assert.match(err, /several --context options need --replicas/);
 });

@@ -36,7 +36,10 @@ export function firstContext(
   { replicas }: { readonly replicas: boolean },
 ): string | null {
   if (contexts.length > 1 && !replicas)
-    throw usage('several --context need --replicas', 'Each cluster is read by its DNS pods.');
+    throw usage(
+      'several --context options need --replicas',
+      'Each cluster is read through its DNS pods.',
+    );
   return contexts[0] ?? null;
 }
 

@@ -62,11 +62,11 @@ export const serverOptions: {
   serverToken: one(
     '--server-token',
     file(),
-    `read the token of the servers from FILE (or from the variable ${TOKEN_VARIABLE})`,
+    `read the servers’ token from FILE (or from the variable ${TOKEN_VARIABLE})`,
   ),
   replicas: flag(
     '--replicas',
-    'all DNS pods of the cluster, via their console directive, through the API server',
+    'all of the cluster’s DNS pods, via their console directive, through the API server',
   ),
   ...beside(['--replicas'], {
     replicaNamespace: one(
@@ -77,7 +77,7 @@ export const serverOptions: {
     replicaSelector: one(
       '--replica-selector',
       text('LABELS'),
-      'labels of the pods (default: those of the DNS service)',
+      'label selector for the pods (default: the DNS service’s)',
     ),
     replicaPort: one(
       '--replica-port',
@@ -92,7 +92,7 @@ export const contextsOption: { readonly context: Many<string> } = {
   context: many(
     '--context',
     text('NAME'),
-    'context in the kubeconfig; several with --replicas: clusters side by side',
+    'context in the kubeconfig; repeat with --replicas to show clusters side by side',
   ),
 };
 
@@ -136,11 +136,11 @@ export function liveSourcesOf(values: SourceValues, files: readonly string[]): L
   const isServers = servers.length > 0 || values.replicas;
   if (isServers && files.length > 0)
     throw usage(
-      'either files or servers, not both',
+      'files and servers cannot be combined',
       'Files are read without --server and --replicas',
     );
   if (!isServers && serverToken !== null)
-    throw usage('--server-token is for --server and --replicas', 'As in: --server 127.0.0.1:9155');
+    throw usage('--server-token needs --server or --replicas', 'Example: --server 127.0.0.1:9155');
   const followed = { servers, serverToken, replicas: replicasOf(values) };
   if (isServers && !isCapture)
     return { files: [], device: null, netns: null, dnstap: null, ports: values.ports, ...followed };
@@ -182,6 +182,6 @@ export function serverTokenOf(
   if (given !== '') return given;
   throw usage(
     'the servers require a token',
-    `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the token_file of the server, or in its log`,
+    `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the server’s token_file or its log`,
   );
 }

@@ -14,7 +14,7 @@ const localAddresses: OptionValue<readonly string[]> = {
     if (wrong !== undefined)
       throw usage(
         `invalid localip specified - ${JSON.stringify(wrong)}`,
-        `As in: ${name} 169.254.20.10,10.96.0.10`,
+        `Example: ${name} 169.254.20.10,10.96.0.10`,
       );
     return [...new Set(list.map((word) => printAddress(parseAddress(word)!)))];
   },
@@ -81,7 +81,7 @@ const table = {
     rules: one(
       '-rules',
       choice('HOW', ['auto', 'iptables', 'nftables']),
-      'program for rules (default auto: iptables if installed, else nft)',
+      'program that writes the rules (default auto: iptables if installed, else nft)',
     ),
     failOpen: flag(
       '-failopen',
@@ -95,9 +95,9 @@ const table = {
     teardownPipe: one(
       '-teardown-pipe',
       file(),
-      'named pipe to a shell in another container, which removes interface and rules when this process is killed',
+      'named pipe to a shell in another container, which removes the interface and the rules if this process is killed',
     ),
-    skipTeardown: flag('-skipteardown', 'keep interface and rules at the end'),
+    skipTeardown: flag('-skipteardown', 'keep the interface and the rules at exit'),
     healthPort: one('-health-port', port, 'port of /health (default 8080)'),
   }),
   ...group('Corefile', {
@@ -105,7 +105,7 @@ const table = {
     fromCorefile: one(
       '-from-corefile',
       file(),
-      'derive the Corefile from this Corefile of the cluster',
+      'derive the Corefile from the cluster’s Corefile in this file',
     ),
     corefile: one(
       '-corefile',
@@ -125,7 +125,7 @@ const table = {
     upstreamEndpoints: one(
       '-upstream-endpoints',
       text('NAME'),
-      'headless service of the DNS pods, to ask them directly',
+      'headless service for the DNS pods, to query them directly',
     ),
     reloadWithSignal: flag(
       '-reloadwithsignal',
@@ -136,14 +136,14 @@ const table = {
     metricsAddress: one(
       '-metrics-listen-address',
       address,
-      'metrics of set-up errors (default 0.0.0.0:9353)',
+      'address for metrics about setup errors (default 0.0.0.0:9353)',
     ),
   }),
   ...group('Upgrade', {
     takeover: one(
       '-takeover',
       file('FOLDER'),
-      'directory shared by the instances on a node, for a takeover without a gap (default /run/nodelocaldns, if it exists; none: off)',
+      'directory shared by the instances on a node, for a seamless takeover (default /run/nodelocaldns, if it exists; none: off)',
     ),
     linger: one(
       '-linger',
@@ -203,10 +203,10 @@ export const nodeCacheUsage: Usage = {
   style: 'go',
   options: table,
   notes: [
-    'Flags use Go syntax: -flag value, -flag=value or --flag value. A switch takes a value only after =.',
-    'Needs root or the capability NET_ADMIN (with iptables also NET_RAW), and in a pod hostNetwork: true.',
+    'Flags use Go syntax: -flag value, -flag=value or --flag value. A switch accepts a value only after =.',
+    'It needs root or the NET_ADMIN capability (with iptables, also NET_RAW), and hostNetwork: true in a pod.',
     'On SIGTERM or SIGINT, the cache removes its rules, answers in-flight queries, and removes the interface. SIGUSR1 reloads the Corefile.',
-    'Exit codes: 0 ended by a signal, 1 cannot serve or may not set up the network, 3 wrong usage. More: docs/node-cache.md',
+    'Exit codes: 0 ended by a signal, 1 cannot serve or set up the network, 3 usage error. More: docs/node-cache.md',
   ],
 };
 
@@ -217,7 +217,7 @@ export function parseNodeCacheOptions(words: readonly string[]): NodeCacheOption
   const given = [...readOptions(table, words, 'go')].filter((each) => typeof each !== 'string');
   const localIp = values.localIp ?? [];
   if (localIp.length === 0 && !values.version && !values.plugins)
-    throw usage('invalid localip specified - ""', 'As in: -localip 169.254.20.10,10.96.0.10');
+    throw usage('invalid localip specified - ""', 'Example: -localip 169.254.20.10,10.96.0.10');
   return {
     ...values,
     localIp,

@@ -88,7 +88,7 @@ async function around(
     onChange(address, answers) {
       metrics.answers(address, answers);
       if (answers) log.info(`${address} answers`);
-      else log.error(`${address} does not answer: queries to it go to the cluster's service`);
+      else log.error(`${address} does not answer, so queries to it go to the cluster's service`);
     },
   });
   const timers: Timer[] = [];
@@ -205,7 +205,7 @@ function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
   if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
   const nothing = new Problem({
     code: 'nothing-to-serve',
-    text: `The Corefile ${corefile} has no server block`,
+    text: `The Corefile ${corefile} contains no server block`,
     hint: 'It may have been read while it was being written.',
     remedy:
       "Use the template in docs/node-cache.md (-basecorefile), or derive the Corefile from the cluster's (-from-corefile).",

@@ -42,14 +42,14 @@ export const nodeUsage: Usage = {
   examples: [
     ['node1 -- capture -i any --process -c 50', 'show which process sends which query'],
     ['node1 -- capture -i any --process -o flow', 'follow each lookup to the connection after it'],
-    ['node1 -n kube-system -- top -i any --once', 'print the busiest clients of the node'],
+    ['node1 -n kube-system -- top -i any --once', 'print the node’s busiest clients'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Runs a verb in a pod on the node, with the network and the process ids of the node, as root with the capabilities of deploy/capture. Pod Security allows such pods at the level privileged. The pod is deleted at the end; Ctrl-C ends it.',
-    'Permissions: create, get and delete on pods, get on pods/log.',
-    'Exit codes: those of the verb, 2 could not run it, 3 wrong usage.',
+    'Runs a verb in a pod on the node, in the node’s network and PID namespaces, as root with the capabilities from deploy/capture. Pod Security allows such pods only at the privileged level. The pod is deleted at the end, and Ctrl-C ends it.',
+    'Required permissions: create, get and delete on pods, get on pods/log.',
+    'Exit codes: the verb’s, 2 could not run it, 3 usage error.',
   ],
 };
 
@@ -60,7 +60,7 @@ export const nodeUsage: Usage = {
 export function parseNodeOptions(words: readonly string[]): NodeOptions {
   const { before, command } = splitWords(words);
   const { values, words: rest } = parseOptions(table, before);
-  const example = 'As in: ndots node node1 -- capture -i any --process -c 50';
+  const example = 'Example: ndots node node1 -- capture -i any --process -c 50';
   const node = placeOf('node', 'a node', rest, command, example).replace(/^nodes?\//, '');
   if (!isObjectName(node)) throw usage(`"${node}" is not the name of a node`, 'kubectl get nodes');
   return {

@@ -74,7 +74,7 @@ function notAllowed(failure: ApiFailure, namespace: string): Problem {
   return clusterNotAsked(failure, {
     remedy:
       failure.kind === 'forbidden'
-        ? `It needs create, get and delete on pods, get on pods/log, and a namespace of the Pod Security level privileged: kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged, or -n NAMESPACE.`
+        ? `You need create, get and delete on pods, get on pods/log, and a namespace with the privileged Pod Security level: kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged, or -n NAMESPACE.`
         : undefined,
   });
 }

@@ -108,7 +108,7 @@ async function listServices(source: PodSource, namespace: string): Promise<Reado
   } catch (error) {
     const failure = error as Error;
     throw clusterNotAsked(failure, {
-      text: `the services of ${namespace} cannot be listed: ${failure.message}`,
+      text: `the services in ${namespace} cannot be listed: ${failure.message}`,
       remedy: `kubectl -n ${namespace} get services`,
     });
   }

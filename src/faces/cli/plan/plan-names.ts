@@ -116,12 +116,12 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     if (lookups === 0 && odd > entries * ODD_PER_ENTRY_MAX) throw notNames(file, firstOdd);
     if (lookups === 0 && odd > 0)
       io.err(
-        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS and ignored; the first: ${JSON.stringify(firstOdd)}\n`,
+        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and ignored; the first: ${JSON.stringify(firstOdd)}\n`,
       );
   }
   if (leftOut > 0)
     io.err(
-      `ndots plan: plan follows at most ${WALKS_MAX} pairs of a name and a client: ${leftOut} lookups are left out\n`,
+      `ndots plan: plan covers at most ${WALKS_MAX} pairs of a name and a client, so ${leftOut} lookups are left out\n`,
     );
   return {
     clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),
@@ -137,6 +137,6 @@ function notNames(file: string, line: string): Problem {
     code: 'not-names',
     text: `${file} is not a capture, a query log, or a list of names`,
     hint: `Most lines are neither NAME nor NAME LOOKUPS. The first one: ${JSON.stringify(line)}`,
-    remedy: 'Give a capture, a dnstap file, a log of CoreDNS, or a file with one name per line.',
+    remedy: 'Give a capture, a dnstap file, a CoreDNS log, or a file with one name per line.',
   });
 }

@@ -48,12 +48,12 @@ const table = {
     ),
     cluster: flag('--cluster', 'read them from the current kubectl cluster'),
     ...clusterOptions,
-    from: one('--from', text('TYPE/NAME'), 'workload that looks up the names of a list'),
+    from: one('--from', text('TYPE/NAME'), 'workload that looks up the listed names'),
     workload: one('--workload', text('TYPE/NAME'), 'plan only for this workload'),
     namespace: one(
       '-n, --namespace',
       namespaceName,
-      'namespace of --from, --workload, and unknown clients',
+      'namespace for --from, --workload, and unknown clients',
     ),
   }),
   ...group('Lookups', {
@@ -62,16 +62,8 @@ const table = {
       clientList,
       `resolvers to plan for, or all (${usualClients.join(',')})`,
     ),
-    resolvConf: one(
-      '--resolv-conf',
-      file(),
-      'resolv.conf of all clients (default: that of kubelet)',
-    ),
-    clusterDomain: one(
-      '--cluster-domain',
-      text('NAME'),
-      'clusterDomain of kubelet (cluster.local)',
-    ),
+    resolvConf: one('--resolv-conf', file(), 'resolv.conf for all clients (default: kubelet’s)'),
+    clusterDomain: one('--cluster-domain', text('NAME'), 'kubelet’s clusterDomain (cluster.local)'),
     clusterDns: one('--cluster-dns', addresses, 'clusterDNS of kubelet'),
     most: one(
       '--names',
@@ -83,7 +75,7 @@ const table = {
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'patch']),
-      "text, json, or patch: one workload's patch for kubectl patch",
+      'text, json, or patch (one workload’s patch for kubectl patch)',
     ),
   }),
 };
@@ -94,7 +86,7 @@ export const planUsage: Usage = {
     ['node7.pcap --cluster', 'plan for the pods in a capture'],
     [
       'coredns.log --manifests dump/ --workload deploy/cart -o patch',
-      'print the patch of one workload',
+      'print the patch for one workload',
     ],
     ['names.txt --from deploy/cart --manifests dump/', 'plan for a list of names'],
     ['names.txt --resolv-conf resolv.conf -c musl', 'plan for one resolver'],
@@ -102,9 +94,9 @@ export const planUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'Reads captures (pcap, pcapng), dnstap and query logs, also compressed, or lists with one line NAME [LOOKUPS] for each name as the program writes it.',
-    'plan sends nothing. It computes lookups as ndots trace does, and takes the answers from the capture and the services.',
-    'Exit codes: 0 nothing to save safely, 1 queries to save, 2 could not be read, 3 wrong usage. More: docs/plan.md',
+    'Reads captures (pcap, pcapng), dnstap and query logs, optionally compressed, or lists with one line NAME [LOOKUPS] per name, as the program writes it.',
+    'plan sends nothing. It computes lookups like ndots trace, with answers from the capture and the services.',
+    'Exit codes: 0 nothing to save safely, 1 queries to save, 2 could not be read, 3 usage error. More: docs/plan.md',
   ],
   words: { files: true },
 };

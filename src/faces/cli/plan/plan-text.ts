@@ -105,7 +105,7 @@ function breaks(plans: readonly ClientPlan[]): readonly string[] {
     .slice(0, SHOWN)
     .map(
       ({ client, ndots, broken: { name, becomes } }) =>
-        `  ✗ ${name}: not for ${client} from ndots:${ndots} on (${becomes || 'no address'})`,
+        `  ✗ ${name}: broken for ${client} from ndots:${ndots} on (${becomes || 'no address'})`,
     );
   const more = found.length > SHOWN ? [`    and ${found.length - SHOWN} more`] : [];
   return [...lines, ...more, ''];
@@ -145,7 +145,7 @@ function verdict(
   const open =
     unknown.length === 0
       ? ''
-      : ` What a lower one, or a final dot, does to ${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''} is not known without --cluster or --manifests.`;
+      : ` What a lower one, or a final dot, does to ${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''} is unknown without --cluster or --manifests.`;
   return `ndots:${best} breaks no name that was looked up, and saves ${told.join('; ')}.${open}`;
 }
 
@@ -173,7 +173,7 @@ export function printPatch(found: readonly WorkloadPlan[], program: string): str
   const patched = found.filter(({ workload, best }) => best !== null && kindOf(workload) !== null);
   if (patched.length > 1)
     throw usage(
-      `there are ${patched.length} patches, and kubectl applies one at a time`,
+      `there are ${patched.length} patches, but kubectl applies one at a time`,
       patched
         .map(
           ({ workload: { namespace, name } }) =>

@@ -30,7 +30,7 @@ export const plan: Command = {
         : await podSource(options, io, (problem) => note(problemText(problem)));
     if (source === null && seen.listed.size > 0)
       note(
-        'the Services are unknown (--cluster, --manifests), so plan proposes nothing for names of the list that may be Services',
+        'the Services are unknown (use --cluster or --manifests), so plan makes no proposals for listed names that may be Services',
       );
     try {
       const owners = await addressOwners(options, io, note);
@@ -38,7 +38,7 @@ export const plan: Command = {
       const found = all.filter(({ workload }) => isWanted(workload, options));
       if (found.length === 0 && all.length > 0) throw noWorkload(options.workload ?? '', all);
       if (found.length === 0) {
-        if (!seen.explained) note('the input contains no lookup of a name');
+        if (!seen.explained) note('the input contains no name lookups');
         return EXIT.failed;
       }
       if (options.output === 'json') io.out(`${JSON.stringify(found, null, 2)}\n`);
@@ -62,7 +62,7 @@ function noWorkload(given: string, all: readonly WorkloadPlan[]): Problem {
   const names = all.map(({ workload }) => workload.name).filter((name) => name !== '');
   const meant = nearest(given, names);
   return usage(
-    `the input contains no lookup of ${given}`,
+    `the input contains no lookups by ${given}`,
     meant === null
       ? `Workloads in it: ${names.slice(0, 10).join(', ') || 'none is known'}`
       : `Did you mean ${meant}?`,

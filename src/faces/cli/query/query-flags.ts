@@ -76,14 +76,14 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   trace: toggle('+trace', 'trace', 'from the root down, server by server'),
   search: toggle('+search', 'search', 'with the search list of resolv.conf, as dig walks it'),
   showSearch: setting(
-    flag('+showsearch', 'same; also print the replies on the way'),
+    flag('+showsearch', 'same; also print the replies along the way'),
     (draft, _value, on) => void (draft.search = draft.showSearch = on),
   ),
   ndots: setting(
     one(
       '+ndots',
       integer('N', 0, 1000),
-      'least number of dots with which +search sends a name unchanged',
+      'minimum number of dots for which +search sends a name unchanged',
     ),
     (draft, ndots) => void (draft.ndots = ndots ?? null),
   ),
@@ -100,7 +100,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   cdflag: toggle('+cdflag +cd', 'checkingDisabled', 'the CD bit'),
   ignore: toggle('+ignore', 'ignoreTruncation', 'accept a truncated answer'),
   edns: setting(
-    maybe('+edns', integer('N', 0, 255), 'an OPT record (on), of this version'),
+    maybe('+edns', integer('N', 0, 255), 'an OPT record (on) with this version'),
     (draft, version, on) => {
       draft.bufferSize = on ? (draft.bufferSize ?? 1232) : null;
       if (version !== undefined) draft.ednsVersion = version;
@@ -134,7 +134,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   ),
   cookie: edns('+cookie', OPTION.COOKIE, hex, 'a COOKIE, of these bytes', (given) => {
     const data = given ?? Uint8Array.from({ length: 8 }, () => secureRandom.integer(256));
-    if (data.length < 8 || data.length > 40) throw usage('+cookie takes 8 to 40 bytes in hex');
+    if (data.length < 8 || data.length > 40) throw usage('+cookie needs 8 to 40 bytes in hex');
     return { code: OPTION.COOKIE, data };
   }),
   subnet: edns('+subnet', OPTION.ECS, text('IP/BITS'), 'a client subnet (RFC 7871)', subnet),
@@ -171,7 +171,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   answer: part('+answer', 'answer', 'this section'),
   authority: part('+authority', 'authority', 'this section'),
   additional: part('+additional', 'additional', 'this section'),
-  comments: part('+comments', 'comments', 'header, OPT, titles of sections'),
+  comments: part('+comments', 'comments', 'header, OPT, section titles'),
   stats: part('+stats', 'stats', 'time, server, size'),
   ttlid: part('+ttlid +ttl', 'ttl', 'the TTL of records'),
   class: part('+class +cl', 'class', 'the class of records'),

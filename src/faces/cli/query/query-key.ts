@@ -8,7 +8,7 @@ import type { OptionValue } from '../option.ts';
 import { usage } from '../option-values.ts';
 
 const USUAL = 'hmac-sha256';
-const example = 'As in: -y hmac-sha256:transfer.example:BASE64, which tsig-keygen prints';
+const example = 'Example: -y hmac-sha256:transfer.example:BASE64, which tsig-keygen prints';
 
 /** `[ALGORITHM:]NAME:SECRET`. */
 export const writtenKey: OptionValue<TsigSigningKey> = {
@@ -17,7 +17,7 @@ export const writtenKey: OptionValue<TsigSigningKey> = {
     const parts = given.split(':');
     const [secret = '', keyName = ''] = parts.reverse();
     if (parts.length < 2 || parts.length > 3)
-      throw usage(`${name} takes the name and the secret of a key, separated by a colon`, example);
+      throw usage(`${name} needs a key’s name and secret, separated by a colon`, example);
     const algorithm = algorithmOrWhy(parts[2] ?? USUAL);
     if (typeof algorithm === 'string') throw usage(`${name}: ${algorithm}`);
     const key = makeKey(keyName, secret);

@@ -212,7 +212,7 @@ export const queryUsage: Usage = {
     'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS may come in any order. Each name starts a new query. Options before the first name apply to all queries, and to the lines of -f, which have the same syntax.',
     'Each + option has a +no form. The manual explains them: man ndots-query',
     'The name is sent as written. To apply the search path, use +search. To see what a program would send, use ndots trace.',
-    'Exit codes: 0 NOERROR, 1 NXDOMAIN or an error, 2 no reply, 3 wrong usage.',
+    'Exit codes: 0 NOERROR, 1 NXDOMAIN or an error, 2 no reply, 3 usage error.',
   ],
   words: { words: commonTypes },
 };
@@ -262,7 +262,7 @@ export function parseQueryLine(words: readonly string[], from: Draft = fresh): Q
   });
   if (batch === null) return { queries: [...done, draft].map(finished), batch, common: draft };
   if (draft.name !== null)
-    throw usage(`with -f ${batch}, "${draft.name}" cannot be given as well`, 'Add it to the file.');
+    throw usage(`"${draft.name}" cannot be combined with -f ${batch}`, 'Add it to the file.');
   return { queries: [], batch, common: draft };
 }
 
@@ -282,7 +282,7 @@ function finished(draft: Draft): QueryOptions {
   if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
     throw usage(`AXFR needs TCP or TLS, not ${transport.toUpperCase()}`);
   if (draft.trace && draft.key !== null)
-    throw usage('+trace queries servers that share no key with you: leave out -y and -k');
+    throw usage('+trace queries servers that do not share a key with you; omit -y and -k');
   return {
     ...draft,
     name: wireName(draft.name ?? '.', draft.idn),
@@ -322,7 +322,7 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
     return true;
   }
   if (/^TYPE\d+$/i.test(word) && could)
-    throw usage(`"${word}" is not a record type`, 'Numbers of types go up to 65535: TYPE65535.');
+    throw usage(`"${word}" is not a record type`, 'Type numbers go up to 65535: TYPE65535.');
   if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
     const meant = nearest(word, commonTypes);
     throw usage(
@@ -367,7 +367,7 @@ function readServer(draft: Draft, given: string): void {
   if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
     throw usage(
       `"@${given}" is neither an address nor a host name`,
-      'As in: @10.96.0.10:53 @[fd00::a]:53 @tls://dns.example',
+      'Example: @10.96.0.10:53 @[fd00::a]:53 @tls://dns.example',
     );
   draft.server = host;
   if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);

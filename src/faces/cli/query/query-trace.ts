@@ -57,7 +57,7 @@ export async function traceFromRoot(
     if (step.reply.rcode !== 0) code = EXIT.no;
     else if (step.reply.answer.length > 0 || below === null) code = EXIT.ok;
     else if (!isBelow(below.toLowerCase(), zone.toLowerCase()) || steps.length > mostSteps) {
-      tell(`;; ${step.server.name} refers to ${below}, which is not below ${zone}\n`);
+      tell(`;; ${step.server.name} refers to ${below}, which is not under ${zone}\n`);
       code = EXIT.no;
     } else zone = below;
   }
@@ -71,7 +71,7 @@ export async function traceFromRoot(
       io.out(`${printData(type, data)}\n`);
   } else if (options.show.comments)
     tell(
-      ";; +trace begins at the root of the Internet: it uses neither the cluster's server nor the search list.\n;; For the result of a program: ndots trace NAME\n",
+      ";; +trace begins at the Internet's root servers and uses neither the cluster's server nor the search list.\n;; For a program's result: ndots trace NAME\n",
     );
   return code;
 }
@@ -141,10 +141,10 @@ async function askAny(
     code: 'no-answer',
     text:
       names.length === 0
-        ? `${last.server.name} names no server to continue with`
+        ? `${last.server.name} does not name a server to continue with`
         : `no server on the path answers: ${names.join(' ')}`,
     hint: 'The root servers often cannot be reached from inside a cluster.',
-    remedy: 'For the answer of the cluster: ndots query NAME',
+    remedy: 'For the cluster’s answer: ndots query NAME',
   });
 }
 

@@ -232,8 +232,8 @@ function localEnd({ source }: QueryOptions): {
 function reason(error: Error): string {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'EADDRNOTAVAIL' && syscall === 'bind')
-    return 'this machine does not have the address of -b';
-  if (code === 'EADDRINUSE') return 'another program uses the port of -b';
+    return 'this machine does not have the -b address';
+  if (code === 'EADDRINUSE') return 'another program uses the -b port';
   if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 need root (-b)';
   if (code === 'ECONNREFUSED') return 'no server listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no route to that host';

@@ -427,7 +427,7 @@ describe('+trace', () => {
   test('ends at a delegation that makes no progress', async () => {
     const { code, out } = await trace('x.loop.test');
     assert.equal(code, 1);
-    assert.match(out, /refers to test\., which is not below test\./);
+    assert.match(out, /refers to test\., which is not under test\./);
   });
 
   test('reports that no server answered', async () => {
@@ -610,7 +610,7 @@ describe('queries of a file (-f)', () => {
     const at = `@127.0.0.1:${server.port}`;
     const { out } = await runCommand(query, [at, '-f', '-', '+short'], {}, {}, 'p.example\n');
     assert.equal(out, '192.0.2.7\n');
-    assert.match((await run('', 'x.example')).err, /"x\.example" cannot be given as well/);
+    assert.match((await run('', 'x.example')).err, /"x\.example" cannot be combined with -f/);
     assert.equal((await run('# nothing\n')).code, 2);
   });
 });
@@ -644,7 +644,7 @@ describe('a query from an address of the machine (-b)', () => {
 
   test('that is missing, or of the other family, is reported', async () => {
     const foreign = await runCommand(query, ['@127.0.0.1:1', '-b', '192.0.2.99', 'a.example']);
-    assert.match(foreign.err, /this machine does not have the address of -b/);
+    assert.match(foreign.err, /this machine does not have the -b address/);
     const other = await runCommand(query, ['@127.0.0.1:1', '-b', '::1', 'a.example']);
     assert.match(other.err, /127\.0\.0\.1 is an IPv4 address, and -b ::1 is not/);
   });
@@ -701,7 +701,7 @@ describe('a signed query (-y, -k)', () => {
 
   test('parses a key, and reports errors in it', async () => {
     for (const [word, why] of [
-      ['k', /takes the name and the secret of a key/],
+      ['k', /needs a key’s name and secret/],
       ['hmac-md5:k:YQ==', /hmac-md5 must no longer be used/],
       ['hmac-sha257:k:YQ==', /there is no algorithm "hmac-sha257"/],
       ['k:???', /the secret of key "k" is not base64/],

@@ -34,7 +34,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
     // dig prints the same warning.
     if (overridden !== null)
       io.err(
-        `ndots query: of the types ${overridden} and ${typeWord} only the last one is queried; NAME ${overridden} NAME ${typeWord} queries both\n`,
+        `ndots query: only the last of the types ${overridden} and ${typeWord} is queried; NAME ${overridden} NAME ${typeWord} queries both\n`,
       );
     const code = await ask(options, io).catch((error: unknown) => failure('query', error, io));
     worst = Math.max(worst, code);
@@ -59,7 +59,7 @@ async function askLines(
     io.progress(() => `line ${index + 1} of ${lines.length}`);
     try {
       const { queries, batch } = parseQueryLine(words, common);
-      if (batch !== null) throw usage('a file of -f cannot contain -f');
+      if (batch !== null) throw usage('a -f file cannot contain -f');
       worst = Math.max(worst, await each(queries));
     } catch (error) {
       const problems = problemsIn(error);

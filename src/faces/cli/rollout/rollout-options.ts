@@ -31,7 +31,7 @@ const table = {
     unavailable: one(
       '--max-unavailable',
       integer('N', 0, 1),
-      'maxUnavailable of the Deployment; kubeadm has 1 (0)',
+      'maxUnavailable of the Deployment; kubeadm uses 1 (0)',
     ),
     readiness: one(
       '--readiness',
@@ -51,13 +51,13 @@ const table = {
     ),
   }),
   ...group('Clients', {
-    rate: one('--rate', integer('QPS', 1, 5000), 'UDP queries per second, of all clients (100)'),
+    rate: one('--rate', integer('QPS', 1, 5000), 'UDP queries per second from all clients (100)'),
     ports: one(
       '--ports',
       portCount,
       'number of source ports in rotation; random: a new one per query (500)',
     ),
-    conntrack: one('--conntrack-timeout', hour, 'nf_conntrack_udp_timeout of the nodes (30s)'),
+    conntrack: one('--conntrack-timeout', hour, 'nf_conntrack_udp_timeout on the nodes (30s)'),
     entriesStay: flag(
       '--entries-stay',
       'keep conntrack entries of deleted pods, as without kube-proxy',
@@ -70,7 +70,7 @@ const table = {
     mode: one(
       '-m, --mode',
       choice('MODE', ['iptables', 'nftables']),
-      'mode of kube-proxy: iptables or nftables (iptables)',
+      'kube-proxy mode: iptables or nftables (iptables)',
     ),
     ...colourOptions,
   }),
@@ -83,15 +83,15 @@ export const rolloutUsage: Usage = {
       'rehearse --model --max-unavailable 1 --ports random',
       "predict the losses of kubeadm's Deployment",
     ],
-    ['rehearse --readiness 2s --failures 1', 'rehearse with a probe that fails within lameduck'],
+    ['rehearse --readiness 2s --failures 1', 'rehearse with a probe that fails during lameduck'],
     ['rehearse --ports 20 --entries-stay', 'rehearse with clients that reuse their ports'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'A rollout loses queries that reach a pod after it has ended. New connections go to it until all nodes have new rules. Reused source ports go to it until kube-proxy removes their conntrack entries. It does so once the readiness probe has failed or the process has ended.',
-    'The command first simulates each query in virtual time. It then rehearses the rollout in network namespaces: without lameduck, as given, and with a probe that fails within lameduck. It does not touch the network of this machine. Without root, it only predicts.',
-    'Exit codes: 0 as predicted, 1 not as predicted, 2 could not run, 3 wrong usage.',
+    'A rollout loses queries that reach a pod after it has ended. New connections go to the pod until all nodes have new rules. Queries from reused source ports go to it until kube-proxy removes their conntrack entries, which happens once the readiness probe has failed or the process has ended.',
+    'The command first simulates each query in virtual time. It then rehearses the rollout in network namespaces: without lameduck, as given, and with a probe that fails during lameduck. It does not touch this machine’s network. Without root, it only predicts.',
+    'Exit codes: 0 as predicted, 1 not as predicted, 2 could not run, 3 usage error.',
   ],
   words: { words: ['rehearse'] },
 };
@@ -103,17 +103,18 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   if (action !== 'rehearse') {
     const meant = nearest(action ?? '', ['rehearse']);
     throw usage(
-      action === undefined ? 'which action?' : `"${action}" is not one of its actions`,
+      action === undefined ? 'which action?' : `there is no action "${action}"`,
       meant === null ? 'Known: rehearse' : `Did you mean ${meant}?`,
     );
   }
-  if (others.length > 0) throw usage(`unexpected word "${others[0]}": rehearse takes only options`);
+  if (others.length > 0)
+    throw usage(`unexpected word "${others[0]}": rehearse accepts only options`);
   const { output, save, model, mode, color, noColor } = values;
   if (model && mode !== null)
-    throw usage('--model uses no kube-proxy rules and does not take --mode');
+    throw usage('--model does not use kube-proxy rules, so --mode does not apply');
   const given = values.ports ?? 500;
   if (given === 'random' && !model)
-    throw usage('--ports random can only be predicted', 'Add --model, or give --ports a number.');
+    throw usage('--ports random can only be predicted', 'Add --model, or set --ports to a number.');
   const rate = values.rate ?? 100;
   const conntrackMs = values.conntrack ?? 30_000;
   const portTimes = { ports: given === 'random' ? LINUX_PORTS : given, rate, conntrackMs };

@@ -45,12 +45,12 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
       ),
     lines: [
       '',
-      `The example cluster is served on ${ADDRESS}:${dns}. Try, in another terminal:`,
+      `The example cluster is served on ${ADDRESS}:${dns}. Try this in another terminal:`,
       `  ${at} backend.critical-app.svc.cluster.local`,
       `  ${at} +noall +answer db.shop.svc.cluster.local SRV`,
       `  ${at} -x 172.17.0.4 +short`,
       `Metrics: ${url(PORTS.metrics, 'metrics')}  Probes: ${url(PORTS.health, 'health')} ${url(PORTS.ready, 'ready')}`,
-      `The objects are in ${near.startsWith('..') ? folder : near}: change one and ask again. Ctrl-C ends.`,
+      `The objects are in ${near.startsWith('..') ? folder : near}. Change one and query again. Press Ctrl-C to stop.`,
       '',
     ].join('\n'),
   };

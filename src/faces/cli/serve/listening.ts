@@ -27,7 +27,7 @@ export async function listening(
     throw new Problem({
       code: 'cannot-listen',
       text: `cannot listen on ${printHostPort(host, port)}: ${whyFailed(error)}`,
-      remedy: `Use another port (${option}), or find the program that has it: ss -ltnp`,
+      remedy: `Use another port (${option}), or find the program that uses it: ss -ltnp`,
       cause: error,
     });
   }

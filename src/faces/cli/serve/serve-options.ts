@@ -58,7 +58,7 @@ export const serveTable: {
   hang: one(
     '-hang',
     integer('SECONDS', 0, 3600),
-    'replace a worker thread that hangs this long (default 2; 0: never)',
+    'replace a worker thread that hangs for this long (default 2; 0: never)',
   ),
 };
 
@@ -76,7 +76,7 @@ export const serveUsage: Usage = {
   notes: [
     'Flags use Go syntax: -flag value, -flag=value or --flag value.',
     'On SIGTERM or SIGINT, the server waits for lameduck, answers in-flight queries, and ends. SIGQUIT ends it at once. SIGUSR1 reloads the Corefile; if the new one has an error, the old one stays in use.',
-    'Exit codes: 0 ended by a signal, 1 cannot serve, 3 wrong usage. More: docs/corefile.md',
+    'Exit codes: 0 ended by a signal, 1 cannot serve, 3 usage error. More: docs/corefile.md',
   ],
 };
 

@@ -362,10 +362,10 @@ function readCorefile(file: string): string {
 /** System error codes with their message and fix. */
 const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   ENOENT: ['no such file or directory', 'Check the path: ls -l FILE'],
-  ENOTDIR: ['not a directory', 'Check the path: a part of it is a file.'],
-  EACCES: ['permission denied', 'Check the rights: namei -l FILE; id'],
-  EISDIR: ['is a directory', 'Name the file in it: -conf FILE/Corefile'],
-  ENOTREG: ['is not a regular file', 'Write it to a file, or hand it over a pipe: -conf stdin'],
+  ENOTDIR: ['not a directory', 'Check the path: one of its components is a file.'],
+  EACCES: ['permission denied', 'Check the permissions: namei -l FILE; id'],
+  EISDIR: ['is a directory', 'Specify the file in it: -conf FILE/Corefile'],
+  ENOTREG: ['is not a regular file', 'Write it to a file, or pass it through a pipe: -conf stdin'],
   EFBIG: ['is larger than 1 MiB', 'Check that it is the right file: head -c 300 FILE'],
 };
 
@@ -414,5 +414,5 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   const blocked = process.execArgv.includes('--disable-sigusr1');
   if (blocked && !unblockUserSignal())
-    log.warning('SIGUSR1 is blocked: without the package koffi it cannot reload');
+    log.warning('SIGUSR1 is blocked: the server cannot reload without the koffi package');
 }

@@ -62,7 +62,7 @@ const fraction: OptionValue<number> = {
   read(given, name) {
     const value = Number(given);
     if (/^\d+(\.\d+)?$/.test(given) && value > 0 && value <= 1000) return value;
-    throw usage(`${name} takes a number above 0, not "${given}"`);
+    throw usage(`${name} must be a number above 0, not "${given}"`);
   },
 };
 
@@ -80,15 +80,15 @@ const url: OptionValue<URL> = {
 const table = {
   ...group('Cluster size', {
     nodes: one('--nodes', integer('N', 0, 1_000_000), 'number of nodes'),
-    cores: one('--cores', integer('N', 0, 100_000_000), 'number of CPU cores of all nodes'),
+    cores: one('--cores', integer('N', 0, 100_000_000), 'total number of CPU cores on all nodes'),
     params: one(
       '--params',
       file(),
-      'ConfigMap of the autoscaler, or its data (YAML or JSON; -: standard input)',
+      'the autoscaler’s ConfigMap, or its data (YAML or JSON; -: standard input)',
     ),
   }),
   ...group('Measurement', {
-    metrics: many('--metrics', url, 'metrics of one replica, ndots or CoreDNS; repeatable'),
+    metrics: many('--metrics', url, 'metrics of one ndots or CoreDNS replica; repeatable'),
     for: one('--for', duration(1000, 86_400_000), 'measure this long (10s)'),
     cpu: one('--cpu', fraction, 'CPU limit of a replica, in cores (1)'),
     peak: one('--peak', fraction, 'plan for this multiple of the current request rate (2)'),
@@ -98,7 +98,7 @@ const table = {
     namespace: one(
       '--namespace',
       namespaceName,
-      'namespace of ConfigMap and targets (MY_POD_NAMESPACE)',
+      'namespace of the ConfigMap and the targets (MY_POD_NAMESPACE)',
     ),
     configMap: one('--configmap', text('NAME'), 'ConfigMap with linear or ladder'),
     target: one('--target', text('KIND/NAME,…'), 'workloads to scale, such as deployment/coredns'),
@@ -151,7 +151,7 @@ export const sizeUsage: Usage = {
   ],
   style: 'gnu',
   options: table,
-  notes: ['Exit codes: 0 done, 2 could not measure or compute, 3 wrong usage.'],
+  notes: ['Exit codes: 0 done, 2 could not measure or compute, 3 usage error.'],
 };
 
 /** @param env for `MY_POD_NAMESPACE` */
@@ -160,7 +160,7 @@ export function parseSizeOptions(
   env: Readonly<Record<string, string | undefined>>,
 ): SizeOptions {
   const { values, words: rest } = parseOptions(table, words);
-  if (rest.length > 0) throw usage(`unexpected word "${rest[0]}"`, 'size takes only options.');
+  if (rest.length > 0) throw usage(`unexpected word "${rest[0]}"`, 'size accepts only options.');
   const output = values.output ?? 'text';
   const mode = values.follow ? 'follow' : values.metrics.length > 0 ? 'measured' : 'cluster';
   const other = firstBeside(table, values, [...ofModes[mode], 'logtostderr', 'verbosity']);
@@ -171,7 +171,7 @@ export function parseSizeOptions(
     if (namespace === '' || configMap === null || target === null)
       throw usage(
         '--follow needs --namespace, --configmap and --target',
-        'As in: --follow --namespace kube-system --configmap dns --target deployment/coredns',
+        'Example: --follow --namespace kube-system --configmap dns --target deployment/coredns',
       );
     return {
       mode: 'follow',

@@ -109,7 +109,7 @@ async function byMetrics(
       `${count(found.replicas, 'replica', 'replicas')}: ${found.because}`,
       '',
       `  queries       ${found.queriesPerSecond.toFixed(0)}/s now, planned for ${(found.queriesPerSecond * options.peak).toFixed(0)}/s`,
-      `  processors    ${(found.cpuPerQuery * 1e6).toFixed(1)} µs per query; a replica is used to ${percent(found.utilisation)} of ${options.cpu}`,
+      `  CPU           ${(found.cpuPerQuery * 1e6).toFixed(1)} µs per query; a replica uses ${percent(found.utilisation)} of ${options.cpu}`,
       `  cache         ${percent(found.cacheHits)} of queries`,
       '',
     ].join('\n'),
@@ -128,7 +128,7 @@ async function scrape(url: URL, signal: AbortSignal): Promise<ReplicaSample> {
       code: 'metrics-unreachable',
       text: `no metrics from ${url.href}: ${(error as Error).message}`,
       remedy:
-        'Give the address of a pod with the prometheus plugin, or forward it: kubectl port-forward POD 9153',
+        'Give the address of a pod with the prometheus plugin, or forward the port: kubectl port-forward POD 9153',
       cause: error,
     });
   }

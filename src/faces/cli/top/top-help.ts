@@ -4,17 +4,17 @@ import type { StyledLine } from '../screen/styled-line.ts';
 import { field, heading, paragraph } from './pages/top-page.ts';
 
 const keys: readonly (readonly [key: string, does: string])[] = [
-  ['1 … 6', 'Now, Lookups, Clients, Names, Servers, Findings; Tab goes to the next'],
+  ['1 … 6', 'Now, Lookups, Clients, Names, Servers, Findings; Tab: next view'],
   ['↑ ↓ j k', 'move; PgUp, PgDn, Home, End (g, G) move further'],
-  ['Enter', 'open the row: a lookup shows its queries, a finding its cause, fix and proof'],
-  ['Esc', 'close what is open, then the filter'],
+  ['Enter', 'open the row: a lookup’s queries, or a finding’s cause, fix and proof'],
+  ['Esc', 'close details, then the filter'],
   ['/', 'filter'],
   ['s, r', 'sort by the next column; reverse the order'],
   ['w', 'show the last 10 s, the last minute, or everything stored'],
   ['p, Space', 'pause; a replay stops, live traffic is still counted'],
-  ['l', 'the lookups that this row counts'],
-  ['t', 'trace the name of this row, as its client would ask for it'],
-  ['y', 'show, and copy, the command that prints the same'],
+  ['l', 'show the lookups counted in this row'],
+  ['t', 'trace this row’s name as its client would look it up'],
+  ['y', 'show and copy the command that prints the same'],
   ['x', 'the next cluster, with several --context'],
   ['+ -', 'replay faster or slower'],
   ['Ctrl-L', 'redraw the screen'],
@@ -28,7 +28,7 @@ export function helpLines(width: number): readonly StyledLine[] {
     ...keys.flatMap(([key, does]) => field(key, does, width)),
     ...heading('Filters'),
     ...paragraph(
-      'namespace=shop rcode=NXDOMAIN: both must hold. Two values of one word are alternatives. not before a filter excludes: not verdict=answered. A word alone is a part of a name: redis.',
+      'namespace=shop rcode=NXDOMAIN: both must match. Several values for one filter are alternatives. Put not before a filter to exclude matches: not verdict=answered. A single word matches part of a name: redis.',
       width,
     ),
     ...paragraph(`Words: ${filterWords.join(', ')}`, width),
@@ -36,6 +36,6 @@ export function helpLines(width: number): readonly StyledLine[] {
     ...field('LOST', 'queries that got no reply', width),
     ...field('FAILED', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
     ...field('WASTED', 'the share of queries for names that only a search path created', width),
-    ...field('P50 P99', 'half of the replies, and 99 of 100, were as fast or faster', width),
+    ...field('P50 P99', 'half of the replies (or 99 of 100) were at least this fast', width),
   ];
 }

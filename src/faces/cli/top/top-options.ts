@@ -79,7 +79,7 @@ export const topUsage: Usage = {
       '--server 10.244.0.5 --server 10.244.1.7',
       'watch two ndots servers with the console directive',
     ],
-    ['--replicas --server-token FILE', 'watch all DNS pods of the cluster that have it'],
+    ['--replicas --server-token FILE', 'watch all of the cluster’s DNS pods that have it'],
     ['--pid 4711', 'watch the pod of this process'],
     ['node7.pcap --speed 10', 'replay a capture ten times as fast'],
     ['node7.pcap --once --view findings', 'print one view, for scripts'],
@@ -87,9 +87,9 @@ export const topUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'Keys: 1 to 6 choose the view, / filters, s sorts, Enter shows details, p pauses, t traces the name as that client, y shows the command for the same, ? lists all keys, q quits.',
+    'Keys: 1 to 6 choose the view, / filters, s sorts, Enter shows details, p pauses, t traces the name as that client, y shows the equivalent command, ? lists all keys, q quits.',
     'Files: as for ndots capture; - is standard input: kubectl logs -f deploy/coredns -n kube-system --timestamps | ndots top -',
-    'Exit codes: 0 shown, 2 could not be read, 3 wrong usage. More: docs/top.md',
+    'Exit codes: 0 shown, 2 could not be read, 3 usage error. More: docs/top.md',
   ],
   words: { files: true },
 };
@@ -115,8 +115,8 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
     const meant = nearest(values.sort, keys);
     throw usage(
       keys.length === 0
-        ? `the view ${view} cannot be sorted: choose another with --view`
-        : `the view ${view} cannot be sorted by "${values.sort}"${meant === null ? '' : `: did you mean ${meant}?`}`,
+        ? `the ${view} view cannot be sorted; choose another one with --view`
+        : `the ${view} view cannot be sorted by "${values.sort}"${meant === null ? '' : `: did you mean ${meant}?`}`,
       keys.length === 0 ? undefined : `Columns: ${keys.join(', ')}`,
     );
   }

@@ -331,7 +331,7 @@ describe('keys', () => {
   test('? lists the keys, and can be scrolled', async () => {
     const { terminal } = started();
     terminal.press('?');
-    assert.match(await terminal.text(), /y {10}show, and copy, the command/);
+    assert.match(await terminal.text(), /y {10}show and copy the command/);
     terminal.press(KEY.end);
     assert.match(await terminal.text(), /P50 P99/);
   });

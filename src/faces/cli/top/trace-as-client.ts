@@ -34,7 +34,7 @@ export function planTrace(
   const notes: string[] = [];
   const [row] = ask({ view: 'clients' satisfies ViewName, id: client.address, most: 1 }).rows;
   const kind = row?.resolver.kinds.find((each) => modelled.has(each));
-  if (kind === undefined) notes.push('The resolver of this client is not known: glibc is assumed.');
+  if (kind === undefined) notes.push('This client’s resolver is unknown, so glibc is assumed.');
   const words = ['trace', name, '-c', kind ?? 'glibc'];
   // Servers in a capture may not be reachable from here.
   if (options.files.length > 0) words.push('--plan');
@@ -51,7 +51,7 @@ export function planTrace(
     return { words, notes };
   }
   const search = searchPath(target);
-  notes.push('The search path is the one that the queries of this lookup show.');
+  notes.push('The search path was inferred from this lookup’s queries.');
   words.push(
     '--resolv-conf',
     writeConf(

@@ -76,7 +76,7 @@ export function compare(documents: readonly TraceDocument[]): {
   const cost =
     least === most
       ? `All send ${count(most, 'query', 'queries')}.`
-      : `They send from ${least} to ${most} queries.`;
+      : `They send between ${least} and ${most} queries.`;
   const differences: ClientDifference[] = [];
   if (good.length > 0)
     for (const [reason, group] of grouped(bad, reasonOf))

@@ -123,7 +123,7 @@ describe('a live trace', () => {
   test('if no server replies, it suggests what to try', async () => {
     const { out } = await runTrace(words('silent.a.test.', '--timeout', '1500ms'));
     assert.match(out, /A, AAAA no answer in (1\.\d\d s|9\d\d ms)/);
-    assert.match(out, /^HINT +No reply came from 127\.0\.0\.1\./m);
+    assert.match(out, /^HINT +No reply arrived from 127\.0\.0\.1\./m);
   });
 
   test('no query is sent to a server without a route', async () => {

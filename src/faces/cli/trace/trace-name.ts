@@ -12,21 +12,21 @@ export function checkedName(name: string | null): string {
     throw new Problem({
       code: 'usage',
       text: 'which name?',
-      remedy: 'As in: ndots trace redis.cache',
+      remedy: 'Example: ndots trace redis.cache',
     });
   }
   if (name.includes('\uFFFD')) {
     throw new Problem({
       code: 'usage',
       text: 'the name is not valid UTF-8',
-      remedy: 'Write names outside ASCII in their xn-- form.',
+      remedy: 'Write non-ASCII names in their xn-- form.',
     });
   }
   // A name that no client can send is still worth tracing, but text that does not resemble a name is not.
   if (byteLength(name) > 4096) {
     throw new Problem({
       code: 'usage',
-      text: `the name is ${byteLength(name)} bytes long; the limit of DNS is 255`,
+      text: `the name is ${byteLength(name)} bytes long; the DNS limit is 255`,
     });
   }
   // eslint-disable-next-line no-control-regex -- matches control characters
@@ -56,5 +56,5 @@ function hostWithin(text: string): string | null {
 
 /** Suggests what was meant by an address. */
 export function addressHint(address: string): string {
-  return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
+  return `${address} is an address, so nothing is looked up for it. To find its name: ndots query -x ${address}`;
 }

@@ -112,25 +112,21 @@ const table = {
     from: one(
       '--from',
       text('POD', { words: offerPods }),
-      'settings of pod/NAME, deploy/NAME, svc/NAME …, or host (this machine)',
+      'use the settings of pod/NAME, deploy/NAME, svc/NAME …, or host (this machine)',
     ),
     namespace: one('-n, --namespace', namespaceName, 'namespace of the pod'),
     ...clusterOptions,
     manifests: one(
       '--manifests',
       file('DIR'),
-      'take pods and answers from these manifests, send nothing',
+      'read pods and answers from these manifests; send nothing',
     ),
     clusterDns: one(
       '--cluster-dns',
       addresses,
-      'clusterDNS of kubelet (default: address of kube-dns)',
+      'kubelet’s clusterDNS (default: the kube-dns address)',
     ),
-    clusterDomain: one(
-      '--cluster-domain',
-      text('NAME'),
-      'clusterDomain of kubelet (cluster.local)',
-    ),
+    clusterDomain: one('--cluster-domain', text('NAME'), 'kubelet’s clusterDomain (cluster.local)'),
     nodeResolvConf: one(
       '--node-resolv-conf',
       file(),
@@ -140,17 +136,17 @@ const table = {
     nsswitch: one('--nsswitch', file(), 'use this nsswitch.conf'),
     hosts: one('--hosts', file(), 'use this hosts file'),
     hostAliases: one('--host-aliases', file(), 'use this HOSTALIASES file'),
-    ndots: one('--ndots', integer('N', 0, 1000), 'override ndots of the resolv.conf'),
+    ndots: one('--ndots', integer('N', 0, 1000), 'override ndots in resolv.conf'),
   }),
   ...group('Answers', {
     port: one('--port', integer('N', 1, 65_535), 'port of all servers (53)'),
-    plan: flag('--plan', 'send nothing, treat every name as NXDOMAIN'),
+    plan: flag('--plan', 'send nothing, and treat every name as NXDOMAIN'),
     answers: one(
       '--answers',
       file(),
-      'take the answers from FILE (docs/answers-file.md), send nothing',
+      'read the answers from FILE (docs/answers-file.md); send nothing',
     ),
-    corefile: one('--corefile', file(), 'answer with this Corefile, in this process'),
+    corefile: one('--corefile', file(), 'answer with this Corefile, within this process'),
     timeout: one(
       '--timeout',
       duration(1, 86_400_000),
@@ -160,7 +156,7 @@ const table = {
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
     json: flag('--json', 'same as -o json'),
-    wide: flag('--wide', 'same as -o wide: add ports, ids and EDNS, truncate nothing'),
+    wide: flag('--wide', 'same as -o wide: add ports, IDs and EDNS, without truncation'),
     ...beside(['--client', '--replay'], {
       compare: flag('--compare', 'print one line per client, and the differences'),
     }),
@@ -211,7 +207,7 @@ export const traceUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'Exit codes: 0 the name resolves, 1 it does not (for any of the clients), 2 could not run, 3 wrong usage. More: docs/trace.md',
+    'Exit codes: 0 the name resolves, 1 it does not (for any of the clients), 2 could not run, 3 usage error. More: docs/trace.md',
   ],
 };
 
@@ -238,7 +234,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
     );
   const lonely = firstGiven(table, values, [...ofPods, ...clusterKeys, ...ofClusters]);
   if (local && lonely !== null)
-    throw usage(`${lonely} needs a pod`, 'As in: --from deploy/web --namespace shop');
+    throw usage(`${lonely} needs a pod`, 'Example: --from deploy/web --namespace shop');
   if (!local && values.resolvConf !== null)
     throw usage(
       '--from POD cannot be combined with --resolv-conf',
@@ -247,10 +243,10 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const sent =
     (values.plan || (values.answers ?? values.corefile ?? values.manifests) !== null) &&
     values.port !== null;
-  if (sent) throw usage('--port has no effect: nothing is sent');
+  if (sent) throw usage('--port has no effect, because nothing is sent');
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
   if (values.client.length > 0 && clients.length === 0)
-    throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
+    throw usage('-c needs the name of a client', 'Example: -c musl, or -c all');
   const env: Record<string, string> = Object.fromEntries(values.env);
   if (values.cgo) env['CGO_ENABLED'] = '1';
   const short = values.json ? 'json' : values.wide ? 'wide' : null;
@@ -299,6 +295,6 @@ function readWords(words: readonly string[]): TraceWords {
     else names.push(word);
   }
   if (names.length > 1)
-    throw usage(`trace takes one name: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
+    throw usage(`trace needs exactly one name: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
   return { name: names[0] ?? null, server, port, type };
 }

@@ -145,7 +145,10 @@ describe('trace --from, from a cluster', () => {
     assert.equal(assumed, null);
     const words = ['a', '--from', 'web-0', '--plan', '--kubeconfig', config, '--context', 'test'];
     const { out } = await runTrace(words);
-    assert.match(out.replaceAll(/\s+/g, ' '), /unknown and left out: each adds queries/);
+    assert.match(
+      out.replaceAll(/\s+/g, ' '),
+      /each of which adds queries, are unknown and left out/,
+    );
   });
 
   test('other services of the DNS pods are not used as name servers', async () => {

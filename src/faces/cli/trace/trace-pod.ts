@@ -119,7 +119,7 @@ async function settingsWithin(
   }
   const name = `any pod in namespace ${namespace}`;
   const found = await settingsOf(podDnsOf({}, namespace), name, source, kubelet);
-  const note = `no --from POD is given: the settings are those of ${name} (-n NAMESPACE; --from host for this machine's)`;
+  const note = `no --from POD was given, so the settings of ${name} are used (-n NAMESPACE; --from host for this machine's)`;
   return { ...found, warnings: [note, ...found.warnings] };
 }
 
@@ -187,7 +187,7 @@ async function dnsOf(
   const found = await source.dnsAddresses(node);
   if (found.length > 0) return found;
   warnings.push(
-    `the address of the cluster's DNS was not found in ${source.name}: using ${usualDns} (--cluster-dns IP)`,
+    `the cluster's DNS address was not found in ${source.name}, so ${usualDns} is used (--cluster-dns IP)`,
   );
   return [usualDns];
 }

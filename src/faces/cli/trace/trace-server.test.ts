@@ -83,7 +83,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.equal(conf.search[0], 'default.svc.cluster.local');
     assert.match(whose ?? '', /^any pod in namespace default, /);
     const { err } = await runTrace(words);
-    assert.match(err, /no --from POD is given: .*any pod in namespace default/);
+    assert.match(err, /no --from POD was given, .*any pod in namespace default/);
     const shop = await traceJson(['web', '--manifests', cluster, '-n', 'shop']);
     assert.deepEqual(shop.result.addresses.toSorted(), ['10.3.0.80', 'fd00:10:3::80']);
   });

@@ -91,8 +91,8 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
 function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0
-    ? "the node's search domains are unknown and left out: each adds queries (--node-resolv-conf FILE)"
-    : `the search domains of this machine are used for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
+    ? "the node's search domains, each of which adds queries, are unknown and left out (--node-resolv-conf FILE)"
+    : `this machine's search domains are used instead of the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
 /** True if the lookup is only planned, without sending queries. */

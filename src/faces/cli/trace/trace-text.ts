@@ -244,7 +244,7 @@ function footer(document: TraceDocument, page: Page): string[] {
     const list =
       document.conf.search.length > 0
         ? ''
-        : ' There is no search list: --from POD or --resolv-conf FILE name one.';
+        : ' There is no search list; use --from POD or --resolv-conf FILE to provide one.';
     lines.push(
       ...wrap(
         `Nothing was sent. Names not covered by --answers, --corefile or --manifests are treated as NXDOMAIN.${list}`,

@@ -33,12 +33,12 @@ export function hint({ live, queries }: TraceDocument): string | null {
   if (!live || queries.length === 0) return null;
   const silent = queries.every(({ answer: text }) => text === 'DROP');
   if (!silent) return null;
-  return `No reply came from ${[...new Set(queries.map(({ server }) => server))].join(' ')}. A cluster's DNS is reachable only from its nodes and pods: run this there, name another server (@SERVER), or plan without sending (--plan, --corefile FILE).`;
+  return `No reply arrived from ${[...new Set(queries.map(({ server }) => server))].join(' ')}. A cluster's DNS is reachable only from its nodes and pods. Run this there, use another server (@SERVER), or plan without sending (--plan, --corefile FILE).`;
 }
 
 const glossary: Readonly<Record<string, string>> = {
-  NXDOMAIN: 'the server says that the name does not exist',
-  NODATA: 'the name exists, but has no address of that kind',
+  NXDOMAIN: 'the server reports that the name does not exist',
+  NODATA: 'the name exists but has no address of that kind',
   SERVFAIL: 'the server failed to get an answer',
   REFUSED: 'the server refuses to answer this client',
   TC: 'the answer did not fit into one packet',

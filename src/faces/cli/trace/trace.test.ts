@@ -162,10 +162,10 @@ describe('ndots trace for people', () => {
   test('a plan without any known name says so', async () => {
     const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
     assert.match(out, /^PLAN {6}Nothing was sent\. Names not covered by --answers/m);
-    assert.doesNotMatch(out, /no search list: /);
+    assert.doesNotMatch(out, /no search list; /);
     const bare = file('bare.conf', 'nameserver 10.96.0.10\n');
     const alone = await runTrace(['a', '--plan', '--resolv-conf', bare, '--hosts', hosts]);
-    assert.match(alone.out.replace(/\s+/g, ' '), /no search list: --from POD or --resolv-conf/);
+    assert.match(alone.out.replace(/\s+/g, ' '), /no search list; use --from POD or --resolv-conf/);
     assert.doesNotMatch((await runTrace(['www.example.com', ...planned])).out, /^PLAN/m);
   });
 
@@ -267,7 +267,7 @@ describe('exit codes and errors', () => {
   const cases: [string, string[], number, RegExp][] = [
     ['a name that does not exist', ['nope', ...planned], 1, /^$/],
     ['no name', [], 3, /which name/],
-    ['two names', ['a', 'b'], 3, /trace takes one name/],
+    ['two names', ['a', 'b'], 3, /trace needs exactly one name/],
     ['an unknown client', ['a', '--client', 'glib'], 3, /Did you mean glibc/],
     ['an unknown option', ['a', '--familes', '4'], 3, /Did you mean --families/],
     ['an option without its value', ['a', '--client'], 3, /needs a value/],
@@ -288,7 +288,12 @@ describe('exit codes and errors', () => {
     ['a host with its port', ['api:8080', '--plan'], 3, /Did you mean 'api'\?/],
     ['a user at a host', ['git@example.com', '--plan'], 3, /Did you mean 'example\.com'\?/],
     ['a host with a path', ['example.com/x', '--plan'], 3, /Did you mean 'example\.com'\?/],
-    ['a URL of an address', ['http://[::1]:80/', '--plan'], 3, /::1 is an address: .*query -x ::1/],
+    [
+      'a URL of an address',
+      ['http://[::1]:80/', '--plan'],
+      3,
+      /::1 is an address, so .*query -x ::1/,
+    ],
     ['a name of 5000 bytes', ['a'.repeat(5000), '--plan'], 3, /5000 bytes/],
     ['a file that is not there', ['a', '--resolv-conf', '/nowhere', '--plan'], 2, /\/nowhere/],
     ['a folder for a file', ['a', '--answers', folder, '--plan'], 2, /ndots trace: /],

@@ -50,7 +50,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   if (from !== null && !sendsNothing(options))
     io.err(
-      `ndots trace: the settings are those of ${from}; the queries leave from this machine (--plan sends none)\n`,
+      `ndots trace: using the settings of ${from}; the queries are sent from this machine (--plan sends none)\n`,
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
@@ -68,7 +68,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     throw new Problem({
       code: 'no-resolv-conf',
       text: 'there is no /etc/resolv.conf with servers',
-      remedy: 'Give a server (@10.96.0.10) or --resolv-conf FILE, or send nothing with --plan.',
+      remedy: 'Give a server (@10.96.0.10) or --resolv-conf FILE, or use --plan to send nothing.',
     });
   }
   const limitMs = options.timeoutMs ?? (planned ? plannedLimitMs : liveLimitMs);
@@ -156,7 +156,7 @@ function readSaved(file: string): TraceDocument[] {
     if (error instanceof Problem) throw error;
     throw new Problem({
       code: 'bad-trace',
-      text: `${file}: this is not JSON, so not a trace saved by ndots`,
+      text: `${file}: this is not JSON, so it is not a trace saved by ndots`,
       remedy: 'ndots trace NAME --save FILE writes it.',
       cause: error,
     });

@@ -27,7 +27,7 @@ const table = {
     ...liveSourceOptions,
     allClients: flag(
       '--all-clients',
-      'also send packets of clients on other nodes, whose agents send them as well',
+      'also send packets from clients on other nodes, whose agents send them as well',
     ),
   }),
   ...group('Readers', {
@@ -35,7 +35,7 @@ const table = {
     tokenFile: one(
       '--token-file',
       file(),
-      "file with the readers' token, reread for each (default: a new one, in the log)",
+      'file with the readers’ token, reread for each reader (default: a new token, written to the log)',
     ),
     identity: one('--identity', text('NAME'), 'name of this agent (NODE_NAME, else the host name)'),
   }),
@@ -44,16 +44,16 @@ const table = {
 export const watchUsage: Usage = {
   synopsis: 'serve',
   examples: [
-    ['serve', 'offer the DNS packets of this machine on 127.0.0.1:9155'],
+    ['serve', 'offer this machine’s DNS packets on 127.0.0.1:9155'],
     ['serve --listen :9155 --token-file token', 'offer them to readers elsewhere'],
   ],
   style: 'gnu',
   options: table,
   words: { words: ['serve'] },
   notes: [
-    'The agent of a node. Read it with ndots top or console: --server IP:9155, or --replicas --replica-selector app=ndots-watch for all nodes. More: docs/watch.md',
-    'Packets are captured only while a reader is connected. It needs CAP_NET_RAW.',
-    'Exit codes: 0 ended by a signal, 2 cannot capture or listen, 3 wrong usage.',
+    'Runs the agent on a node. To read from it, use ndots top or console with --server IP:9155, or with --replicas --replica-selector app=ndots-watch for all nodes. More: docs/watch.md',
+    'Packets are captured only while a reader is connected. The agent needs CAP_NET_RAW.',
+    'Exit codes: 0 ended by a signal, 2 cannot capture or listen, 3 usage error.',
   ],
 };
 
@@ -68,10 +68,10 @@ export function parseWatchOptions(words: readonly string[]): WatchOptions {
     throw usage(
       action === '' ? 'watch needs the word serve' : `there is no "watch ${action}"`,
       nearest(action, ['serve']) === null
-        ? 'As in: ndots watch serve. To watch in a terminal: ndots top'
+        ? 'Example: ndots watch serve. To watch in a terminal: ndots top'
         : 'Did you mean serve?',
     );
-  if (extra !== undefined) throw usage(`unexpected word "${extra}"`, 'As in: ndots watch serve');
+  if (extra !== undefined) throw usage(`unexpected word "${extra}"`, 'Example: ndots watch serve');
   return {
     ...values,
     device: values.device ?? 'any',

@@ -56,8 +56,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const at = printHostPort(host, bound);
   log.info(`${tried.name}: packets for readers on ${at}`);
   if (file === null) log.info(`ndots top --server ${at}, with the token ${made}`);
-  if (!isLoopbackHost(host))
-    log.warning('the network carries the packets and the token without encryption');
+  if (!isLoopbackHost(host)) log.warning('packets and token are sent over the network unencrypted');
   new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   await untilAborted(ended);
   await server.close();

@@ -57,14 +57,18 @@ const table = {
   ...group('Server', {
     host: one('--host', text('IP'), 'listen on this address (all)'),
     port: one('--port', integer('PORT', 0, 65_535), 'listen on this port (8443)'),
-    cert: one('--cert', file(), 'certificate managed elsewhere (cert-manager); reloaded on change'),
+    cert: one(
+      '--cert',
+      file(),
+      'certificate managed elsewhere (cert-manager); reloaded when it changes',
+    ),
     key: one('--key', file(), 'key of the certificate'),
   }),
   ...group('Cluster', {
     namespace: one(
       '--namespace',
       namespaceName,
-      'namespace of Service and Secret (MY_POD_NAMESPACE, or that of the pod)',
+      'namespace of the Service and the Secret (MY_POD_NAMESPACE, or the pod’s)',
     ),
     service: one('--service', text('NAME'), 'service that the API server calls (ndots-webhook)'),
     secret: one('--secret', text('NAME'), 'Secret that stores the certificate (ndots-webhook)'),
@@ -76,7 +80,7 @@ const table = {
     ...clusterOptions,
   }),
   ...group('Policy', {
-    name: one('--name', text('NAME'), 'name of policy and binding (ndots-dns)'),
+    name: one('--name', text('NAME'), 'name of the policy and its binding (ndots-dns)'),
     labels: many('--namespace-label', label, 'only namespaces with this label; repeatable'),
   }),
 };
@@ -106,8 +110,8 @@ export const webhookUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'Set the annotations ndots.dev/dns-ndots: "2" and ndots.dev/dns-options: "timeout:1,single-request-reopen" on a pod template, or on a namespace for all its pods. The annotation ndots.dev/dns: "off" on either disables changes. Options in the dnsConfig of a pod are never changed.',
-    'Exit codes: 0 done, 2 failed, 3 wrong usage.',
+    'Set the annotations ndots.dev/dns-ndots: "2" and ndots.dev/dns-options: "timeout:1,single-request-reopen" on a pod template, or on a namespace for all its pods. The annotation ndots.dev/dns: "off" on either disables changes. Options in a pod’s dnsConfig are never changed.',
+    'Exit codes: 0 done, 2 failed, 3 usage error.',
   ],
   words: { words: actions },
 };
@@ -123,7 +127,7 @@ export function parseWebhookOptions(
   if (action === undefined) {
     const meant = nearest(given, actions);
     throw usage(
-      given === '' ? 'which action?' : `"${given}" is not one of its actions`,
+      given === '' ? 'which action?' : `there is no action "${given}"`,
       meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`,
     );
   }
@@ -132,7 +136,7 @@ export function parseWebhookOptions(
   const other = firstGiven(table, values, others);
   if (other !== null) throw usage(`${other} needs ${action === 'serve' ? 'policy' : 'serve'}`);
   const { cert, key } = values;
-  if ((cert === null) !== (key === null)) throw usage('--cert and --key need each other');
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key must be given together');
   return {
     action,
     mode: values.mode ?? 'advise',

@@ -136,7 +136,7 @@ function readAdvice(path: string | null): ReadonlyMap<string, number> {
         throw new Problem({
           code: 'bad-advice',
           text: `${path}: "${workload}: ${String(given)}" is not NAMESPACE/WORKLOAD: NDOTS`,
-          hint: 'As in: shop/cart: 2',
+          hint: 'Example: shop/cart: 2',
         });
       return [workload, ndots];
     }),
@@ -146,7 +146,7 @@ function readAdvice(path: string | null): ReadonlyMap<string, number> {
 function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
   const reviews = registry.counter(
     'ndots_webhook_reviews_total',
-    'Pods reviewed, by the source of the change.',
+    'Pods reviewed, by source of the change.',
     ['because'],
   );
   const seconds = registry
@@ -154,7 +154,7 @@ function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
     .with();
   const refused = registry.counter(
     'ndots_webhook_refused_total',
-    'Requests that were not reviews.',
+    'Requests that were not admission reviews.',
     ['why'],
   );
   return {

@@ -136,8 +136,8 @@ function nothingIn(name: string, { totals }: Reading, { unknownLines }: Examinat
       unknownLines > 0
         ? `${name} is not a capture or a query log`
         : `${name} contains nothing that can be read`,
-    hint: 'It reads pcap, pcapng, dnstap, query logs of CoreDNS, and CoreDNS metrics.',
-    remedy: 'Take a capture with: tcpdump -i any -s 0 -w dns.pcap port 53',
+    hint: 'Supported input: pcap, pcapng, dnstap, CoreDNS query logs, and CoreDNS metrics.',
+    remedy: 'To take a capture: tcpdump -i any -s 0 -w dns.pcap port 53',
   });
 }
 

@@ -72,6 +72,6 @@ async function* decompressed(
       yield value;
     }
   } catch {
-    remarks.add(`${name} (gzip) cannot be read to the end: the file ends too early, or is damaged`);
+    remarks.add(`${name} (gzip) cannot be read to the end: the file is truncated or damaged`);
   }
 }

@@ -114,7 +114,7 @@ export function listOf<T>(shape: YamlShape<T>, most = 1000): YamlShape<readonly 
         reading.tell(
           path,
           `a list is expected here, not ${described(value)}`,
-          `As in: [${shape.placeholder}]`,
+          `Example: [${shape.placeholder}]`,
         );
         return [];
       }

@@ -150,6 +150,6 @@ function wrong(where: string, text: string): Problem {
     code: 'sizing',
     text: `${where} ${text}`,
     remedy:
-      'As in: linear: {"coresPerReplica": 256, "nodesPerReplica": 16, "preventSinglePointFailure": true}',
+      'Example: linear: {"coresPerReplica": 256, "nodesPerReplica": 16, "preventSinglePointFailure": true}',
   });
 }

@@ -94,6 +94,6 @@ function wrong(text: string): Problem {
   return new Problem({
     code: 'admin-wrong',
     text,
-    remedy: 'As in: ndots cache explain www.example.com',
+    remedy: 'Example: ndots cache explain www.example.com',
   });
 }

@@ -78,12 +78,12 @@ function label(random: Random): string {
 function explain({ from, to }: LoopSighting, zone: string, asked: string): string {
   return [
     `plugin/loop: Loop (${from} -> ${to}) detected for zone "${zone}", see https://coredns.io/plugins/loop#troubleshooting. Query: "${asked}"`,
-    '  The server forwards queries to itself. Most often forward reads /etc/resolv.conf, and that names a stub resolver of the',
-    '  machine (127.0.0.53 of systemd-resolved, 127.0.0.1) or the address of this server.',
-    '  Look:  grep nameserver /etc/resolv.conf',
-    '  Then:  in a cluster, let the kubelet hand out the real list (resolvConf: /run/systemd/resolve/resolv.conf in its',
-    '         configuration) and restart the pod; elsewhere, write the real resolvers: forward . 192.0.2.53',
-    '  Do not just remove loop: queries would go round until memory is gone.',
+    '  The server forwards queries to itself. Usually, forward reads /etc/resolv.conf, which lists a local stub resolver',
+    "  (systemd-resolved's 127.0.0.53, or 127.0.0.1) or this server's own address.",
+    '  Check: grep nameserver /etc/resolv.conf',
+    '  Fix:   in a cluster, make the kubelet pass on the real list (resolvConf: /run/systemd/resolve/resolv.conf in its',
+    '         configuration) and restart the pod; elsewhere, list the real resolvers: forward . 192.0.2.53',
+    '  Do not just remove loop, because queries would then loop until memory runs out.',
   ].join('\n');
 }
 

@@ -58,7 +58,7 @@ const files: YamlShape<Readonly<Record<string, string>>> = {
     const found = mapOf(text).read(value, path, reading);
     for (const name of Object.keys(found))
       if (!isOwnPath(name))
-        reading.tell([...path, name], `"${name}" is not the path of a file`, 'As in: /etc/hosts');
+        reading.tell([...path, name], `"${name}" is not the path of a file`, 'Example: /etc/hosts');
     return found;
   },
 };

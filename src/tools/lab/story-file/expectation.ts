@@ -36,7 +36,7 @@ export const expectation: YamlShape<Expectation | null> = {
       reading.tell(
         path,
         'an expectation is a mapping',
-        'As in: - { value: lookup.found, is: true }',
+        'Example: - { value: lookup.found, is: true }',
       );
       return null;
     }
@@ -85,7 +85,7 @@ function readExpression(
     return parseExpression(source);
   } catch (error) {
     if (!(error instanceof BadExpression)) throw error;
-    const hint = 'As in: lookup.seconds, or stream.answered / stream.sent';
+    const hint = 'Example: lookup.seconds, or stream.answered / stream.sent';
     reading.tell(path, `this is not a value: ${error.message}`, hint);
     return null;
   }

@@ -14,7 +14,7 @@ export const steps: YamlShape<readonly StoryStep[]> = {
   placeholder: '[STEP, …]',
   read(value, path, reading: StoryReading) {
     if (!Array.isArray(value)) {
-      reading.tell(path, 'steps are a list', 'As in: [{ wait: 1s }]');
+      reading.tell(path, 'steps are a list', 'Example: [{ wait: 1s }]');
       return [];
     }
     if (value.length > STEPS_MAX) reading.tell(path, `${value.length} steps; at most ${STEPS_MAX}`);
@@ -32,7 +32,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
   const known = Object.keys(reading.kinds);
   if (!isObject(value)) {
     const meant = typeof value === 'string' ? nearest(value, known) : null;
-    const hint = meant === null ? 'As in: - wait: 1s' : `Did you mean - ${meant}: …?`;
+    const hint = meant === null ? 'Example: - wait: 1s' : `Did you mean - ${meant}: …?`;
     reading.tell(path, 'a step is a mapping', hint);
     return null;
   }

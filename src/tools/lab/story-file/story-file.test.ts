@@ -157,7 +157,7 @@ describe('a story file', () => {
         [
           `a file of a pod that is called ${path}`,
           `story: x\ncluster:\n  pods: [{ name: a, files: { "${path}": a } }]\nacts: [{ cure: y, expect: [] }]\n`,
-          /^story\.yaml:3:\d+ .* is not the path of a file; As in: \/etc\/hosts/s,
+          /^story\.yaml:3:\d+ .* is not the path of a file; Example: \/etc\/hosts/s,
         ] as const,
     ),
     [

@@ -292,7 +292,7 @@ function checkActs(acts: readonly ActValues[], reading: StoryReading, place: Doc
     }
   };
   if (acts.length === 0)
-    reading.tell(place, 'there are no acts', 'As in: - { flaw: TITLE, steps: [], expect: [] }');
+    reading.tell(place, 'there are no acts', 'Example: - { flaw: TITLE, steps: [], expect: [] }');
   acts.forEach(({ flaw, cure, steps: list, expect }, index) => {
     const path = [...place, index];
     if ((flaw === null) === (cure === null))

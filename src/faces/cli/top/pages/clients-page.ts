@@ -119,7 +119,7 @@ function clientDetails(row: ClientRow, width: number): readonly StyledLine[] {
     ...field('Who', row.name === '' ? row.address : partyText(row), width),
     ...field(
       'Resolver',
-      resolver.kinds.length === 0 ? `not told apart: ${resolver.why}` : resolverText(resolver),
+      resolver.kinds.length === 0 ? `ambiguous: ${resolver.why}` : resolverText(resolver),
       width,
     ),
     ...field('Asks', asked.slice(0, 8).join(', '), width),

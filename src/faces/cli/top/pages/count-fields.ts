@@ -23,7 +23,7 @@ export function countFields(
           `${printNumber(row.failedLookups ?? 0)} without a result`,
           ...(row.slowLookups === undefined
             ? []
-            : [`${printNumber(row.slowLookups)} of a second or more`]),
+            : [`${printNumber(row.slowLookups)} took a second or more`]),
         ];
   return [
     ...field('Lookups', lookupTexts.join(', '), width),

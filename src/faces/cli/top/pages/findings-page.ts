@@ -196,7 +196,7 @@ function findingDetails(row: FindingRow, width: number, atMs: number): readonly 
     ...(examples.length === 0
       ? []
       : [
-          ...heading(`Queries that show it (${examples.length} of ${printNumber(row.queries)})`),
+          ...heading(`Example queries (${examples.length} of ${printNumber(row.queries)})`),
           ...tableLines(exampleColumns, examples, width),
         ]),
   ];

@@ -107,7 +107,7 @@ function serverItem(row: ServerRow): TopItem {
 const roles: Readonly<Record<ServerRow['role'], string>> = {
   server: 'clients ask it',
   upstream: 'another server queries it',
-  behind: 'it receives queries to the address of a Service',
+  behind: 'it receives queries sent to a Service address',
 };
 
 function serverDetails(row: ServerRow, width: number): readonly StyledLine[] {
