@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { systemClock } from '../../src/server/base/clock.ts';
+import { secretGate, type AccessGate } from '../../src/server/base/http-access.ts';
 import { LiveModel } from '../../src/tools/watch/live-model.ts';
 import { PrivateViews, type PrivacyLevel } from '../../src/tools/watch/view-privacy.ts';
 import type { Io } from '../../src/faces/cli/command.ts';
@@ -51,11 +52,16 @@ export async function readFiles(
 /** The page, built for a single test file. */
 export class TestConsole {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'ndots-console-'));
-  built!: BuiltConsole;
+  /** Null until it is built. Without it, the server has the data, but no page. */
+  #built: BuiltConsole | null = null;
   #browser: Browser | null = null;
 
   async build(): Promise<void> {
-    this.built = await buildConsole(this.folder);
+    this.#built = await buildConsole(this.folder);
+  }
+
+  get built(): BuiltConsole {
+    return this.#built!;
   }
 
   async close(): Promise<void> {
@@ -70,6 +76,8 @@ export class TestConsole {
     name: string,
     parts: {
       readonly privacy?: PrivacyLevel;
+      /** Decides about readers; absent: `consoleToken` does. */
+      readonly gate?: AccessGate;
       readonly corefile?: string;
       readonly caches?: ServerCaches;
       readonly checks?: CheckSources;
@@ -82,9 +90,10 @@ export class TestConsole {
     return ConsoleServer.start({
       listen: { host: '127.0.0.1', port: 0 },
       hosts: [],
-      token: consoleToken,
+      gate: parts.gate ?? secretGate(() => consoleToken),
+      token: parts.gate === undefined ? consoleToken : null,
       clock: systemClock,
-      assets: findConsoleAssets(this.folder),
+      assets: this.#built === null ? new Map() : findConsoleAssets(this.folder),
       grafana,
       clusters: (parts.clusters ?? ['']).map((cluster) => ({
         name: cluster,

@@ -154,6 +154,23 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
     }
   });
 
+  test('to let it decide about readers are requested only if the values say so', () => {
+    const delegators = (values: object): readonly (string | undefined)[] =>
+      parseAllDocuments(helmTemplate(values))
+        .map((document) => document.toJS() as (KubeJson & { roleRef?: { name: string } }) | null)
+        .filter((object) => object?.roleRef?.name === 'system:auth-delegator')
+        .map((object) => object?.metadata.name);
+    const console = (configBlock: string): object => ({
+      servers: [{ zones: [{ zone: '.' }], port: 53, plugins: [{ name: 'console', configBlock }] }],
+    });
+    assert.deepEqual(delegators(console('token_file /etc/token')), []);
+    assert.deepEqual(delegators(console('auth kubernetes')), ['dns-ndots-delegator']);
+    assert.deepEqual(delegators({ watch: { enabled: true } }), []);
+    assert.deepEqual(delegators({ watch: { enabled: true, auth: 'kubernetes' } }), [
+      'dns-ndots-watch-delegator',
+    ]);
+  });
+
   describe('to the webhook', () => {
     const name = 'dns-ndots-webhook';
     const values = { webhook: { enabled: true, mode: 'enforce' } };

@@ -35,8 +35,11 @@ export class FailureReport {
     this.#work = parts.work;
   }
 
-  /** @param keptText the state served in the meantime, e.g. `answers use data from 2m ago` */
-  failed(failure: ReportedFailure, waitMs: number, keptText: string): void {
+  /**
+   * @param waitMs null: it is tried again when it is needed
+   * @param keptText the state served in the meantime, e.g. `answers use data from 2m ago`
+   */
+  failed(failure: ReportedFailure, waitMs: number | null, keptText: string): void {
     const now = this.#clock.now();
     this.#since ??= now;
     this.#failures++;
@@ -48,7 +51,7 @@ export class FailureReport {
       [
         `${this.#work}: ${failure.message}`,
         ...(failure.advice === '' ? [] : [failure.advice]),
-        `trying again in ${roundedDuration(waitMs)}${again}`,
+        `trying again ${waitMs === null ? 'when needed' : `in ${roundedDuration(waitMs)}`}${again}`,
         keptText,
       ].join('; '),
     );

@@ -1,12 +1,19 @@
 /**
- * Serves a live stream over HTTP to its readers, with a token, compression, bounded memory per reader, and heartbeats.
+ * Serves a live stream over HTTP to permitted readers, with compression, bounded memory per reader, and heartbeats.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Gzip } from 'node:zlib';
 import { builtins } from './builtins.ts';
 import { every, type Clock, type Timer } from './clock.ts';
+import {
+  decideAgain,
+  tokenIn,
+  type AccessDecision,
+  type AccessGate,
+  type AccessRequest,
+} from './http-access.ts';
 import { answerText } from './http-answer.ts';
-import { isSameSecret } from './secret-file.ts';
+import { Problem } from './problem.ts';
 
 /** Maximum number of readers. One console serves any number of browsers. */
 const READERS_MAX = 4;
@@ -19,11 +26,13 @@ const STALLED_MS = 30_000;
 
 /** A stream to be sent to all readers. */
 export interface StreamSource {
+  /** Its path, for decisions about readers. */
+  readonly path: string;
   /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>;
   /** Number of messages lost before any reader could get them. */
   readonly lost: number;
-  /** Called when the first reader connects and when the last one disconnects. May throw on start. */
+  /** Called when the first reader connects and when the last one disconnects. Throws a Problem if it cannot start. */
   watched(on: boolean): void;
   /** Returns the first bytes for a new reader. */
   opening(): Uint8Array;
@@ -35,10 +44,9 @@ export interface StreamSource {
   closing(): Uint8Array | null;
 }
 
-/** The stream's secret and its server's name. */
+/** The gate for the stream's readers, and its server's name. */
 export interface StreamAccess {
-  /** Null if it is currently unreadable. */
-  readonly token: string | null;
+  readonly gate: AccessGate;
   readonly identity: string;
 }
 
@@ -75,30 +83,41 @@ export class StreamReaders {
     return this.#readers.size;
   }
 
-  /**
-   * Sends messages until the reader disconnects.
-   * @throws any error of the source on start
-   */
-  serve(
+  /** Sends messages until the reader disconnects. */
+  serve(request: IncomingMessage, response: ServerResponse, access: StreamAccess): void {
+    for (const [name, value] of Object.entries(this.#source.headers))
+      response.setHeader(name, value);
+    const asked = { token: tokenIn(request), verb: 'get', path: this.#source.path };
+    const go = (decision: AccessDecision): void => {
+      if (response.destroyed) return;
+      if (decision === null) return this.#open(request, response, access, asked);
+      if (decision.status === 401) response.setHeader('www-authenticate', 'Bearer');
+      if (decision.status === 503) response.setHeader('retry-after', '5');
+      answerText(response, decision.status, `${decision.text}\n`);
+    };
+    const decision = access.gate.decide(asked);
+    if (decision instanceof Promise) void decision.then(go);
+    else go(decision);
+  }
+
+  #open(
     request: IncomingMessage,
     response: ServerResponse,
-    { token, identity }: StreamAccess,
+    { gate, identity }: StreamAccess,
+    asked: AccessRequest,
   ): void {
     const source = this.#source;
-    for (const [name, value] of Object.entries(source.headers)) response.setHeader(name, value);
-    if (token === null)
-      return answerText(response, 503, 'the token of this server cannot be read\n');
-    const given = tokenIn(request);
-    if (given === null || !isSameSecret(given, token)) {
-      response.setHeader('www-authenticate', 'Bearer');
-      return answerText(response, 401, 'the token is missing or wrong\n');
-    }
     if (this.#readers.size >= READERS_MAX) {
       response.setHeader('retry-after', '5');
       return answerText(response, 503, `${READERS_MAX} readers are connected already\n`);
     }
     // Start the source first: if it throws, the response can still report that.
-    if (this.#readers.size === 0) source.watched(true);
+    try {
+      if (this.#readers.size === 0) source.watched(true);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return answerText(response, 503, `${error.message}\n`);
+    }
     const isPacked = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
     response.writeHead(200, {
       'content-type': 'application/octet-stream',
@@ -113,6 +132,7 @@ export class StreamReaders {
       ...{ fullSinceMs: null, hasGap: false },
     };
     response.on('close', () => this.#remove(reader));
+    decideAgain(gate, asked, response, this.#clock, () => response.destroy());
     response.on('error', () => response.destroy());
     const opening = source.opening();
     this.#readers.add(reader);
@@ -186,13 +206,6 @@ export class StreamReaders {
 }
 
 const nothing = (): void => undefined;
-
-/** Also checks our own header, because the API server does not pass `Authorization` on to a pod. */
-function tokenIn({ headers }: IncomingMessage): string | null {
-  const own = headers['ndots-console'];
-  if (typeof own === 'string') return own;
-  return /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? null;
-}
 
 function isFull({ response, gzip }: StreamReader): boolean {
   return response.writableLength + (gzip?.writableLength ?? 0) > BACKLOG_MAX;

@@ -1,12 +1,11 @@
 /** A node agent's HTTP server: the packet stream, metrics and liveness. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { systemClock } from '../../server/base/clock.ts';
 import { HttpAdmission } from '../../server/base/http-admission.ts';
 import { answerText } from '../../server/base/http-answer.ts';
 import { endHttp, listenHttp } from '../../server/base/http-listening.ts';
 import { boundConnections } from '../../server/base/idle-connections.ts';
 import { PageSender } from '../../server/base/page-sender.ts';
-import { Problem } from '../../server/base/problem.ts';
 import type { StreamAccess } from '../../server/base/stream-readers.ts';
 import { printExposition } from '../../server/metrics/exposition.ts';
 import { contentTypes } from '../../server/metrics/formats.ts';
@@ -21,12 +20,9 @@ const CONNECTIONS_MAX = 64;
 export class AgentServer {
   readonly #stream: PacketStream;
   readonly #server: Server;
-  readonly #access: () => StreamAccess;
 
-  /** @param access read on each request, because the token file may change */
-  constructor(stream: PacketStream, access: () => StreamAccess) {
+  constructor(stream: PacketStream, access: StreamAccess) {
     this.#stream = stream;
-    this.#access = access;
     this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
     boundConnections(this.#server, CONNECTIONS_MAX);
     const pages = new PageSender(systemClock);
@@ -34,7 +30,7 @@ export class AgentServer {
     this.#server.on('request', (request, response) => {
       const path = request.url?.split('?')[0] ?? '/';
       // A stream stays open, so it must not take up a slot that others need.
-      if (path === TAP_PATH) return this.#give(request, response);
+      if (path === TAP_PATH) return stream.serve(request, response, access);
       admission.take({
         request,
         response,
@@ -59,15 +55,6 @@ export class AgentServer {
   close(): Promise<void> {
     this.#stream.close();
     return endHttp(this.#server, 0);
-  }
-
-  #give(request: IncomingMessage, response: ServerResponse): void {
-    try {
-      this.#stream.serve(request, response, this.#access());
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      answerText(response, 503, `${error.message}\n`);
-    }
   }
 }
 

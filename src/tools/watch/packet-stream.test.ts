@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
+import { secretGate } from '../../server/base/http-access.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { TakePacket } from '../../server/runtime/packet-socket.ts';
@@ -64,7 +65,7 @@ class World {
     Object.defineProperty(response, 'writableLength', {
       get: () => (stalled() ? 64 * 1024 * 1024 : 0),
     });
-    this.stream.serve(request, response, { token: TOKEN, identity: 'node7' });
+    this.stream.serve(request, response, { gate: secretGate(() => TOKEN), identity: 'node7' });
     return {
       packets,
       losses,
@@ -142,11 +143,8 @@ describe('packets for readers', () => {
     const request = new IncomingMessage(new Socket());
     request.headers = { authorization: `Bearer ${TOKEN}` };
     const response = new ServerResponse(request);
-    assert.throws(
-      () => stream.serve(request, response, { token: TOKEN, identity: 'node7' }),
-      /no interface eth9/,
-    );
-    assert.ok(!response.headersSent);
+    stream.serve(request, response, { gate: secretGate(() => TOKEN), identity: 'node7' });
+    assert.equal(response.statusCode, 503);
     assert.equal(stream.readers, 0);
   });
 });

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../server/base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../server/base/stream-readers.ts';
 import type { TakePacket } from '../../server/runtime/packet-socket.ts';
-import { TAP_STREAM } from '../../server/wire/dnstap.ts';
+import { TAP_PATH, TAP_STREAM } from '../../server/wire/dnstap.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
 import { lossBlock, PcapngWriter } from '../capture/read/packets/pcapng.ts';
 
@@ -49,6 +49,7 @@ export class PacketStream {
     const lost = (): number => this.dropped;
     this.#readers = new StreamReaders(
       {
+        path: TAP_PATH,
         headers: { 'ndots-stream': TAP_STREAM, 'ndots-version': parts.version },
         get lost() {
           return lost();

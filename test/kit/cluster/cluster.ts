@@ -85,6 +85,11 @@ export class Cluster implements AsyncDisposable {
     return this.#file('ca.crt');
   }
 
+  /** The private key that signs the tokens of service accounts, as a PEM file. */
+  get accountsKeyFile(): string {
+    return this.#file('accounts.key');
+  }
+
   /** Gives the API server a certificate from another CA at its next start. kubectl here trusts it. */
   renewAuthority(): void {
     this.#authority = Authority.make('ndots test CA, the next');

@@ -98,6 +98,15 @@ A zone without scheme is served over UDP, and over TCP with use_tcp; tls://, htt
 {{- $reads -}}
 {{- end -}}
 
+{{- /* "true" if the API server decides about the readers of `console`. */ -}}
+{{- define "ndots.delegates" -}}
+{{- $delegates := false -}}
+{{- range .Values.servers -}}{{- range .plugins -}}
+{{- if and (eq .name "console") (regexMatch "(?m)^\\s*auth\\s+kubernetes\\b" (default "" .configBlock)) }}{{ $delegates = true }}{{ end -}}
+{{- end -}}{{- end -}}
+{{- $delegates -}}
+{{- end -}}
+
 {{- /* "true" if a `kubernetes` block reads nodes. */ -}}
 {{- define "ndots.readsNodes" -}}
 {{- $reads := false -}}

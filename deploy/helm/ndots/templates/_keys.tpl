@@ -50,7 +50,7 @@
   "webhook": {"enabled":{},"kind":{},"mode":{},"ndots":{},"namespaceLabels":{},"replicaCount":{},"resources":{}},
   "nodeCache": {"enabled":{},"image":{"repository":{},"tag":{},"pullPolicy":{}},"localIp":{},"clusterDns":{},"kubeProxy":{},"clusterDomain":{},"upstreamSelector":{},"corefile":{},"healthPort":{},"takeover":{},"args":{},"podLabels":{},"podAnnotations":{},"priorityClassName":{},"tolerations":{},"nodeSelector":{},"affinity":{},"resources":{},"securityContext":{}},
   "check": {"enabled":{},"kind":{},"replicaCount":{},"hostNetwork":{},"service":{},"file":{},"args":{},"image":{"repository":{},"tag":{}},"tolerations":{},"nodeSelector":{},"affinity":{},"resources":{}},
-  "watch": {"enabled":{},"tokenSecret":{},"port":{},"args":{},"image":{"repository":{},"tag":{}},"tolerations":{},"nodeSelector":{},"affinity":{},"resources":{}},
+  "watch": {"enabled":{},"auth":{},"tokenSecret":{},"port":{},"args":{},"image":{"repository":{},"tag":{}},"tolerations":{},"nodeSelector":{},"affinity":{},"resources":{}},
   "kuberhealthy": {"enabled":{},"replicaCount":{},"args":{},"resources":{}}
 }
 {{- end -}}

@@ -9,6 +9,7 @@ import {
   ownerOptions,
   type ClusterOptions,
 } from '../cluster-options.ts';
+import { authOption, isDelegated } from '../delegated-access.ts';
 import { liveSourceOptions } from '../live-source-options.ts';
 import { firstContext } from '../live/live-clusters.ts';
 import {
@@ -36,6 +37,8 @@ export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly hosts: readonly string[];
   /** File with the token; null: a new token at each start. */
   readonly tokenFile: string | null;
+  /** True if the API server decides about readers. */
+  readonly isDelegated: boolean;
   readonly privacy: PrivacyLevel;
   /** The Corefile for the Configuration page; null: the user pastes one. */
   readonly corefile: string | null;
@@ -86,6 +89,7 @@ const table = {
       file(),
       'read the access token from FILE (default: a new one at each start)',
     ),
+    auth: authOption,
     privacy: one(
       '--privacy',
       choice('LEVEL', privacyLevels),
@@ -154,6 +158,7 @@ export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
     listen: values.listen ?? { host: LOOPBACK, port: 0 },
     hosts: values.hosts,
     tokenFile: values.tokenFile,
+    isDelegated: isDelegated(values),
     privacy: values.privacy ?? 'full',
     corefile: values.corefile,
     admin: values.admin,

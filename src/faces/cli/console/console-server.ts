@@ -4,6 +4,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../server/base/clock.ts';
 import { readFileSync } from 'node:fs';
+import {
+  decideAgain,
+  type AccessDecision,
+  type AccessGate,
+  type AccessRefusal,
+  type AccessRequest,
+} from '../../../server/base/http-access.ts';
+import { ACCESS_AUDIENCE } from '../../../server/kube/access/api-access.ts';
 import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
 import type { CacheAction } from '../cache/cache-answers.ts';
 import type { CheckSources } from './check-sources.ts';
@@ -78,7 +86,9 @@ export interface ClusterRow {
 export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly hosts: readonly string[];
-  readonly token: string;
+  readonly gate: AccessGate;
+  /** For the address; null: each reader has a token of its own. */
+  readonly token: string | null;
   readonly clock: Clock;
   readonly assets: ConsoleAssets;
   /** The first cluster is the default. */
@@ -118,8 +128,8 @@ export class ConsoleServer {
       console.#server.once('error', reject);
       console.#server.listen(port, host, resolve);
     });
-    const { token, hosts } = parts;
-    console.#guard = new RequestGuard({ token, host, port: console.port, hosts });
+    const { gate, hosts } = parts;
+    console.#guard = new RequestGuard({ gate, host, port: console.port, hosts });
     return console;
   }
 
@@ -127,12 +137,13 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The address for the user to open, including the token. */
+  /** The address for the user to open, including the token if there is only one. */
   get address(): string {
     const { host } = this.#parts.listen;
     const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
     const printed = name.includes(':') ? `[${name}]` : name;
-    return `http://${printed}:${this.port}/?token=${this.#parts.token}`;
+    const { token } = this.#parts;
+    return `http://${printed}:${this.port}/${token === null ? '' : `?token=${token}`}`;
   }
 
   async close(): Promise<void> {
@@ -152,28 +163,53 @@ export class ConsoleServer {
     const mark = target.indexOf('?');
     const path = mark < 0 ? target : target.slice(0, mark);
     const query = mark < 0 ? '' : target.slice(mark + 1);
-    const token = path === '/' ? new URLSearchParams(query).get('token') : null;
-    const refusal = this.#guard?.refuse(request, token);
-    if (refusal !== null && refusal !== undefined)
-      return end(response, refusal.status, 'text/plain', `${refusal.text}\n`);
-    if (token !== null) return this.#welcome(response);
+    const guard = this.#guard!;
+    const foreign = guard.foreign(request);
+    if (foreign !== null) return end(response, foreign.status, 'text/plain', `${foreign.text}\n`);
+    const given = path === '/' ? new URLSearchParams(query).get('token') : null;
+    const asked = guard.asked(request, given);
     request.resume();
-    // A form on another page cannot send this header.
-    if ((path === FLUSH_PATH) !== isChange || (isChange && request.headers[CHANGE_HEADER] !== '1'))
-      return end(response, 405, 'text/plain', `${path} is for the Cache page.\n`);
-    this.#serve(path, query, response);
+    const go = (refusal: AccessDecision): void => {
+      if (response.destroyed) return;
+      if (refusal !== null) return this.#refuse(refusal, response);
+      if (given !== null) return this.#welcome(given, response);
+      // A form on another page cannot send this header.
+      if (
+        (path === FLUSH_PATH) !== isChange ||
+        (isChange && request.headers[CHANGE_HEADER] !== '1')
+      )
+        return end(response, 405, 'text/plain', `${path} is for the Cache page.\n`);
+      this.#serve(path, query, asked, response);
+    };
+    const decision = guard.decide(asked);
+    if (decision instanceof Promise) void decision.then(go);
+    else go(decision);
+  }
+
+  #refuse({ status, text }: AccessRefusal, response: ServerResponse): void {
+    const advice =
+      this.#parts.token === null
+        ? `Open the address with ?token= and a token: kubectl create token NAME --audience ${ACCESS_AUDIENCE}`
+        : 'Open the address that ndots console printed.';
+    const hint = status === 401 ? ` ${advice}` : '';
+    end(
+      response,
+      status,
+      'text/plain',
+      `${text.charAt(0).toUpperCase()}${text.slice(1)}.${hint}\n`,
+    );
   }
 
   /** Moves the token from the address, which people share, to a cookie. */
-  #welcome(response: ServerResponse): void {
-    const cookie = `${cookieName(this.port)}=${this.#parts.token}`;
+  #welcome(token: string, response: ServerResponse): void {
+    const cookie = `${cookieName(this.port)}=${encodeURIComponent(token)}`;
     response.setHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Strict`);
     response.setHeader('location', '/');
     end(response, 303, 'text/plain', '');
   }
 
-  #serve(path: string, query: string, response: ServerResponse): void {
-    const { assets } = this.#parts;
+  #serve(path: string, query: string, asked: AccessRequest, response: ServerResponse): void {
+    const { assets, clock, gate } = this.#parts;
     if (path === '/') return end(response, 200, 'text/html', this.#page());
     const asset = assets.get(path.slice(1));
     if (asset !== undefined) return end(response, 200, asset.type, readFileSync(asset.path));
@@ -195,6 +231,7 @@ export class ConsoleServer {
         parseViewRequest(key);
         this.#cluster(parameters);
         this.#streams.add(key, response);
+        decideAgain(gate, asked, response, clock, () => response.destroy());
       }
     } catch (error) {
       refused(error);

@@ -3,12 +3,15 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../server/base/clock.ts';
+import { secretGate } from '../../../server/base/http-access.ts';
+import { makeLog } from '../../../server/base/log.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { PrivateViews } from '../../../tools/watch/view-privacy.ts';
 import type { AdminChoice } from '../cache/admin-servers.ts';
 import { ADMIN_PORT } from '../cache/cache-options.ts';
 import { EXIT, type Command } from '../command.ts';
+import { delegatedAccess } from '../delegated-access.ts';
 import { readText } from '../named-file.ts';
 import { startClusters } from '../live/live-clusters.ts';
 import type { LiveSources } from '../live/live-options.ts';
@@ -31,24 +34,34 @@ export const console: Command = {
   name: 'console',
   async run(words, io) {
     const options = parseConsoleOptions(words);
-    const token = tokenOf(options);
+    const token = options.isDelegated ? null : tokenOf(options);
     // Rejects an unreadable file before anything starts.
     corefileOf(options);
     const assets = findConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
     const note = (text: string): void => io.err(`ndots console: ${text}\n`);
+    const gate =
+      token === null
+        ? delegatedAccess(
+            options,
+            io,
+            makeLog((line) => io.err(`${line}\n`)),
+          )
+        : secretGate(() => token);
+    // Pseudonyms of clients stay the same for as long as a token does.
+    const key = token ?? madeToken();
     const asked = untilSignal('log');
     const clusters = await startClusters(options, io, note);
     const { privacy } = options;
     try {
       const server = await listening({
         ...options,
-        token,
+        ...{ gate, token },
         assets,
         clock: systemClock,
         clusters: clusters.map(({ name, options: own, model, feed }) => ({
           name,
           source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
-          views: new PrivateViews(model, privacy, token),
+          views: new PrivateViews(model, privacy, key),
           handOver: new HandOver(own, model, privacy),
           caches: new ServerCaches({
             choice: adminOf(options, own),
@@ -83,8 +96,12 @@ function pageDirectory(): string {
   return import.meta.url.includes('/src/') ? '../../../../dist/console' : '../../../console';
 }
 
+function madeToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
 function tokenOf({ tokenFile }: ConsoleOptions): string {
-  if (tokenFile === null) return randomBytes(TOKEN_BYTES).toString('base64url');
+  if (tokenFile === null) return madeToken();
   const token = readText(tokenFile, 'token').trim();
   if (token.length < TOKEN_LEAST || token.length > TOKEN_MOST || !/^[\w.~-]+$/.test(token))
     throw new Problem({

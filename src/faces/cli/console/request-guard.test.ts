@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
-import { RequestGuard } from './request-guard.ts';
+import { secretGate } from '../../../server/base/http-access.ts';
+import { RequestGuard, type Refusal } from './request-guard.ts';
 
 const token = 'a-token-of-some-length';
-const guard = new RequestGuard({ token, host: '127.0.0.1', port: 8053, hosts: ['dns.example'] });
+const guard = new RequestGuard({
+  gate: secretGate(() => token),
+  host: '127.0.0.1',
+  port: 8053,
+  hosts: ['dns.example'],
+});
 const own = { host: '127.0.0.1:8053', cookie: `ndots-console-8053=${token}` };
 
 function refused(
   headers: Readonly<Record<string, string>>,
   given: string | null = null,
 ): number | null {
-  return guard.refuse({ headers } as unknown as IncomingMessage, given)?.status ?? null;
+  const request = { headers } as unknown as IncomingMessage;
+  const refusal = guard.foreign(request) ?? guard.decide(guard.asked(request, given));
+  return (refusal as Refusal | null)?.status ?? null;
 }
 
 describe('a request of the console', () => {

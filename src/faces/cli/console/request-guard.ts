@@ -2,8 +2,13 @@
  * Decides which requests the console accepts. Other web pages must not be able to read it. Requests therefore need the
  * token, a known host name (DNS rebinding) and the same site.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import {
+  bearerIn,
+  type AccessDecision,
+  type AccessGate,
+  type AccessRequest,
+} from '../../../server/base/http-access.ts';
 
 /** The cookie name includes the port because browsers share cookies between the ports of a host. */
 export function cookieName(port: number): string {
@@ -12,12 +17,15 @@ export function cookieName(port: number): string {
 
 /** Why a request is rejected; null: it is accepted. */
 export interface Refusal {
-  readonly status: 401 | 403 | 421;
+  readonly status: 401 | 403 | 421 | 503;
   readonly text: string;
 }
 
+/** The path in decisions about readers, instead of the paths of the page's many requests. */
+const PATH = '/console';
+
 export interface GuardParts {
-  readonly token: string;
+  readonly gate: AccessGate;
   /** The listening address. */
   readonly host: string;
   readonly port: number;
@@ -27,19 +35,19 @@ export interface GuardParts {
 
 /** Rejects requests that do not come from the page, opened with the token. */
 export class RequestGuard {
-  readonly #token: Buffer;
+  readonly #gate: AccessGate;
   readonly #cookie: string;
   readonly #hosts: ReadonlySet<string>;
 
-  constructor({ token, host, port, hosts }: GuardParts) {
-    this.#token = Buffer.from(token);
+  constructor({ gate, host, port, hosts }: GuardParts) {
+    this.#gate = gate;
     this.#cookie = cookieName(port);
     const own = host.includes(':') ? `[${host}]` : host;
     this.#hosts = new Set(['localhost', '127.0.0.1', '[::1]', own, ...hosts].map(lowerCase));
   }
 
-  /** @param given token in the request's address, if there is one */
-  refuse(request: IncomingMessage, given: string | null): Refusal | null {
+  /** The host and the site must be right, whoever sends the request. */
+  foreign(request: IncomingMessage): Refusal | null {
     const { host = '', 'sec-fetch-site': site, origin } = request.headers;
     if (!this.#hosts.has(hostName(host)))
       return {
@@ -52,18 +60,20 @@ export class RequestGuard {
       return { status: 403, text: 'Requests from other sites are refused.' };
     if (origin !== undefined && !this.#isOwn(origin))
       return { status: 403, text: 'Requests from other sites are refused.' };
-    if (this.isToken(given) || this.isToken(cookieOf(request, this.#cookie))) return null;
+    return null;
+  }
+
+  /** @param given token in the request's address, if there is one */
+  asked(request: IncomingMessage, given: string | null): AccessRequest {
     return {
-      status: 401,
-      text: 'The token is missing or wrong. Open the address that ndots console printed.',
+      token: given ?? cookieOf(request, this.#cookie) ?? bearerIn(request),
+      verb: request.method === 'POST' ? 'post' : 'get',
+      path: PATH,
     };
   }
 
-  /** True for the token. Compares in constant time. */
-  isToken(given: string | null): boolean {
-    if (given === null) return false;
-    const bytes = Buffer.from(given);
-    return bytes.length === this.#token.length && timingSafeEqual(bytes, this.#token);
+  decide(asked: AccessRequest): AccessDecision | Promise<AccessDecision> {
+    return this.#gate.decide(asked);
   }
 
   #isOwn(origin: string): boolean {
@@ -83,7 +93,16 @@ function lowerCase(text: string): string {
 function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): string | null {
   for (const part of cookie.split(';')) {
     const [key = '', value = ''] = part.trim().split('=', 2);
-    if (key === name) return value;
+    if (key === name) return decoded(value);
   }
   return null;
+}
+
+/** A cookie's value is encoded, because tokens may contain any character. */
+function decoded(value: string): string | null {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return null;
+  }
 }

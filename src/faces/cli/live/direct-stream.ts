@@ -10,12 +10,13 @@ import type { FollowedServer, StreamOpener } from './server-stream.ts';
 /** Bytes shown of an error reply. */
 const WHY_MAX = 200;
 
-export function directStream({ host, port }: FollowedServer, token: string): StreamOpener {
+/** @param token read for each connection, because tokens from the API server expire */
+export function directStream({ host, port }: FollowedServer, token: () => string): StreamOpener {
   return ({ bytes, ended }) => {
     const asked = request({
       ...{ host, port, path: TAP_PATH, agent: false },
       headers: {
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${token()}`,
         ...(!isLoopbackHost(host) && { 'accept-encoding': 'gzip' }),
       },
     });
@@ -23,10 +24,8 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
     asked.on('error', failed);
     asked.on('response', (response) => {
       const refused = refusalOf(response);
-      if (refused !== null) {
-        response.resume();
-        return ended(refused);
-      }
+      if (refused !== null)
+        return takeReason(response, (why) => ended(why === '' ? refused : `${refused} (${why})`));
       const isPacked = response.headers['content-encoding'] === 'gzip';
       const stream = isPacked ? response.pipe(createGunzip()) : response;
       response.on('error', failed);
@@ -47,11 +46,26 @@ function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null 
     return `it answers with HTTP ${statusCode}, but is neither the console directive nor ndots watch serve`;
   if (stream !== TAP_STREAM)
     return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}); use the same version on both sides`;
-  if (statusCode === 401) return WRONG_TOKEN;
-  if (statusCode === 503) return FULL;
-  return statusCode === 200 ? null : `it answers HTTP ${statusCode}`;
+  return statusCode === 200 ? null : (refusals[statusCode] ?? `it answers with HTTP ${statusCode}`);
 }
 
-export const WRONG_TOKEN =
-  'the token is wrong or missing: --server-token FILE contains the token from its token file or its log';
-export const FULL = 'it has the maximum number of readers, or cannot read its token';
+/** Why readers are refused, by HTTP status, for people. */
+export const refusals: Readonly<Record<number, string>> = {
+  401: 'the token is wrong or missing: --server-token FILE contains the token from its token file or its log, or one from kubectl create token',
+  403: 'the token has no permission: kubectl auth can-i get /v1/exchanges --as USER',
+  503: 'it has the maximum number of readers, or cannot check the token at the moment',
+};
+
+/** Passes on the start of an error's text, which may be anything. */
+function takeReason(response: IncomingMessage, take: (why: string) => void): void {
+  let body = '';
+  const done = (): void => {
+    response.off('data', collect).off('end', done).off('error', done);
+    take(oneLine(body.trim().slice(0, WHY_MAX)));
+  };
+  const collect = (piece: Buffer): void => {
+    body += piece.toString('latin1');
+    if (body.length >= WHY_MAX) done();
+  };
+  response.on('data', collect).on('end', done).on('error', done);
+}

@@ -1,5 +1,5 @@
 /** Options shared by the live views: servers, speed, window and memory. */
-import { readSecret } from '../../../server/base/secret-file.ts';
+import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import type { Io } from '../command.ts';
 import { sourcesOf, type TrafficSources } from '../capture/traffic-options.ts';
@@ -169,17 +169,21 @@ export function limitsOf({
 }
 
 /**
- * The token for remote servers.
+ * The token for remote servers. The file is read again for each connection, because the token may have a lifetime.
  * @throws Problem
  */
 export function serverTokenOf(
   { servers, serverToken, replicas }: LiveSources,
   env: Io['env'],
-): string {
-  if (servers.length === 0 && replicas === null) return '';
-  if (serverToken !== null) return readSecret(serverToken);
+): () => string {
+  if (servers.length === 0 && replicas === null) return () => '';
+  if (serverToken !== null) {
+    let last = readSecret(serverToken);
+    // A file that is being replaced is readable again at the next attempt.
+    return () => (last = readSecretOrLog(serverToken, { error: () => undefined }) ?? last);
+  }
   const given = env[TOKEN_VARIABLE] ?? '';
-  if (given !== '') return given;
+  if (given !== '') return () => given;
   throw usage(
     'the servers require a token',
     `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the server’s token_file or its log`,

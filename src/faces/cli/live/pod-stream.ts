@@ -3,7 +3,7 @@ import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { TAP_PATH } from '../../../server/wire/dnstap.ts';
 import { podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
-import { FULL, WRONG_TOKEN } from './direct-stream.ts';
+import { refusals } from './direct-stream.ts';
 import { SILENT_MS, type StreamOpener } from './server-stream.ts';
 
 /** Connects to this pod. The API server consumes `Authorization`, so the token is sent in another header. */
@@ -11,14 +11,14 @@ export function podStream(
   client: ApiClient,
   choice: DnsPodChoice,
   pod: string,
-  token: string,
+  token: () => string,
 ): StreamOpener {
   return ({ bytes, ended }) => {
     const closed = new AbortController();
     const asked = client.stream({
       path: podProxyPath(choice, pod, TAP_PATH),
       query: {},
-      headers: { 'ndots-console': token, 'accept-encoding': 'gzip' },
+      headers: { 'ndots-console': token(), 'accept-encoding': 'gzip' },
       into: { push: bytes },
       task: `read ${pod}`,
       answerMs: SILENT_MS,
@@ -45,8 +45,8 @@ function refusalOf(
 ): string {
   // The API server passes on the status of the pod's server, which has no API reason.
   const isPods = reason === '';
-  if (kind === 'unauthorized' && isPods) return WRONG_TOKEN;
-  if (status === 503 && isPods) return FULL;
+  const refused = isPods ? refusals[status] : undefined;
+  if (refused !== undefined) return refused;
   if (kind === 'forbidden')
     return `it is forbidden (kubectl auth can-i get pods/proxy -n ${namespace}): ${message}`;
   if (status === 404 && !isPods) return 'the pod is gone';

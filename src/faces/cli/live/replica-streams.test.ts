@@ -43,7 +43,7 @@ async function follow(
   const access = { kubeconfig: kubeconfigOf(t, [api]), context: null, as: null, asGroup: [] };
   const streams = await ReplicaStreams.start({
     choice: { namespace: 'kube-system', selector: null, port: 9155, access },
-    token,
+    token: () => token,
     ports: [53],
     model,
     clock,

@@ -19,7 +19,7 @@ const PODS_MAX = 64;
 
 export interface ReplicaStreamsParts {
   readonly choice: DnsPodChoice;
-  readonly token: string;
+  readonly token: () => string;
   /** Ports of name servers, for agents, which send packets. */
   readonly ports: readonly number[];
   readonly model: LiveModel;

@@ -39,7 +39,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
       after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
     };
     const server = { host: '127.0.0.1', port };
-    const open = directStream(server, token);
+    const open = directStream(server, () => token);
     const stream = new ServerStream({
       server,
       open,

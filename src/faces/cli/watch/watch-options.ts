@@ -1,8 +1,10 @@
 /** The command line of `ndots watch`. */
 import { nearest } from '../../../server/base/problem.ts';
 import { usualPorts } from '../../../tools/capture/read/reading.ts';
+import { clusterGiven, clusterOptions, type ClusterOptions } from '../cluster-options.ts';
+import { authOption, isDelegated } from '../delegated-access.ts';
 import { liveSourceOptions, namespaceOf } from '../live-source-options.ts';
-import { flag, group, one, type Usage } from '../option.ts';
+import { beside, flag, group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { file, listenAddress, text, usage } from '../option-values.ts';
 
@@ -14,6 +16,8 @@ export interface WatchOptions {
   readonly allClients: boolean;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tokenFile: string | null;
+  /** The API server that decides about readers; null: they need the agent's token. */
+  readonly decidedBy: ClusterOptions | null;
   /** Null: the name of the node or machine. */
   readonly identity: string | null;
 }
@@ -37,8 +41,10 @@ const table = {
       file(),
       'file with the readers’ token, reread for each reader (default: a new token, written to the log)',
     ),
+    auth: authOption,
     identity: one('--identity', text('NAME'), 'name of this agent (NODE_NAME, else the host name)'),
   }),
+  ...group('API server', beside(['--auth'], { ...clusterOptions })),
 };
 
 export const watchUsage: Usage = {
@@ -46,6 +52,7 @@ export const watchUsage: Usage = {
   examples: [
     ['serve', 'offer this machine’s DNS packets on 127.0.0.1:9155'],
     ['serve --listen :9155 --token-file token', 'offer them to readers elsewhere'],
+    ['serve --listen :9155 --auth kubernetes', 'offer them to readers with a permission'],
   ],
   style: 'gnu',
   options: table,
@@ -74,6 +81,7 @@ export function parseWatchOptions(words: readonly string[]): WatchOptions {
   if (extra !== undefined) throw usage(`unexpected word "${extra}"`, 'Example: ndots watch serve');
   return {
     ...values,
+    decidedBy: isDelegated(values) ? clusterGiven(values) : null,
     device: values.device ?? 'any',
     netns: namespaceOf(values),
     ports: values.ports ?? usualPorts,

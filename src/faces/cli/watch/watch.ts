@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { count } from '../../../server/base/counted.ts';
+import { secretGate, type AccessGate } from '../../../server/base/http-access.ts';
 import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
-import { makeLog } from '../../../server/base/log.ts';
+import { makeLog, type Log } from '../../../server/base/log.ts';
 import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { ownVersion } from '../../../server/engine/contract/own-version.ts';
 import { interfaceSides, type InterfaceSide } from '../../../server/runtime/interface-sides.ts';
@@ -15,6 +16,7 @@ import { AgentServer } from '../../../tools/watch/agent-server.ts';
 import { NodeClients } from '../../../tools/watch/node-clients.ts';
 import { PacketStream, type OpenCapture } from '../../../tools/watch/packet-stream.ts';
 import { capturePackets } from '../capture/capture-live.ts';
+import { delegatedAccess } from '../delegated-access.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
 import { untilAborted, untilSignal } from '../until-signal.ts';
@@ -36,8 +38,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const ended = untilSignal('log');
   const log = makeLog((line) => io.out(`${line}\n`));
   const { host, port } = options.listen;
-  const file = options.tokenFile;
-  const made = file === null ? randomBytes(TOKEN_BYTES).toString('base64url') : readSecret(file);
+  const { gate, made } = gateOf(options, io, log);
   const identity = options.identity ?? (io.env['NODE_NAME'] || hostname());
   // Fails immediately if capturing is not possible, instead of when the first reader connects.
   const tried = capturePackets(options, () => undefined);
@@ -47,15 +48,12 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
     version: ownVersion(),
     open: (take) => openCapture(options, take),
   });
-  const server = new AgentServer(stream, () => ({
-    token: file === null ? made : readSecretOrLog(file, log),
-    identity,
-  }));
+  const server = new AgentServer(stream, { gate, identity });
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   const at = printHostPort(host, bound);
   log.info(`${tried.name}: packets for readers on ${at}`);
-  if (file === null) log.info(`ndots top --server ${at}, with the token ${made}`);
+  if (made !== null) log.info(`ndots top --server ${at}, with the token ${made}`);
   if (!isLoopbackHost(host)) log.warning('packets and token are sent over the network unencrypted');
   new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   await untilAborted(ended);
@@ -64,6 +62,21 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
     `${count(stream.packets, 'packet', 'packets')} for readers, ${stream.dropped + stream.missed} lost`,
   );
   return EXIT.ok;
+}
+
+/** Returns the gate for readers, and the generated token, if there is one. */
+function gateOf(
+  { tokenFile, decidedBy }: WatchOptions,
+  io: Io,
+  log: Log,
+): { readonly gate: AccessGate; readonly made: string | null } {
+  if (decidedBy !== null) return { gate: delegatedAccess(decidedBy, io, log), made: null };
+  if (tokenFile === null) {
+    const made = randomBytes(TOKEN_BYTES).toString('base64url');
+    return { gate: secretGate(() => made), made };
+  }
+  readSecret(tokenFile);
+  return { gate: secretGate(() => readSecretOrLog(tokenFile, log)), made: null };
 }
 
 function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {

@@ -9,6 +9,7 @@ import { after, describe, test, type TestContext } from 'node:test';
 import { createGunzip } from 'node:zlib';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock } from '../../base/clock.ts';
+import { secretGate } from '../../base/http-access.ts';
 import { LineWriter } from '../../base/line-ring.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import {
@@ -169,7 +170,9 @@ describe('live query readers', () => {
   test('a stalled reader misses messages and receives their number, and the server buffers little for it', async (t) => {
     const readers = new TapReaders(systemClock);
     const ring = readers.frames.add(4 << 20);
-    const server = createServer((asked, response) => readers.serve(asked, response, TOKEN, 'one'));
+    const server = createServer((asked, response) =>
+      readers.serve(asked, response, { gate: secretGate(() => TOKEN), identity: 'one' }),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => {

@@ -2,20 +2,23 @@
 import { hostname } from 'node:os';
 import { builtins } from '../../base/builtins.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
+import { secretGate, type AccessGate } from '../../base/http-access.ts';
 import { isLoopbackHost } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { readSecret, readSecretOrLog } from '../../base/secret-file.ts';
-import { optional } from '../../corefile/positions.ts';
+import { optional, required } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { setting } from '../../corefile/properties.ts';
-import { directive } from '../../corefile/syntax.ts';
-import { hostPort, word } from '../../corefile/word-values.ts';
+import { fields, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, hostPort, word } from '../../corefile/word-values.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
 import { pollCounts } from '../../engine/taps/polled-counts.ts';
+import { ApiAccess } from '../../kube/access/api-access.ts';
+import { inClusterConnection, kubeconfigConnection } from '../../kube/api/connection.ts';
 import { dnstapPrefix, TAP_PATH } from '../../wire/dnstap.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -42,10 +45,26 @@ const syntax = directive({
     tokenFile: setting('token_file', word('FILE'), {
       help: 'file with the token that readers must send, read for each connection; without it, a new token is logged at each start',
     }),
+    auth: fields(
+      'auth',
+      { by: required(choice('kubernetes')), kubeconfig: optional(word('KUBECONFIG')) },
+      {
+        help: 'let the API server decide who may read; without KUBECONFIG, the API server of the cluster that this server runs in',
+      },
+    ),
     identity: setting('identity', word('IDENTITY'), {
       help: "the server's name in the views; by default the machine's host name",
     }),
   },
+  check: ({ auth, tokenFile }, at) =>
+    auth === null || tokenFile === null
+      ? []
+      : [
+          pluginRemark('console', at, 'token_file and auth exclude each other', {
+            code: 'console-two-gates',
+            remedy: 'Remove one of the two lines.',
+          }),
+        ],
   warn: ({ address: where }, at) =>
     isLoopbackHost(where.host)
       ? []
@@ -73,16 +92,16 @@ export const consolePlugin: Plugin = definePlugin({
   control(options, context) {
     const at = address.print(options.address);
     const kept = context.keep(`console/${at}`, () => new KeptReaders(context));
-    const { readers, made } = kept;
-    const file = options.tokenFile === null ? null : context.path(options.tokenFile);
-    if (file !== null) readSecret(file);
-    const token = (): string | null => (file === null ? made : readSecretOrLog(file, context.log));
-    const identity = options.identity ?? hostname();
-    context.http(at, TAP_PATH, (request, response) =>
-      readers.serve(request, response, token(), identity),
-    );
-    if (file === null)
-      context.onServing(() => context.log.info(`ndots top --server ${at}, with the token ${made}`));
+    const { readers } = kept;
+    const access = {
+      gate: gateOf(options, context, kept),
+      identity: options.identity ?? hostname(),
+    };
+    context.http(at, TAP_PATH, (request, response) => readers.serve(request, response, access));
+    if (options.tokenFile === null && options.auth === null)
+      context.onServing(() =>
+        context.log.info(`ndots top --server ${at}, with the token ${kept.made}`),
+      );
     context.onServing(() => {
       if (kept.isServing) readers.reloaded(context.clock.wall());
       kept.isServing = true;
@@ -131,6 +150,28 @@ interface TappedQuery {
 function later(reply: Reply, { tap, query }: TappedQuery): Reply {
   tap.both(query, reply);
   return reply;
+}
+
+function gateOf(
+  { auth, tokenFile }: Options<typeof syntax>,
+  context: ControlContext,
+  { made }: KeptReaders,
+): AccessGate {
+  const { clock, env, log } = context;
+  if (auth !== null) {
+    const file = auth.kubeconfig === null ? null : context.path(auth.kubeconfig);
+    return context.keep(`console/auth/${file ?? ''}`, () => {
+      const connection =
+        file === null
+          ? inClusterConnection({ environment: env })
+          : kubeconfigConnection(file, undefined, clock);
+      return new ApiAccess({ connection, version: ownVersion(), clock, log });
+    });
+  }
+  if (tokenFile === null) return secretGate(() => made);
+  const file = context.path(tokenFile);
+  readSecret(file);
+  return secretGate(() => readSecretOrLog(file, log));
 }
 
 /** The readers and the token generated for them; both survive reloads. */

@@ -1,7 +1,7 @@
 /** Sends a server's own queries to its readers, from the main thread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import { StreamReaders } from '../../base/stream-readers.ts';
+import { StreamReaders, type StreamAccess } from '../../base/stream-readers.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { Frames } from '../../engine/taps/tap-frames.ts';
@@ -10,6 +10,7 @@ import {
   DnstapWriter,
   LEFT_OUT,
   RELOADED,
+  TAP_PATH,
   TAP_STREAM,
 } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
@@ -26,6 +27,7 @@ export class TapReaders implements KeptAcrossReloads {
     const { frames, watched } = this;
     this.#readers = new StreamReaders(
       {
+        path: TAP_PATH,
         headers: { 'ndots-stream': TAP_STREAM, 'ndots-version': ownVersion() },
         get lost() {
           return frames.lost;
@@ -57,14 +59,9 @@ export class TapReaders implements KeptAcrossReloads {
     return this.frames.lost + this.#readers.missed;
   }
 
-  /** Sends messages until the reader disconnects. @param identity the server's name */
-  serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    token: string | null,
-    identity: string,
-  ): void {
-    this.#readers.serve(request, response, { token, identity });
+  /** Sends messages until the reader disconnects. */
+  serve(request: IncomingMessage, response: ServerResponse, access: StreamAccess): void {
+    this.#readers.serve(request, response, access);
   }
 
   /** Notifies each reader that a new configuration has been served since this time, in milliseconds since 1970. */
