@@ -43,8 +43,8 @@ export class TokenStream {
   readonly #report: ProblemReport;
   readonly #snippets = new Map<string, readonly RawToken[]>();
   readonly #lexed = new Map<string, Lexed>();
-  /** All files read so far, starting with the Corefile. */
-  readonly filesRead: string[];
+  /** The texts of all files read so far, starting with the Corefile. */
+  readonly texts: Map<string, string>;
   /** The last word. */
   last: RawToken;
   #snippetImports = 0;
@@ -58,7 +58,7 @@ export class TokenStream {
     this.#stack = [{ tokens, next: 0, imported: false }];
     this.#files = files;
     this.#report = report;
-    this.filesRead = [file];
+    this.texts = new Map([[file, text]]);
     const place = { file, line: 1, column: 1 };
     this.last = { text: '', place, quoted: false, first: true };
   }
@@ -208,7 +208,7 @@ export class TokenStream {
     const lexed = lex(text, path);
     this.#lexed.set(path, lexed);
     this.#report.warnings(lexed.warnings);
-    this.filesRead.push(path);
+    this.texts.set(path, text);
     return lexed.tokens;
   }
 

@@ -34,6 +34,8 @@ export interface ParseInput extends Files {
 export interface ParseOutput {
   /** The parsed part; complete only if there are no problems. */
   readonly corefile: Corefile;
+  /** The texts of all files that were read, by the names in `corefile.files`. */
+  readonly texts: ReadonlyMap<string, string>;
   /** In the order found; the first one is what CoreDNS would have reported. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -56,9 +58,10 @@ export function parseCorefile(input: ParseInput): ParseOutput {
     corefile: {
       file: input.file,
       blocks,
-      files: parser.filesRead,
+      files: [...parser.texts.keys()],
       fingerprint: fingerprint(blocks, report.found),
     },
+    texts: parser.texts,
     problems: report.found,
     warnings: report.remarks,
   };
@@ -89,8 +92,8 @@ class Parser {
     this.#lines = new DirectiveParser(this.#stream, names, report, this.#substitute);
   }
 
-  get filesRead(): readonly string[] {
-    return this.#stream.filesRead;
+  get texts(): ReadonlyMap<string, string> {
+    return this.#stream.texts;
   }
 
   run(): readonly ServerBlock[] {

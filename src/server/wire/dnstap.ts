@@ -16,6 +16,11 @@ export const TAP_STREAM = '1';
 export const LEFT_OUT = 'ndots-left-out ';
 /** In `extra` after a reload: the time of the reload, in milliseconds since 1970. */
 export const RELOADED = 'ndots-reloaded ';
+/**
+ * In `extra` at the start of the stream, and before `RELOADED`: the configuration being served, as JSON, an array of
+ * `{"file", "text"}` that starts with the Corefile. It is empty if the texts are too large.
+ */
+export const CONFIGURATION = 'ndots-configuration ';
 
 /** Message types (`Message.Type`): which program saw the query or reply, and where. */
 export const TAP: {
@@ -94,6 +99,18 @@ const tag = (field: number, wire: number): number => (field << 3) | wire;
  */
 export function dnstapPrefix(identity: string, version: string): Uint8Array {
   return Buffer.concat([textField(OUTER.identity, identity), textField(OUTER.version, version)]);
+}
+
+/** Returns a frame with a message that has no type, only this text in `extra`, of any length. */
+export function noteFrame(extra: string): Uint8Array {
+  const body = Buffer.concat([
+    textField(OUTER.extra, extra),
+    Uint8Array.of(tag(OUTER.type, WIRE.varint), 1),
+  ]);
+  const frame = Buffer.alloc(4 + body.length);
+  frame.writeUInt32BE(body.length);
+  frame.set(body, 4);
+  return frame;
 }
 
 function textField(field: number, text: string): Uint8Array {

@@ -45,8 +45,11 @@ export interface ControlContext extends ControlChannel, NamedFiles {
    * Runs before queries are served; the server waits for all such functions. A rejection with a Problem stops startup.
    */
   onStart(run: () => Maybe<void>): void;
-  /** Runs once the configuration is being served; never for one that could not be served. */
-  onServing(run: () => void): void;
+  /**
+   * Runs once the configuration is being served; never for one that could not be served.
+   * @param run receives the wall time when the first worker was about to serve it, in milliseconds since 1970
+   */
+  onServing(run: (sinceMs: number) => void): void;
   /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
@@ -135,6 +138,8 @@ export interface HttpHandler {
 export interface RunningConfiguration {
   /** SHA-512 over the tokens in the Corefile and all its imports. */
   readonly fingerprint: string;
+  /** The texts of the Corefile and its imports as they were read, by file name; environment variables are not replaced. */
+  readonly texts: ReadonlyMap<string, string>;
   /**
    * Reads the Corefile again.
    * @returns its fingerprint, or the reason it cannot be read

@@ -60,7 +60,7 @@ export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
   /** Functions to run when it has replaced the previous one. */
-  readonly servings: readonly (() => void)[];
+  readonly servings: readonly ((sinceMs: number) => void)[];
   readonly stops: readonly Hook[];
   /** In chain order, in which they run at the final shutdown. */
   readonly shutdowns: readonly Shutdown[];
@@ -80,6 +80,8 @@ export interface ControlDraft {
   /** Base directory for relative paths. */
   readonly folder: string;
   readonly fingerprint: string;
+  /** The texts of the Corefile and its imports, by file name. */
+  readonly texts: ReadonlyMap<string, string>;
 }
 
 /**
@@ -161,7 +163,7 @@ class Building {
   readonly #draft: ControlDraft;
   readonly #control: ControlParts;
   readonly #starts: Hook[] = [];
-  readonly #servings: (() => void)[] = [];
+  readonly #servings: ((sinceMs: number) => void)[] = [];
   readonly #shutdowns: (Shutdown & { readonly order: number })[] = [];
   readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();
@@ -197,7 +199,7 @@ class Building {
   ): ControlContext {
     const { clock, random, metrics, env, sendMetrics, fatal, answering } = this.#control;
     const { log, channels, reread, reload } = this.#control;
-    const { number, folder, fingerprint } = this.#draft;
+    const { number, folder, fingerprint, texts } = this.#draft;
     const path = (file: string): string => resolve(folder, root, file);
     return {
       ...place,
@@ -211,7 +213,7 @@ class Building {
       log: pluginLog(log, name),
       path,
       file: (file) => this.#read(path(file)),
-      configuration: { fingerprint, reread, reload },
+      configuration: { fingerprint, texts, reread, reload },
       ...channels.control(`${number}/${id}`),
       onStart: (run) => this.#starts.push(run),
       onServing: (run) => this.#servings.push(run),

@@ -38,6 +38,8 @@ export interface CorefileParts {
 export interface PlannedCorefile {
   /** In the form that workers bind. */
   readonly corefile: Corefile;
+  /** The texts of the Corefile and its imports, by file name. */
+  readonly texts: ReadonlyMap<string, string>;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
   readonly workers: number;
@@ -56,7 +58,7 @@ export async function planCorefile(
 ): Promise<PlannedCorefile> {
   const { folder, log, descriptors = Infinity, memory = Infinity } = parts;
   const { plugins, parsed } = await read(parts);
-  const { corefile } = parsed;
+  const { corefile, texts } = parsed;
   const configuration = bindConfiguration(corefile, plugins);
   const workers = parts.workers(configuration);
   const shares = listenerShares(memory, workers);
@@ -69,7 +71,7 @@ export async function planCorefile(
   for (const warning of warnings) log.warning(warning.print());
   const { endpoints, warning } = withinDescriptors(planned.endpoints, workers, descriptors);
   if (warning !== null) log.warning(warning);
-  return { corefile: forWorkers(corefile, plugins), configuration, endpoints, workers };
+  return { corefile: forWorkers(corefile, plugins), texts, configuration, endpoints, workers };
 }
 
 /** Loads the Corefile and the plugins it names or, if something is wrong, all plugins, because hints need them. */

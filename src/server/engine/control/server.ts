@@ -268,7 +268,7 @@ export class Server {
   /** Builds the Corefile's configuration next to the current one, then replaces it. */
   async #take(): Promise<void> {
     const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
-    const { corefile, configuration, endpoints, workers } = planned;
+    const { corefile, texts, configuration, endpoints, workers } = planned;
     if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
     const { folder } = this.#parts;
@@ -288,6 +288,7 @@ export class Server {
           endpoints,
           folder,
           fingerprint: corefile.fingerprint,
+          texts,
         },
         this.#control,
       );
@@ -310,12 +311,13 @@ export class Server {
     this.#serving = { program, control };
     this.#debugging = debugging;
     await this.#http.commit(control.http);
+    const sinceMs = this.#parts.clock.wall();
     await this.#workers.orderAll({ kind: 'commit', generation });
     this.#allowForEnd();
     if (before !== null) await undo(before.control, this.#parts);
     if (before !== null) this.#dropChannels(before.program.generation);
     await this.#release(control);
-    for (const run of control.servings) run();
+    for (const run of control.servings) run(sinceMs);
   }
 
   /**

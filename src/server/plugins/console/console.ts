@@ -102,8 +102,9 @@ export const consolePlugin: Plugin = definePlugin({
       context.onServing(() =>
         context.log.info(`ndots top --server ${at}, with the token ${kept.made}`),
       );
-    context.onServing(() => {
-      if (kept.isServing) readers.reloaded(context.clock.wall());
+    context.onServing((sinceMs) => {
+      readers.configuration = context.configuration.texts;
+      if (kept.isServing) readers.reloaded(sinceMs);
       kept.isServing = true;
     });
     const rings: LineRingMemory[] = [];

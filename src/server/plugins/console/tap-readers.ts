@@ -6,20 +6,24 @@ import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { Frames } from '../../engine/taps/tap-frames.ts';
 import {
+  CONFIGURATION,
   DNSTAP_CONTENT_TYPE,
-  DnstapWriter,
   LEFT_OUT,
+  noteFrame,
   RELOADED,
   TAP_PATH,
   TAP_STREAM,
 } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
+import { shownConfiguration } from './shown-configuration.ts';
 
 /** Sends the messages of all workers to each reader. Workers write none while there is no reader. */
 export class TapReaders implements KeptAcrossReloads {
   readonly frames: Frames;
   /** 1 while there are readers; workers check it before they write. */
   readonly watched: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
+  /** The configuration being served: its texts by file name. */
+  configuration: ReadonlyMap<string, string> = new Map();
   readonly #readers: StreamReaders;
 
   constructor(clock: Clock) {
@@ -36,7 +40,8 @@ export class TapReaders implements KeptAcrossReloads {
           if (on) this.#drop();
           Atomics.store(watched, 0, on ? 1 : 0);
         },
-        opening: () => writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]),
+        opening: () =>
+          Buffer.concat([writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]), this.#configured()]),
         leftOut: (messages) => noteFrame(`${LEFT_OUT}${messages}`),
         closing: () => writeControl(CONTROL.STOP),
       },
@@ -66,6 +71,8 @@ export class TapReaders implements KeptAcrossReloads {
 
   /** Notifies each reader that a new configuration has been served since this time, in milliseconds since 1970. */
   reloaded(ms: number): void {
+    if (this.connected === 0) return;
+    this.#readers.give(this.#configured(), 0);
     this.#readers.give(noteFrame(`${RELOADED}${Math.round(ms)}`), 0);
     this.#readers.flush();
   }
@@ -74,6 +81,10 @@ export class TapReaders implements KeptAcrossReloads {
     this.#deliver();
     this.frames.end();
     this.#readers.close();
+  }
+
+  #configured(): Uint8Array {
+    return noteFrame(`${CONFIGURATION}${JSON.stringify(shownConfiguration(this.configuration))}`);
   }
 
   /** Drops messages while there are no readers. */
@@ -94,12 +105,4 @@ export class TapReaders implements KeptAcrossReloads {
     }
     this.#readers.flush();
   }
-}
-
-/** Builds a message without a type. */
-function noteFrame(text: string): Uint8Array {
-  const writer = new DnstapWriter(new Uint8Array(0), 0);
-  writer.begin(0, text);
-  writer.endFrame();
-  return writer.bytes.slice(writer.start, writer.at);
 }

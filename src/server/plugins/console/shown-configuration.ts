@@ -1,0 +1,34 @@
+/** The configuration as readers of the stream get it: the texts of its files, without the secrets written in them. */
+
+/** A file of a configuration. */
+export interface ConfigurationFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Larger configurations are not sent, in characters. A ConfigMap holds at most 1 MiB, and a Corefile is a few KiB. */
+const CHARACTERS_MAX = 128 * 1024;
+
+/**
+ * Lines with a secret, also if they are commented out: `secret NAME KEY` of tsig, `credentials USER PASSWORD` of etcd,
+ * `key NAME SECRET` of secondary, but not `key file` of dnssec. Secrets in files and environment variables are not in
+ * the text.
+ */
+const secretLine = /((?:^|\{)\s*(?:#\s*)?(?:secret|credentials|key(?!\s+file\b))\s+\S+\s+)\S[^]*$/;
+const HIDDEN = '(hidden)';
+
+/** Returns the files without secrets; empty if they are too large. */
+export function shownConfiguration(
+  texts: ReadonlyMap<string, string>,
+): readonly ConfigurationFile[] {
+  let characters = 0;
+  for (const text of texts.values()) characters += text.length;
+  if (characters > CHARACTERS_MAX) return [];
+  return [...texts].map(([file, text]) => ({
+    file,
+    text: text
+      .split('\n')
+      .map((line) => line.replace(secretLine, `$1${HIDDEN}`))
+      .join('\n'),
+  }));
+}
