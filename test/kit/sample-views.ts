@@ -581,6 +581,7 @@ export class SampleModel {
             ],
             { view: 'now' },
           ),
+          reloads: [],
         };
       case 'lookups':
         return { ...head('lookups'), ...listed(sampleLookups, query, 8041) };

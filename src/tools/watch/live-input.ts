@@ -3,6 +3,7 @@ import { printElapsed } from '../../server/base/elapsed.ts';
 import type { SearchDomains } from '../capture/pair/search-walk.ts';
 import { printRemark } from '../capture/read/packets/remarks.ts';
 import { Reading, type ReadingEvents } from '../capture/read/reading.ts';
+import type { Peer } from '../../server/wire/exchange.ts';
 import type { InputRow } from './view.ts';
 
 /** In milliseconds. A clock that is off by more makes its messages fall outside the window. */
@@ -24,11 +25,15 @@ export interface LiveInputParts {
    * file replayed at any speed.
    */
   readonly time: 'now' | 'own';
+  /** The server that reports its own queries and reloads; null: packets, logs, or other programs. */
+  readonly server: Peer | null;
 }
 
 /** Passes packets, messages and lines to the model. */
 export class LiveInput {
   readonly name: string;
+  /** Distinguishes the inputs of a model. */
+  readonly number: number;
   /** Receives the input: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
   readonly reading: Reading;
   readonly #time: LiveInputParts['time'];
@@ -49,12 +54,14 @@ export class LiveInput {
    * @param domains shared by all inputs
    */
   constructor(
+    number: number,
     { name, ports, time }: LiveInputParts,
     events: ReadingEvents,
     now: () => number,
     domains: SearchDomains,
   ) {
     this.name = name;
+    this.number = number;
     this.#time = time;
     this.#now = now;
     this.reading = new Reading(events, ports, {
@@ -96,6 +103,11 @@ export class LiveInput {
 
   get isOpen(): boolean {
     return this.#state === 'reading' || this.#state === 'away';
+  }
+
+  /** Converts a time of this input to the model's. It is never in the future. */
+  modelMs(ms: number): number {
+    return Math.min(ms - this.#aheadMs, this.#now());
   }
 
   /** The number of packets dropped by the kernel. */

@@ -16,6 +16,10 @@ export interface LiveLimits {
   readonly findings: number;
   /** The number of changes to remember. */
   readonly changes: number;
+  /** Names and types whose answers are remembered, of all servers that report their reloads. */
+  readonly answers: number;
+  /** The number of reloads to remember. */
+  readonly reloads: number;
   /** The interval between runs of doctor's rules, in milliseconds. */
   readonly checkMs: number;
 }
@@ -29,5 +33,7 @@ export const liveLimits: { readonly [Key in keyof LiveLimits]: Limit } = {
   servers: limit({ default: 1000, min: 4, max: 100_000 }),
   findings: limit({ default: 500, min: 10, max: 100_000 }),
   changes: limit({ default: 500, min: 10, max: 100_000 }),
+  answers: limit({ default: 2000, min: 16, max: 100_000 }),
+  reloads: limit({ default: 20, min: 1, max: 1000 }),
   checkMs: limit({ default: 3000, min: 500, max: 600_000 }),
 };

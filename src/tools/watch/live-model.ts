@@ -2,12 +2,14 @@
  * The live model: what any number of inputs show of DNS over a sliding window. It does no I/O and has no clock; time
  * comes from packets and `advance`.
  */
+import type { Peer } from '../../server/wire/exchange.ts';
 import { clamp, printBytes } from '../../server/base/limits.ts';
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import { CopiedBytes } from '../capture/pair/copied-bytes.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
-import type { SeenExchange, SeenLookup } from '../capture/pair/seen-exchange.ts';
+import { addressOf, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
+import { AnswerBook } from './answer-book.ts';
 import { ChangeLog } from './change-log.ts';
 import { ClientSample } from './client-sample.ts';
 import { ClientResolvers } from './client-resolvers.ts';
@@ -20,9 +22,11 @@ import type { MapQuery, MapView } from './map-shape.ts';
 import { mapView } from './map-view.ts';
 import { modelView } from './model-views.ts';
 import { Parties } from './parties.ts';
+import { ReloadHistory, type Configuration } from './reload-history.ts';
+import type { ReloadsView } from './reload-shape.ts';
 import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
 import { traceInput, type TraceInputView } from './trace-input.ts';
-import type { MemoryUse, ViewName, ViewQuery, Views } from './view.ts';
+import { VIEW_VERSION, type MemoryUse, type ViewName, type ViewQuery, type Views } from './view.ts';
 import { WaitingQueries } from './waiting-queries.ts';
 import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
@@ -60,6 +64,8 @@ export class LiveModel {
   readonly domains: SearchDomains = new SearchDomains();
   readonly findings: FindingHistory;
   readonly changes: ChangeLog;
+  readonly reloadHistory: ReloadHistory;
+  readonly #answers: AnswerBook;
   /** The model's time; -Infinity: not started. */
   nowMs: number = -Infinity;
   /** The start time; null: not started. */
@@ -78,11 +84,14 @@ export class LiveModel {
   /** Packets dropped by the kernel, by the second when the loss was noticed. */
   #lost: { readonly atMs: number; readonly packets: number }[] = [];
   #lostBefore = 0;
+  #opened = 0;
 
   constructor({ limits = {}, owners }: LiveModelParts = {}) {
     this.limits = withDefaults(limits);
     this.findings = new FindingHistory(this.limits.findings, this.parties);
     this.changes = new ChangeLog(this.limits.changes);
+    this.#answers = new AnswerBook(this.limits.answers, this.limits.windowMs);
+    this.reloadHistory = new ReloadHistory(this.limits.reloads, this.#answers);
     this.counts = new WindowCounts(this.limits, this.parties);
     this.ring = new LookupRing(this.limits.detailBytes, this.limits.windowMs);
     this.resolvers = new ClientResolvers(this.limits.clients);
@@ -95,9 +104,16 @@ export class LiveModel {
    * @param name a display name: `interface eth0, port 53`
    */
   open(name: string, parts: Partial<Omit<LiveInputParts, 'name'>> = {}): LiveInput {
-    const { time = 'now', ports = usualPorts } = parts;
+    const { time = 'now', ports = usualPorts, server = null } = parts;
+    const number = this.#opened++;
     const events = time === 'now' ? this.#events : this.#reachingEvents();
-    const input = new LiveInput({ name, ports, time }, events, () => this.nowMs, this.domains);
+    const input = new LiveInput(
+      number,
+      { name, ports, time, server },
+      server === null ? events : this.#comparingEvents(events, number, server),
+      () => this.nowMs,
+      this.domains,
+    );
     this.inputs = [...this.inputs, input];
     return input;
   }
@@ -107,15 +123,30 @@ export class LiveModel {
     input.close();
     this.#noteLost(this.nowMs);
     this.inputs = this.inputs.filter((each) => each !== input);
+    this.reloadHistory.drop(input.number);
     this.#lostBefore -= input.lost;
     const text = `${input.name} is gone`;
     this.changes.add({ atMs: this.nowMs, kind: 'input', text, about: null });
   }
 
-  /** Records that the input's server uses a new configuration from now on. */
-  reloaded(input: LiveInput): void {
+  /**
+   * Records the configuration that the input's server uses when its stream begins. One that differs from the last known
+   * one was loaded while the stream was interrupted.
+   */
+  configured(input: LiveInput, files: Configuration): void {
+    if (this.reloadHistory.configured(input.number, files)) this.reloaded(input, this.nowMs, files);
+  }
+
+  /**
+   * Records that the input's server uses a new configuration.
+   * @param atMs since this time on the server's clock
+   * @param files null: unknown
+   */
+  reloaded(input: LiveInput, atMs: number, files: Configuration): void {
+    const sinceMs = input.modelMs(atMs);
+    const reload = this.reloadHistory.reloaded(input, sinceMs, files);
     const text = `${input.name} serves a new configuration`;
-    this.changes.add({ atMs: this.nowMs, kind: 'reload', text, about: null });
+    this.changes.add({ atMs: sinceMs, kind: 'reload', text, about: null, reload });
   }
 
   /** Replaces the owners of addresses. Previous owners that are missing are remembered as gone. */
@@ -147,6 +178,7 @@ export class LiveModel {
     this.#long.advance(nowMs);
     this.counts.advance(nowMs);
     this.ring.advance(nowMs);
+    this.#answers.advance(nowMs);
     const { checkedMs } = this.findings;
     const asked = this.#short.observed?.total.asked ?? 0;
     const periodMs = this.limits.checkMs * Math.max(1, Math.floor(asked / CHECK_EXCHANGES));
@@ -179,6 +211,14 @@ export class LiveModel {
     return mapView(this, query);
   }
 
+  /** Returns the reloads of the servers that report them. */
+  reloads(): ReloadsView {
+    const { forgotten: leftOut, isReported } = this.reloadHistory;
+    const atMs = Number.isFinite(this.nowMs) ? this.nowMs : 0;
+    const rows = this.reloadHistory.rows();
+    return { version: VIEW_VERSION, view: 'reloads', atMs, rows, leftOut, isReported };
+  }
+
   /** Returns the input for tracing a name as that client; null: it has no lookup here. */
   traceInput(client: string, name: string): TraceInputView | null {
     return traceInput(this, client, name);
@@ -196,6 +236,8 @@ export class LiveModel {
         this.counts.bytes +
         this.ring.bytes +
         this.resolvers.bytes +
+        this.#answers.bytes +
+        this.reloadHistory.bytes +
         this.waiting.held * WAITING_BYTES,
       limitBytes: this.#limitBytes,
       dropped:
@@ -207,9 +249,13 @@ export class LiveModel {
 
   /** The limit for all parts together, counted like their use. */
   get #limitBytes(): number {
-    const { detailBytes } = this.limits;
+    const { detailBytes, answers, reloads } = this.limits;
+    const compared = this.reloadHistory.isReported
+      ? AnswerBook.limitBytes(answers) + ReloadHistory.limitBytes(reloads)
+      : 0;
     return (
       detailBytes +
+      compared +
       WindowCounts.limitBytes(this.limits) +
       ClientResolvers.limitBytes(this.limits.clients)
     );
@@ -254,6 +300,22 @@ export class LiveModel {
       ended: (exchange) => {
         reach(exchange);
         ended!(exchange);
+      },
+    };
+  }
+
+  /** Events from an ndots server's own stream, which also reports reloads: answers to its clients are remembered. */
+  #comparingEvents(events: ReadingEvents, input: number, { address, port }: Peer): ReadingEvents {
+    // A client with an IPv6 address reaches an IPv4 server under a mapped address (RFC 4291, section 2.5.5.2).
+    const own = new Set([address, `::ffff:${address}`]);
+    return {
+      ...events,
+      ended: (exchange) => {
+        const { server, ending } = exchange;
+        // Its exchanges with upstreams have another address or, on the same machine, another port.
+        if (own.has(addressOf(server)) && server.port === port && ending === 'answered')
+          this.#answers.take(input, exchange);
+        events.ended?.(exchange);
       },
     };
   }

@@ -1,4 +1,5 @@
 /** Views of the live model, as plain data. */
+import { count } from '../../server/base/counted.ts';
 import { filterOf } from '../capture/filter.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { ClientResolvers } from './client-resolvers.ts';
@@ -8,12 +9,15 @@ import type { LiveLimits } from './live-limits.ts';
 import { clientRows, nameRows, serverAddresses, serverRows, type ListParts } from './list-views.ts';
 import { byMost, byText, listRows, rowsOf, orElse } from './list-rows.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
+import type { ReloadHistory } from './reload-history.ts';
+import type { ReloadMark } from './reload-shape.ts';
 import type { LookupRing, RingLookup } from './lookup-ring.ts';
 import { lookupRow } from './lookup-row.ts';
 import { nowSums } from './now-view.ts';
 import type { Parties } from './parties.ts';
 import {
   VIEW_VERSION,
+  type ChangeRow,
   type FindingRow,
   type FindingsView,
   type LookupsView,
@@ -46,6 +50,7 @@ export interface ViewedModel {
   readonly waiting: WaitingQueries;
   readonly findings: FindingHistory;
   readonly changes: ChangeLog;
+  readonly reloadHistory: ReloadHistory;
   readonly memory: MemoryUse;
   readonly plans: WastePlans;
   readonly sample: { readonly share: number };
@@ -159,6 +164,7 @@ function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): N
   const sums = nowSums(source.counts, { fromMs, toMs }, limits.windowMs);
   const parts = listParts(model, source);
   const leftOut = { leftOut: 0, ...parts.leftOut, error: 0 };
+  const reloads = model.reloadHistory.marks();
   return {
     ...head,
     ...sums,
@@ -184,9 +190,21 @@ function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): N
       changes.rows,
       { most: query.most ?? NOW_ROWS },
       { time: byMost(({ atMs }) => atMs) },
-      (row) => row,
+      (row) => withResult(row, reloads),
       { ...leftOut, leftOut: changes.forgotten },
     ),
+    reloads: reloads.filter(({ atMs }) => atMs >= fromMs),
+  };
+}
+
+/** Adds to a reload the number of answers that were seen to change so far. */
+function withResult(row: ChangeRow, reloads: readonly ReloadMark[]): ChangeRow {
+  const found = row.reload === undefined ? undefined : reloads.find(({ id }) => id === row.reload);
+  if (found === undefined || found.compared === 0) return row;
+  const { changed } = found;
+  return {
+    ...row,
+    text: `${row.text}: ${changed === 0 ? 'no answer' : count(changed, 'answer', 'answers')} changed`,
   };
 }
 

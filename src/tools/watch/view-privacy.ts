@@ -3,6 +3,7 @@ import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
 import type { FilterWord, GivenFilter } from '../capture/filter.ts';
 import type { MapQuery, MapView } from './map-shape.ts';
+import type { ChangedAnswer, ReloadMark, ReloadsView } from './reload-shape.ts';
 import type { TraceInputView } from './trace-input.ts';
 import type {
   ClientRow,
@@ -32,6 +33,7 @@ const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/
 export interface ViewSource {
   view<V extends ViewName>(query: ViewQuery<V>): Views[V];
   map(query: MapQuery): MapView;
+  reloads(): ReloadsView;
   traceInput(client: string, name: string): TraceInputView | null;
 }
 
@@ -82,6 +84,18 @@ export class PrivateViews implements ViewSource {
       return { ...edge, id: `${from} ${to}`, from, to, filter: isRevealing ? '' : edge.filter };
     });
     return { ...map, nodes, edges };
+  }
+
+  reloads(): ReloadsView {
+    const view = this.#source.reloads();
+    if (this.#level === 'full') return view;
+    if (this.#level === 'counts')
+      return {
+        ...view,
+        rows: view.rows.map((row) => ({ ...markOnly(row), diff: '', before: [], after: [] })),
+      };
+    const hide = this.#texts();
+    return { ...view, rows: view.rows.map((row) => ({ ...row, answers: answersOf(row, hide) })) };
   }
 
   /** @throws Problem (`usage`), because it would reveal one client's search path and resolver */
@@ -138,6 +152,7 @@ export class PrivateViews implements ViewSource {
           ...now,
           findings: now.findings.map((row) => this.#finding(row, hide)),
           changes: { ...now.changes, rows: changes },
+          reloads: now.reloads.map((row) => ({ ...row, answers: answersOf(row, hide) })),
           waste: { ...now.waste, workloads: { ...now.waste.workloads, rows: waste } },
         };
       }
@@ -193,6 +208,26 @@ export class PrivateViews implements ViewSource {
   }
 }
 
+/** Answers may be addresses of clients, as for a headless service. */
+function answersOf(
+  { answers }: ReloadMark,
+  hide: (text: string) => string,
+): readonly ChangedAnswer[] {
+  const outcome = (of: ChangedAnswer['before']): ChangedAnswer['before'] => ({
+    ...of,
+    records: of.records.map(hide),
+  });
+  return answers.map((answer) => ({
+    ...answer,
+    before: outcome(answer.before),
+    after: outcome(answer.after),
+  }));
+}
+
+function markOnly<Row extends ReloadMark>(row: Row): Row {
+  return { ...row, servers: row.servers.map(() => ''), answers: [] };
+}
+
 function hidden(what: string, level: PrivacyLevel): Problem {
   return new Problem({
     code: 'usage',
@@ -230,6 +265,7 @@ function numbersOnly(now: NowView): NowView {
       examples: [],
     })),
     changes: noRows,
+    reloads: now.reloads.map(markOnly),
     waste: { ...now.waste, workloads: noRows },
   };
 }

@@ -6,6 +6,7 @@
 import type { GivenFilter } from '../capture/filter.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
 import type { Severity } from '../doctor/severity.ts';
+import type { ReloadMark } from './reload-shape.ts';
 
 /** The version of these shapes. A version may gain fields, but none are removed or changed. */
 export const VIEW_VERSION = 1;
@@ -216,6 +217,8 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly excluded: number;
   readonly unknown: number;
   readonly changes: Listed<ChangeRow>;
+  /** Reloads of the servers that report them, newest first. */
+  readonly reloads: readonly ReloadMark[];
 }
 
 /** A time series: one number per step, oldest first. */
@@ -290,6 +293,8 @@ export interface ChangeRow {
   readonly text: string;
   /** The related row and its view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: number | string } | null;
+  /** For `reload`: the ID of the reload in the reloads view. */
+  readonly reload?: number;
 }
 
 /** Lookups in full detail, newest first. */

@@ -15,7 +15,7 @@ import { pacedChunks, ReplayPace } from './replay-pace.ts';
 import { serverTokenOf, type LiveSources } from './live-options.ts';
 import { directStream } from './direct-stream.ts';
 import { ReplicaStreams } from './replica-streams.ts';
-import { ServerStream } from './server-stream.ts';
+import { peerOf, ServerStream } from './server-stream.ts';
 
 /** Interval at which the model's time advances, milliseconds. */
 const TICK_MS = 250;
@@ -118,10 +118,10 @@ class LiveFeed implements PacketFeed {
     }
     for (const server of servers) {
       const name = printHostPort(server.host, server.port);
-      const input = model.open(`server ${name}`, { ports: own });
+      const peer = peerOf(server);
+      const input = model.open(`server ${name}`, { ports: own, server: peer });
       const open = directStream(server, token);
-      const reloaded = (): void => model.reloaded(input);
-      sources.push([new ServerStream({ server, open, input, clock, reloaded }), input]);
+      sources.push([new ServerStream({ server, open, input, clock, model }), input]);
       names.push(name);
     }
     const replicas =

@@ -9,7 +9,7 @@ import { accessOf, clusterClient } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { dnsPods, type RunningDnsPod, type DnsPodChoice } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
-import { ServerStream } from './server-stream.ts';
+import { peerOf, ServerStream } from './server-stream.ts';
 
 /** Interval between pod list requests, milliseconds. */
 const LIST_MS = 10_000;
@@ -123,8 +123,9 @@ export class ReplicaStreams {
         this.#leftOut++;
         continue;
       }
-      const input = model.open(`pod ${choice.namespace}/${pod.name}`, { ports });
       const server = { host: pod.address, port: 53 };
+      const name = `pod ${choice.namespace}/${pod.name}`;
+      const input = model.open(name, { ports, server: peerOf(server) });
       const open = podStream(this.#client, choice, pod.name, token);
       this.#replicas.set(key, {
         input,
@@ -133,7 +134,7 @@ export class ReplicaStreams {
           open,
           input,
           clock,
-          reloaded: () => model.reloaded(input),
+          model,
         }),
       });
     }

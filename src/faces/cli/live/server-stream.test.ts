@@ -11,7 +11,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { directStream } from './direct-stream.ts';
-import { ServerStream } from './server-stream.ts';
+import { peerOf, ServerStream } from './server-stream.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -31,7 +31,6 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   const model = new LiveModel();
   model.advance(Date.now());
   for (const port of ports) {
-    const input = model.open(`server 127.0.0.1:${port}`);
     // Limits all waits to the shortest one, so that tests do not wait 30 s.
     const clock: Clock = {
       now: () => systemClock.now(),
@@ -39,13 +38,14 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
       after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
     };
     const server = { host: '127.0.0.1', port };
+    const input = model.open(`server 127.0.0.1:${port}`, { server: peerOf(server) });
     const open = directStream(server, () => token);
     const stream = new ServerStream({
       server,
       open,
       input,
       clock,
-      reloaded: () => model.reloaded(input),
+      model,
     });
     t.after(() => stream.stop());
   }

@@ -3,10 +3,15 @@
  * failures.
  */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
-import { parseAddress } from '../../../server/base/ip.ts';
+import { isLoopbackHost, parseAddress, printAddress } from '../../../server/base/ip.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
 import type { CaptureReader } from '../../../tools/capture/read/packets/frame.ts';
 import { PcapngReader } from '../../../tools/capture/read/packets/pcapng.ts';
-import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
+import {
+  DnstapReader,
+  type ConfigurationFile,
+} from '../../../tools/capture/read/records/dnstap-messages.ts';
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 
 /** Delay before reconnecting, milliseconds. It starts at `first` and doubles up to `most`. */
@@ -20,6 +25,15 @@ const PCAPNG_START = 0x0a;
 export interface FollowedServer {
   readonly host: string;
   readonly port: number;
+}
+
+/** The address that a server's queries have in its stream, which does not contain it. */
+export function peerOf({ host, port }: FollowedServer): Peer {
+  const bytes = parseAddress(host);
+  return {
+    address: bytes === null ? host : printAddress(bytes),
+    port: isLoopbackHost(host) ? port : 53,
+  };
 }
 
 /** Events of a connection until it ends or is closed. */
@@ -41,8 +55,8 @@ export interface ServerStreamParts {
   readonly open: StreamOpener;
   readonly input: LiveInput;
   readonly clock: Clock;
-  /** Called when the server loads a new configuration. */
-  reloaded(): void;
+  /** Receives the server's reports about its configuration. */
+  readonly model: Pick<LiveModel, 'configured' | 'reloaded'>;
 }
 
 /** Follows a single server. Its input shows when the server is unavailable, and why. */
@@ -98,7 +112,7 @@ export class ServerStream {
 
   /** Servers send dnstap; agents send pcapng. */
   #readerOf(first: Uint8Array): CaptureReader {
-    const { server, input } = this.#parts;
+    const { server, input, model } = this.#parts;
     const { reading } = input;
     if (first[0] === PCAPNG_START) {
       const reader = new PcapngReader(
@@ -109,6 +123,8 @@ export class ServerStream {
       reader.dropped = (packets) => (this.#leftOut = packets);
       return reader;
     }
+    let loaded: readonly ConfigurationFile[] | null = null;
+    let isFirst = true;
     return new DnstapReader(
       (message) => reading.takeMessage(message),
       reading.remarks,
@@ -116,7 +132,12 @@ export class ServerStream {
       { address: parseAddress(server.host)!, port: server.port },
       {
         leftOut: (count) => (this.#leftOut = count),
-        reloaded: () => this.#parts.reloaded(),
+        configuration: (files) => {
+          loaded = files;
+          if (isFirst) model.configured(input, files);
+          isFirst = false;
+        },
+        reloaded: (atMs) => model.reloaded(input, atMs, loaded),
       },
     );
   }

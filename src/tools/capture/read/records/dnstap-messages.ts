@@ -9,6 +9,7 @@ import {
   type ControlFrame,
 } from '../../../../server/wire/frame-stream.ts';
 import {
+  CONFIGURATION,
   DNSTAP_CONTENT_TYPE,
   LEFT_OUT,
   readDnstap,
@@ -38,8 +39,16 @@ export interface DnstapSender {
 export interface DnstapNotes {
   /** The number of messages it could not send. */
   leftOut?(messages: number): void;
+  /** The files that it serves or, before `reloaded`, that it has loaded; null: they are too large, or unreadable. */
+  configuration?(files: readonly ConfigurationFile[] | null): void;
   /** It has served a new configuration since this time, in milliseconds since 1970. */
   reloaded?(atMs: number): void;
+}
+
+/** A file of a server's configuration. */
+export interface ConfigurationFile {
+  readonly file: string;
+  readonly text: string;
 }
 
 /** Parses a Frame Streams file or socket. */
@@ -134,6 +143,8 @@ export class DnstapReader {
       const { extra } = tap;
       const count = numberAfter(LEFT_OUT, extra);
       if (count !== null) this.#notes.leftOut?.(count);
+      if (extra?.startsWith(CONFIGURATION) === true)
+        this.#notes.configuration?.(configurationIn(extra.slice(CONFIGURATION.length)));
       const reloadedMs = numberAfter(RELOADED, extra);
       if (reloadedMs !== null) this.#notes.reloaded?.(reloadedMs);
       return;
@@ -190,6 +201,23 @@ export class DnstapReader {
       cut: false,
     });
   }
+}
+
+/** Parses the files of a configuration; null: there are none. */
+function configurationIn(text: string): readonly ConfigurationFile[] | null {
+  let files: unknown;
+  try {
+    files = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(files) || files.length === 0) return null;
+  const isFile = (each: unknown): each is ConfigurationFile =>
+    typeof each === 'object' &&
+    each !== null &&
+    typeof (each as ConfigurationFile).file === 'string' &&
+    typeof (each as ConfigurationFile).text === 'string';
+  return files.every(isFile) ? files.map(({ file, text: own }) => ({ file, text: own })) : null;
 }
 
 /** The whole number after a word; null: none. */

@@ -1,0 +1,279 @@
+/** The reloads of servers, with what they changed in the Corefile and in the answers that clients got. */
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
+import type { AnswerBook, ComparedAnswer } from './answer-book.ts';
+import type { ChangedAnswer, ReloadFile, ReloadMark, ReloadRow } from './reload-shape.ts';
+
+/** In milliseconds. Servers that load the same change within this time form one reload: a ConfigMap spreads slowly. */
+const SAME_MS = 300_000;
+/** The number of changed answers to keep for a reload, most replies first. */
+const CHANGED_MAX = 100;
+/** The number of changed answers in the overview. */
+const MARK_ANSWERS = 10;
+/** Reloads whose files are kept, so that their answers can be predicted. */
+const FILES_KEPT = 3;
+/** Lines of context around a change, as in `diff -u`. */
+const CONTEXT = 3;
+/** Edit limit. The library's running time grows with lines times edits. */
+const EDITS_MAX = 2000;
+
+/** Longer diffs are cut, in characters. */
+const DIFF_MAX = 32_768;
+/** The largest configuration that a server sends, in bytes. */
+const CONFIGURATION_BYTES = 128 * 1024;
+/** The estimated size in bytes of a changed answer, and of a client in it. */
+const CHANGED_BYTES = 1500;
+const CLIENT_BYTES = 60;
+
+/** A server's configuration; null: its texts are unknown. */
+export type Configuration = readonly ReloadFile[] | null;
+
+/** Part of a reload: one server. */
+interface ReloadedServer {
+  readonly number: number;
+  readonly name: string;
+  /** The result, once a later reload has ended the comparison; null: it goes on. */
+  ended: ServerResult | null;
+}
+
+/** The result for one server. */
+interface ServerResult {
+  /** The number of names and types with answers before and after the reload. */
+  readonly compared: number;
+  /** Most replies first. */
+  readonly changed: readonly ComparedAnswer[];
+}
+
+/** Several servers that loaded the same change. */
+interface Reload {
+  readonly id: number;
+  atMs: number;
+  readonly diff: string;
+  before: readonly ReloadFile[];
+  after: readonly ReloadFile[];
+  readonly servers: ReloadedServer[];
+  /** The result once the comparison has ended on all servers; null: it goes on. */
+  result: MergedAnswers | null;
+}
+
+/** Remembers the latest reloads. */
+export class ReloadHistory {
+  /** The number of reloads discarded. */
+  forgotten = 0;
+  readonly #most: number;
+  readonly #answers: AnswerBook;
+  #reloads: Reload[] = [];
+  #nextId = 1;
+  /** The latest configuration of each server. */
+  readonly #configurations = new Map<number, Configuration>();
+
+  /** @param most the number of reloads to remember */
+  constructor(most: number, answers: AnswerBook) {
+    this.#most = most;
+    this.#answers = answers;
+  }
+
+  /** Records the configuration that a server uses. @returns true if it is known and was another one before */
+  configured(server: number, files: Configuration): boolean {
+    const before = this.#configurations.get(server) ?? null;
+    if (before !== null && files !== null && printed(before) !== printed(files)) return true;
+    this.#configurations.set(server, files ?? before);
+    return false;
+  }
+
+  /**
+   * Begins a reload.
+   * @param files null: unknown
+   * @returns its ID
+   */
+  reloaded(
+    { number, name }: Pick<ReloadedServer, 'number' | 'name'>,
+    atMs: number,
+    files: Configuration,
+  ): number {
+    const before = this.#configurations.get(number) ?? null;
+    this.#configurations.set(number, files);
+    this.#end(number);
+    this.#answers.reload(number, atMs);
+    const diff = before === null || files === null ? '' : diffOf(before, files);
+    const member: ReloadedServer = { number, name, ended: null };
+    const same = this.#reloads.findLast(
+      (each) =>
+        diff !== '' &&
+        each.diff === diff &&
+        each.result === null &&
+        Math.abs(each.atMs - atMs) <= SAME_MS &&
+        !each.servers.some((other) => other.number === number),
+    );
+    if (same !== undefined) {
+      same.servers.push(member);
+      same.atMs = Math.min(same.atMs, atMs);
+      return same.id;
+    }
+    const id = this.#nextId++;
+    this.#reloads.push({
+      ...{ id, atMs, diff, before: before ?? [], after: files ?? [] },
+      ...{ servers: [member], result: null },
+    });
+    if (this.#reloads.length > this.#most) {
+      this.#reloads.shift();
+      this.forgotten++;
+    }
+    for (const old of this.#reloads.slice(0, -FILES_KEPT)) [old.before, old.after] = [[], []];
+    return id;
+  }
+
+  /** Forgets a server that is gone; its part in earlier reloads remains. */
+  drop(number: number): void {
+    this.#end(number);
+    this.#configurations.delete(number);
+    this.#answers.drop(number);
+  }
+
+  /** True if a server has reported its configuration or a reload. */
+  get isReported(): boolean {
+    return this.#configurations.size > 0 || this.#reloads.length > 0;
+  }
+
+  /** The estimated size in bytes of this many reloads, of which one is still compared. */
+  static limitBytes(reloads: number): number {
+    const result = CHANGED_MAX * CHANGED_BYTES + DIFF_MAX;
+    return reloads * result + 2 * FILES_KEPT * CONFIGURATION_BYTES;
+  }
+
+  /** The estimated size in bytes. */
+  get bytes(): number {
+    let characters = 0;
+    for (const { diff, before, after, servers, result } of this.#reloads) {
+      characters += diff.length;
+      for (const { text } of [...before, ...after]) characters += text.length;
+      characters += CHANGED_BYTES * (result?.changed.length ?? 0);
+      for (const { ended } of servers)
+        for (const { addresses } of ended?.changed ?? [])
+          characters += CHANGED_BYTES + CLIENT_BYTES * addresses.size;
+    }
+    return characters;
+  }
+
+  /** Newest first, with a few of the changed answers. */
+  marks(): readonly ReloadMark[] {
+    return this.#reloads
+      .map((reload) => {
+        const mark = markOf(reload, this.#merged(reload));
+        return { ...mark, answers: mark.answers.slice(0, MARK_ANSWERS) };
+      })
+      .toReversed();
+  }
+
+  /** Newest first, with their details. */
+  rows(): readonly ReloadRow[] {
+    return this.#reloads
+      .map((reload) => {
+        const { diff, before, after } = reload;
+        return { ...markOf(reload, this.#merged(reload)), diff, before, after };
+      })
+      .toReversed();
+  }
+
+  /** Stores the result of a server's latest reload, before another one or its end. */
+  #end(number: number): void {
+    for (const reload of this.#reloads) {
+      const { servers } = reload;
+      for (const server of servers)
+        if (server.number === number) server.ended ??= copyOf(this.#resultOf(number));
+      if (reload.result !== null || servers.some(({ ended }) => ended === null)) continue;
+      reload.result = this.#merged(reload);
+      for (const server of servers) server.ended = { compared: 0, changed: [] };
+    }
+  }
+
+  #resultOf(number: number): ServerResult {
+    const all = [...this.#answers.compared(number)];
+    const changed = all.filter(({ change }) => change !== null).toSorted(byReplies);
+    return { compared: all.length, changed: changed.slice(0, CHANGED_MAX) };
+  }
+
+  #merged({ servers, result }: Reload): MergedAnswers {
+    if (result !== null) return result;
+    const found = new Map<string, ChangedAnswers>();
+    let most = 0;
+    for (const { number, ended } of servers) {
+      const { compared, changed } = ended ?? this.#resultOf(number);
+      most = Math.max(most, compared);
+      for (const each of changed) {
+        const key = `${each.type} ${each.name} ${JSON.stringify(each.change)}`;
+        found.set(key, [...(found.get(key) ?? []), each]);
+      }
+    }
+    const changed = [...found.values()].map(answerOf).toSorted(byReplies).slice(0, CHANGED_MAX);
+    return { compared: most, changed };
+  }
+}
+
+/** The book goes on counting clients. */
+function copyOf({ compared, changed }: ServerResult): ServerResult {
+  return {
+    compared,
+    changed: changed.map((each) => ({ ...each, addresses: new Set(each.addresses) })),
+  };
+}
+
+/** The same change of one answer on several servers. */
+type ChangedAnswers = readonly ComparedAnswer[];
+
+interface MergedAnswers {
+  readonly compared: number;
+  readonly changed: readonly ChangedAnswer[];
+}
+
+function answerOf(same: ChangedAnswers): ChangedAnswer {
+  const [{ name, type, change }] = same as [ComparedAnswer];
+  const addresses = new Set(same.flatMap((each) => [...each.addresses]));
+  const sum = (of: (each: ComparedAnswer) => number): number =>
+    same.reduce((all, each) => all + of(each), 0);
+  return {
+    ...{ name, type, ...change! },
+    repliesBefore: sum(({ repliesBefore }) => repliesBefore),
+    repliesAfter: sum(({ repliesAfter }) => repliesAfter),
+    clients: same.some(({ hasMoreClients }) => hasMoreClients) ? null : addresses.size,
+    servers: same.length,
+  };
+}
+
+function markOf({ id, atMs, servers }: Reload, { compared, changed }: MergedAnswers): ReloadMark {
+  const names = servers.map(({ name }) => name);
+  return { id, atMs, servers: names, compared, changed: changed.length, answers: changed };
+}
+
+/** Most replies first. */
+function byReplies(
+  one: Pick<ChangedAnswer, 'repliesBefore' | 'repliesAfter' | 'name'>,
+  other: Pick<ChangedAnswer, 'repliesBefore' | 'repliesAfter' | 'name'>,
+): number {
+  const replies = (each: Pick<ChangedAnswer, 'repliesBefore' | 'repliesAfter'>): number =>
+    each.repliesBefore + each.repliesAfter;
+  return replies(other) - replies(one) || (one.name < other.name ? -1 : 1);
+}
+
+/** Returns a unified diff of all files that differ. */
+function diffOf(before: readonly ReloadFile[], after: readonly ReloadFile[]): string {
+  const [old, now] = [before, after].map(
+    (files) => new Map(files.map(({ file, text }) => [file, text])),
+  ) as [Map<string, string>, Map<string, string>];
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .filter((file) => old.get(file) !== now.get(file))
+    .map((file) => {
+      const texts = [old.get(file) ?? '', now.get(file) ?? ''] as const;
+      const patch = createTwoFilesPatch(file, file, ...texts, undefined, undefined, {
+        context: CONTEXT,
+        headerOptions: FILE_HEADERS_ONLY,
+        maxEditLength: EDITS_MAX,
+      });
+      return patch ?? `--- ${file}\n+++ ${file}\nMore than ${EDITS_MAX} lines change.\n`;
+    })
+    .join('')
+    .slice(0, DIFF_MAX);
+}
+
+function printed(files: readonly ReloadFile[]): string {
+  return JSON.stringify(files);
+}
