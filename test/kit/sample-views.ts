@@ -578,10 +578,38 @@ export class SampleModel {
                 text: '192.0.2.53 answers again',
                 about: { view: 'servers' as const, id: '192.0.2.53:5353' },
               },
+              {
+                atMs: AT - 400_000,
+                kind: 'reload' as const,
+                text: 'pod kube-system/coredns-1 serves a new configuration: 1 answer changed',
+                about: null,
+                reload: 1,
+              },
             ],
             { view: 'now' },
           ),
-          reloads: [],
+          reloads: [
+            {
+              id: 1,
+              atMs: AT - 400_000,
+              servers: ['pod kube-system/coredns-1'],
+              compared: 40,
+              changed: 1,
+              answers: [
+                {
+                  name: 'db.corp.example.',
+                  type: 'A',
+                  kind: 'rcode' as const,
+                  before: { rcode: 'NOERROR', records: ['A 192.0.2.7'], more: 0 },
+                  after: { rcode: 'NXDOMAIN', records: [], more: 0 },
+                  repliesBefore: 120,
+                  repliesAfter: 80,
+                  clients: 7,
+                  servers: 1,
+                },
+              ],
+            },
+          ],
         };
       case 'lookups':
         return { ...head('lookups'), ...listed(sampleLookups, query, 8041) };

@@ -16,6 +16,8 @@ export interface ServeProcess {
   metrics(): Promise<string>;
   /** Sums all series of a metric whose labels contain the text. */
   sum(metric: string, labels?: string): Promise<number>;
+  /** Replaces the body of the server block and reloads; the server logs when it serves the new one. */
+  reload(directives: string): void;
   stop(): Promise<void>;
 }
 
@@ -36,10 +38,12 @@ export async function serveProcess(
   const [port, metricsPort] = await freePorts(2);
   const directory = mkdtempSync(join(tmpdir(), 'ndots-process-'));
   const corefile = join(directory, 'Corefile');
-  writeFileSync(
-    corefile,
-    `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`,
-  );
+  const write = (body: string): void =>
+    writeFileSync(
+      corefile,
+      `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${body}\n}\n`,
+    );
+  write(directives);
   const words = [program, 'serve', '-conf', corefile, ...(options.words ?? [])];
   const { descriptors } = options;
   const child =
@@ -62,6 +66,10 @@ export async function serveProcess(
       return lines
         .filter((line) => line.includes(labels))
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    },
+    reload(body) {
+      write(body);
+      child.signal('SIGUSR1');
     },
     async stop() {
       child.signal('SIGKILL');

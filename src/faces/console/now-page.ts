@@ -13,14 +13,14 @@ import { clusterTable } from './cluster-choice.ts';
 import { grafanaLink } from './grafana-link.ts';
 import { lineChart } from './line-chart.ts';
 import { leftOut, nowFigures } from './now-figures.ts';
-import { opened, show } from './page-state.ts';
+import { opened, show, showTool } from './page-state.ts';
+import { reloadText } from './reload-text.ts';
 
 export function nowPage(now: NowView): TemplateResult {
   const { series } = now;
   const perSecond = (counts: readonly number[]): readonly number[] =>
     counts.map((count) => count / (series.stepMs / 1000));
-  const reloads = now.changes.rows.filter(({ kind }) => kind === 'reload');
-  const marks = reloads.map(({ atMs }) => atMs);
+  const marks = now.reloads.map(({ atMs }) => atMs);
   const times = { fromMs: series.fromMs, stepMs: series.stepMs, marks };
   return html`<p class="quiet">
       ${printTime(now.window.fromMs)} to ${printTime(now.window.toMs)} UTC · ${leftOut(now)} ·
@@ -69,14 +69,7 @@ export function nowPage(now: NowView): TemplateResult {
         ],
       })}
     </div>
-    ${
-      marks.length === 0
-        ? nothing
-        : html`<p class="quiet">
-            Dashed lines: a server loaded a new configuration (${marks.map(printTime).join(', ')}
-            UTC).
-          </p>`
-    }
+    ${reloads(now)}
     <h2>Findings</h2>
     ${findings(now)}
     <h2>Most wasteful workloads</h2>
@@ -92,6 +85,29 @@ export function nowPage(now: NowView): TemplateResult {
             )}
           </ul>`
     }`;
+}
+
+/** The reloads in the charts, each with a link to its details. */
+function reloads({ reloads: rows }: NowView): TemplateResult | typeof nothing {
+  if (rows.length === 0) return nothing;
+  return html`<p class="quiet" id="reloads-label">
+      Dashed lines: a server loaded a new configuration.
+    </p>
+    <ul class="changes" aria-labelledby="reloads-label">
+      ${rows.map(
+        (row) =>
+          html`<li>
+            <button
+              type="button"
+              class="link code"
+              @click=${() => showTool('configuration', { reload: String(row.id) })}
+            >
+              ${printTime(row.atMs)}
+            </button>
+            ${reloadText(row)}
+          </li>`,
+      )}
+    </ul>`;
 }
 
 function memory({ memory: { usedBytes, limitBytes, dropped } }: NowView): string {

@@ -5,6 +5,7 @@ import { corefilePanel, followCorefile } from '../playground/corefile-panel.ts';
 import { followLookup, lookupPanel } from '../playground/lookup-panel.ts';
 import { inputs, page as panel } from '../playground/page-state.ts';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
+import { followReloads, reload, reloadList } from './reload-list.ts';
 import { showsClients, tool, toolInput, type ToolName } from './page-state.ts';
 import { client, clientChoice, followClient } from './trace-client.ts';
 
@@ -15,7 +16,7 @@ type PanelName = 'trace' | 'configuration';
 
 const fields: Readonly<Record<PanelName, Fields>> = {
   trace: { ...inputs.lookup, client },
-  configuration: { ...inputs.corefile },
+  configuration: { ...inputs.corefile, reload },
 };
 
 inputs.corefile.corefile.value = '';
@@ -43,7 +44,7 @@ export function toolPage(name: ToolName): TemplateResult {
                   Read from <code>${corefileFrom.value}</code>. Edits stay in this page.
                 </p>`
           }
-          ${corefilePanel()}`
+          ${corefilePanel()} ${reloadList()}`
     }
   </div>`;
 }
@@ -63,6 +64,7 @@ export function followTools(): void {
       () => tool.value === 'trace',
       takeClient,
     );
+  followReloads();
   void readCorefile();
   followLookup();
   followCorefile();

@@ -57,7 +57,7 @@ function results(): TemplateResult {
       (text) => html`<p class="remark">${text}</p>`,
     )}
     <ul class="findings">
-      ${changes.map(change)}
+      ${changes.map(changeItem)}
     </ul>
     <p class="quiet">
       The objects are those of the example cluster. Upstreams are simulated, and each has its own
@@ -74,7 +74,8 @@ function summary({ questions, same, changes }: DiffResult): string {
   return `${questions} queries: ${questions - same} have other answers, of ${changes.length} ${changes.length === 1 ? 'kind' : 'kinds'}.`;
 }
 
-function change(each: ShownChange): TemplateResult {
+/** Renders queries that changed in the same way. */
+export function changeItem(each: ShownChange): TemplateResult {
   const { kind, question, moment, count, others } = each;
   return html`<li class="finding ${severities[kind]}">
     <p class="head">

@@ -14,7 +14,11 @@ export const TAP_PATH = '/v1/exchanges';
 export const TAP_STREAM = '1';
 /** In `extra` of a message without a type: the number of messages that the reader missed. */
 export const LEFT_OUT = 'ndots-left-out ';
-/** In `extra` after a reload: the time of the reload, in milliseconds since 1970. */
+/**
+ * In `extra` after a reload: the time when all workers served the new configuration, in milliseconds since 1970. Before
+ * it, the time when the first one may have served it: replies in between can come from either configuration.
+ */
+export const RELOADING = 'ndots-reloading ';
 export const RELOADED = 'ndots-reloaded ';
 /**
  * In `extra` at the start of the stream, and before `RELOADED`: the configuration being served, as JSON, an array of

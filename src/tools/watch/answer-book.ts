@@ -18,6 +18,20 @@ const CLIENTS_MAX = 64;
 const ENTRY_BYTES = KEY_BYTES + 400;
 const CLIENT_BYTES = 60;
 
+/**
+ * In milliseconds. Threads convert their monotonic clocks to times of day by themselves, and the time of day has whole
+ * milliseconds.
+ */
+const CLOCK_MS = 5;
+
+/** The time in which a server changed its configuration. */
+export interface SwitchTime {
+  /** The first moment that a reply may come from the new configuration, in milliseconds since 1970. */
+  readonly fromMs: number;
+  /** All replies come from it since then. */
+  readonly toMs: number;
+}
+
 /** A name and type that a server was asked for. */
 class AnswerEntry {
   readonly server: number;
@@ -64,6 +78,8 @@ export interface ComparedAnswer extends Pick<
   readonly change: Pick<ChangedAnswer, 'kind' | 'before' | 'after'> | null;
 }
 
+const never: SwitchTime = { fromMs: -Infinity, toMs: -Infinity };
+
 /** Remembers answers by server, name and type. */
 export class AnswerBook {
   readonly #sketch: SpaceSaving;
@@ -72,7 +88,7 @@ export class AnswerBook {
   readonly #key = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
   /** The time of each server's latest reload. */
-  readonly #reloads = new Map<number, number>();
+  readonly #reloads = new Map<number, SwitchTime>();
   #halvedMs = -Infinity;
 
   /** @param capacity names and types of all servers together; beyond this, the least queried are displaced */
@@ -92,21 +108,25 @@ export class AnswerBook {
       entry.hash = hash;
     }
     if (entry.answer === null) return;
+    const { fromMs, toMs } = this.#reloads.get(server) ?? never;
+    // Such a reply can come from either configuration.
+    if (sentMs >= fromMs && sentMs <= toMs) return;
     entry.lastMs = Math.max(entry.lastMs, sentMs);
     entry.client(client.address);
-    const isBefore = sentMs < (this.#reloads.get(server) ?? -Infinity);
-    // A reply to a query from before the reload can be the first one.
-    const side = isBefore ? (entry.before ??= new AnswerSide()) : entry.after;
+    // A reply to a query from before the reload can arrive after it.
+    const side = sentMs < fromMs ? (entry.before ??= new AnswerSide()) : entry.after;
     side.add(entry.answer, sentMs);
   }
 
   /** Begins a new configuration of a server: what was after the previous reload is now before this one. */
-  reload(server: number, atMs: number): void {
-    this.#reloads.set(server, atMs);
+  reload(server: number, switched: SwitchTime): void {
+    const fromMs = switched.fromMs - CLOCK_MS;
+    const toMs = switched.toMs + CLOCK_MS;
+    this.#reloads.set(server, { fromMs, toMs });
     for (const entry of this.#entries) {
       if (entry.server !== server) continue;
-      const later = entry.after.splitAt(atMs);
-      const isOld = entry.after.isEmpty || entry.lastMs < atMs - this.#windowMs;
+      const later = entry.after.splitAt(fromMs, toMs);
+      const isOld = entry.after.isEmpty || entry.lastMs < fromMs - this.#windowMs;
       entry.before = isOld ? null : entry.after;
       entry.after = later;
     }

@@ -40,18 +40,18 @@ export class AnswerSide {
   }
 
   /**
-   * Removes the answers that were first seen at this time or later, because a report of a reload arrives after the first
+   * Removes the answers that were first seen at `fromMs` or later, because a report of a reload arrives after the first
    * answers of the new configuration.
-   * @returns the answers seen since then
+   * @returns the answers seen after `toMs`
    */
-  splitAt(ms: number): AnswerSide {
+  splitAt(fromMs: number, toMs: number): AnswerSide {
     const later = new AnswerSide();
     later.#answers = this.#answers
-      .filter(({ lastMs }) => lastMs >= ms)
-      .map((each) => ({ ...each, firstMs: Math.max(ms, each.firstMs) }));
+      .filter(({ lastMs }) => lastMs > toMs)
+      .map((each) => ({ ...each, firstMs: Math.max(toMs, each.firstMs) }));
     // Replies are not counted by answer. Few arrive before the report of a reload.
     later.replies = later.#answers.length;
-    this.#answers = this.#answers.filter(({ firstMs }) => firstMs < ms);
+    this.#answers = this.#answers.filter(({ firstMs }) => firstMs < fromMs);
     this.replies = Math.max(this.#answers.length, this.replies - later.replies);
     return later;
   }

@@ -105,9 +105,12 @@ export class LiveInput {
     return this.#state === 'reading' || this.#state === 'away';
   }
 
-  /** Converts a time of this input to the model's. It is never in the future. */
+  /** Converts a time of this input to the model's. It may be ahead by the time since the model's last step. */
   modelMs(ms: number): number {
-    return Math.min(ms - this.#aheadMs, this.#now());
+    const nowMs = this.#now();
+    // A future time would make the whole window old. Until the clock is known, use the current time.
+    const isAhead = ms - this.#aheadMs > nowMs + OFF_MS && Number.isFinite(nowMs);
+    return isAhead ? nowMs : ms - this.#aheadMs;
   }
 
   /** The number of packets dropped by the kernel. */
@@ -148,9 +151,7 @@ export class LiveInput {
     const nowMs = this.#now();
     if (ms < UNTIMED_MS && nowMs > UNTIMED_MS) return (this.#lastMs = nowMs);
     if (ms > this.#newestMs) this.#newestMs = ms;
-    // A future time would make the whole window old. Until the clock is known, use the current time.
-    const isAhead = ms - this.#aheadMs > nowMs + OFF_MS && Number.isFinite(nowMs);
-    return (this.#lastMs = isAhead ? nowMs : ms - this.#aheadMs);
+    return (this.#lastMs = this.modelMs(ms));
   }
 
   #judgeClock(nowMs: number): string {

@@ -9,7 +9,7 @@ import { CopiedBytes } from '../capture/pair/copied-bytes.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
 import { addressOf, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
-import { AnswerBook } from './answer-book.ts';
+import { AnswerBook, type SwitchTime } from './answer-book.ts';
 import { ChangeLog } from './change-log.ts';
 import { ClientSample } from './client-sample.ts';
 import { ClientResolvers } from './client-resolvers.ts';
@@ -134,19 +134,26 @@ export class LiveModel {
    * one was loaded while the stream was interrupted.
    */
   configured(input: LiveInput, files: Configuration): void {
-    if (this.reloadHistory.configured(input.number, files)) this.reloaded(input, this.nowMs, files);
+    if (this.reloadHistory.configured(input.number, files)) {
+      const atMs = this.nowMs;
+      this.#reloaded(input, { fromMs: atMs, toMs: atMs }, files);
+    }
   }
 
   /**
    * Records that the input's server uses a new configuration.
-   * @param atMs since this time on the server's clock
+   * @param switched the time of the change on the server's clock
    * @param files null: unknown
    */
-  reloaded(input: LiveInput, atMs: number, files: Configuration): void {
-    const sinceMs = input.modelMs(atMs);
-    const reload = this.reloadHistory.reloaded(input, sinceMs, files);
+  reloaded(input: LiveInput, { fromMs, toMs }: SwitchTime, files: Configuration): void {
+    const switched = { fromMs: input.modelMs(fromMs), toMs: input.modelMs(toMs) };
+    this.#reloaded(input, switched, files);
+  }
+
+  #reloaded(input: LiveInput, switched: SwitchTime, files: Configuration): void {
+    const reload = this.reloadHistory.reloaded(input, switched, files);
     const text = `${input.name} serves a new configuration`;
-    this.changes.add({ atMs: sinceMs, kind: 'reload', text, about: null, reload });
+    this.changes.add({ atMs: switched.fromMs, kind: 'reload', text, about: null, reload });
   }
 
   /** Replaces the owners of addresses. Previous owners that are missing are remembered as gone. */

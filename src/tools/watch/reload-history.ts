@@ -1,6 +1,6 @@
 /** The reloads of servers, with what they changed in the Corefile and in the answers that clients got. */
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
-import type { AnswerBook, ComparedAnswer } from './answer-book.ts';
+import type { AnswerBook, ComparedAnswer, SwitchTime } from './answer-book.ts';
 import type { ChangedAnswer, ReloadFile, ReloadMark, ReloadRow } from './reload-shape.ts';
 
 /** In milliseconds. Servers that load the same change within this time form one reload: a ConfigMap spreads slowly. */
@@ -87,13 +87,14 @@ export class ReloadHistory {
    */
   reloaded(
     { number, name }: Pick<ReloadedServer, 'number' | 'name'>,
-    atMs: number,
+    switched: SwitchTime,
     files: Configuration,
   ): number {
     const before = this.#configurations.get(number) ?? null;
     this.#configurations.set(number, files);
     this.#end(number);
-    this.#answers.reload(number, atMs);
+    const { fromMs: atMs } = switched;
+    this.#answers.reload(number, switched);
     const diff = before === null || files === null ? '' : diffOf(before, files);
     const member: ReloadedServer = { number, name, ended: null };
     const same = this.#reloads.findLast(

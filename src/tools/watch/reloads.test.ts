@@ -81,7 +81,8 @@ class World {
 
   reload(input: LiveInput, files: readonly ReloadFile[] | null = null): void {
     this.pass(1000);
-    this.model.reloaded(input, this.nowMs, files);
+    this.model.reloaded(input, { fromMs: this.nowMs, toMs: this.nowMs }, files);
+    this.pass(1000);
   }
 
   /** The changed answers of the latest reload, as `name: before -> after`. */
@@ -203,7 +204,38 @@ describe('answers that a reload changed', () => {
     const reloadMs = world.nowMs;
     world.ask(input, 'a.example.', ['192.0.2.2'], { sentMs: reloadMs + 20 });
     world.pass(1000);
-    world.model.reloaded(input, reloadMs, null);
+    world.model.reloaded(input, { fromMs: reloadMs, toMs: reloadMs + 10 }, null);
+    assert.deepEqual(world.changes, ['a.example.: NOERROR A 192.0.2.1 -> NOERROR A 192.0.2.2']);
+  });
+
+  test('replies while the workers switch, which can come from either configuration, do not count', () => {
+    const world = new World();
+    const input = world.open();
+    world.ask(input, 'a.example.', ['192.0.2.1']);
+    world.pass(2000);
+    const fromMs = world.nowMs;
+    for (const [atMs, address] of [
+      [5, '192.0.2.1'],
+      [10, '192.0.2.2'],
+      [15, '192.0.2.1'],
+      [60, '192.0.2.2'],
+    ] as const)
+      world.ask(input, 'a.example.', [address], { sentMs: fromMs + atMs });
+    world.pass(1000);
+    world.model.reloaded(input, { fromMs, toMs: fromMs + 20 }, null);
+    world.ask(input, 'a.example.', ['192.0.2.1'], { sentMs: fromMs + 18 });
+    world.pass(1000);
+    assert.deepEqual(world.changes, ['a.example.: NOERROR A 192.0.2.1 -> NOERROR A 192.0.2.2']);
+  });
+
+  test('a reload between two steps of the model is dated by the server', () => {
+    const world = new World();
+    const input = world.open();
+    world.ask(input, 'a.example.', ['192.0.2.1'], { sentMs: world.nowMs + 400 });
+    world.model.reloaded(input, { fromMs: world.nowMs + 600, toMs: world.nowMs + 610 }, null);
+    world.ask(input, 'a.example.', ['192.0.2.1'], { sentMs: world.nowMs + 590 });
+    world.ask(input, 'a.example.', ['192.0.2.2'], { sentMs: world.nowMs + 700 });
+    world.pass(1000);
     assert.deepEqual(world.changes, ['a.example.: NOERROR A 192.0.2.1 -> NOERROR A 192.0.2.2']);
   });
 

@@ -258,6 +258,7 @@ export class ConsoleServer {
   #view(key: string): unknown {
     const query = parseViewRequest(key);
     const { views } = this.#cluster(new URLSearchParams(key.slice(key.indexOf('?') + 1)));
+    if (query.view === 'reloads') return views.reloads();
     return query.view === 'map' ? views.map(query) : views.view(query);
   }
 

@@ -2,6 +2,7 @@
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
+import type { ReloadsQuery } from '../../../tools/watch/reload-shape.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
 import { usage } from '../option-values.ts';
 
@@ -12,15 +13,19 @@ const ROWS_MAX = 1000;
  * Parses a view request: `now?filter=namespace=shop`.
  * @throws Problem (`usage`)
  */
-export function parseViewRequest(key: string): ViewQuery | MapQuery {
+export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQuery {
   const mark = key.indexOf('?');
   const name = mark < 0 ? key : key.slice(0, mark);
   const parameters = new URLSearchParams(mark < 0 ? '' : key.slice(mark + 1));
   const filters = filtersIn(parameters);
   if (name === 'map') return { view: 'map', filters };
+  if (name === 'reloads') return { view: 'reloads' };
   const view = viewNames.find((each) => each === name);
   if (view === undefined)
-    throw usage(`there is no view ${name}`, `Views: ${[...viewNames, 'map'].join(', ')}`);
+    throw usage(
+      `there is no view ${name}`,
+      `Views: ${[...viewNames, 'map', 'reloads'].join(', ')}`,
+    );
   const sort = sortOf(view, parameters.get('sort'));
   const id = parameters.get('id');
   return {

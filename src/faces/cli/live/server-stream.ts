@@ -137,7 +137,7 @@ export class ServerStream {
           if (isFirst) model.configured(input, files);
           isFirst = false;
         },
-        reloaded: (atMs) => model.reloaded(input, atMs, loaded),
+        reloaded: (fromMs, toMs) => model.reloaded(input, { fromMs, toMs }, loaded),
       },
     );
   }

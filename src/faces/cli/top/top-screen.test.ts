@@ -133,6 +133,20 @@ describe('rows', () => {
     assert.match(await terminal.text(), /RESULT/);
   });
 
+  test('a reload shows the answers that it changed', async () => {
+    const { terminal } = started({ columns: 110, rows: 60 });
+    assert.match(await terminal.text(), /reload +pod kube-system\/coredns-1 .*: 1 answer changed/);
+    for (let at = 0; at < 30; at++) {
+      if (/serves a new configuration/.test((await selectedLine(terminal)) ?? '')) break;
+      terminal.press(KEY.down);
+    }
+    terminal.press(KEY.enter);
+    const text = await terminal.text();
+    assert.match(text, /Compared +40 answers/);
+    assert.match(text, /db\.corp\.example\. A/);
+    assert.match(text, /Before +NOERROR A 192\.0\.2\.7\s[^]*After +NXDOMAIN\s[^]*Clients +7/);
+  });
+
   test('Enter leads from a lookup to its client', async () => {
     const { terminal } = started({ columns: 110 });
     terminal.press('2');

@@ -1,5 +1,6 @@
 /** The diff engine: serves two Corefiles in this worker and compares their replies. */
 import { Problems } from '../../../server/base/problem.ts';
+import { typeNumber } from '../../../server/wire/iana.ts';
 import { loadPlugins } from '../../../server/plugins/order.ts';
 import { compareCorefiles } from '../../../tools/diff/both-sides.ts';
 import type { DifferenceKind } from '../../../tools/diff/compare.ts';
@@ -16,6 +17,8 @@ import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 export interface DiffInput {
   readonly before: string;
   readonly after: string;
+  /** Further questions. */
+  readonly names?: readonly { readonly name: string; readonly type: string }[];
 }
 
 /** A line of an outcome; nested lines are records. */
@@ -60,7 +63,7 @@ const PROGRESS_STEP = 25;
  * @throws Problems if one cannot be served
  */
 export async function runDiff(
-  { before, after }: DiffInput,
+  { before, after, names = [] }: DiffInput,
   progress: Progress,
 ): Promise<DiffResult> {
   const notes: string[] = [];
@@ -70,7 +73,10 @@ export async function runDiff(
     side(NAMES.after, after),
     {
       manifests: EXAMPLE_CLUSTER,
-      names: [],
+      names: names.flatMap(({ name, type }) => {
+        const number = typeNumber(type);
+        return number === null ? [] : [{ name, types: [number] }];
+      }),
       env: {},
       plugins: loadPlugins,
       parse: parseStartedCorefile,

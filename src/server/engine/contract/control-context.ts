@@ -47,9 +47,9 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   onStart(run: () => Maybe<void>): void;
   /**
    * Runs once the configuration is being served; never for one that could not be served.
-   * @param run receives the wall time when the first worker was about to serve it, in milliseconds since 1970
+   * @param run receives the time in which the workers switched to it
    */
-  onServing(run: (sinceMs: number) => void): void;
+  onServing(run: (switched: SwitchTime) => void): void;
   /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
@@ -105,6 +105,13 @@ export interface ControlContext extends ControlChannel, NamedFiles {
  * error.
  */
 export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
+
+/** From the first moment that a worker may have served a new configuration to the moment that all of them do. */
+export interface SwitchTime {
+  /** Milliseconds since 1970. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
 
 /** An object that may outlive a configuration. */
 export interface KeptAcrossReloads {

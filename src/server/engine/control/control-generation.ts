@@ -23,6 +23,7 @@ import type {
   HttpTls,
   KeptAcrossReloads,
   RunningConfiguration,
+  SwitchTime,
 } from '../contract/control-context.ts';
 import { dataSetChannel, type DataSet, type DataSetParts } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
@@ -60,7 +61,7 @@ export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
   /** Functions to run when it has replaced the previous one. */
-  readonly servings: readonly ((sinceMs: number) => void)[];
+  readonly servings: readonly ((switched: SwitchTime) => void)[];
   readonly stops: readonly Hook[];
   /** In chain order, in which they run at the final shutdown. */
   readonly shutdowns: readonly Shutdown[];
@@ -163,7 +164,7 @@ class Building {
   readonly #draft: ControlDraft;
   readonly #control: ControlParts;
   readonly #starts: Hook[] = [];
-  readonly #servings: ((sinceMs: number) => void)[] = [];
+  readonly #servings: ((switched: SwitchTime) => void)[] = [];
   readonly #shutdowns: (Shutdown & { readonly order: number })[] = [];
   readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();

@@ -311,13 +311,14 @@ export class Server {
     this.#serving = { program, control };
     this.#debugging = debugging;
     await this.#http.commit(control.http);
-    const sinceMs = this.#parts.clock.wall();
+    const fromMs = this.#parts.clock.wall();
     await this.#workers.orderAll({ kind: 'commit', generation });
+    const switched = { fromMs, toMs: this.#parts.clock.wall() };
     this.#allowForEnd();
     if (before !== null) await undo(before.control, this.#parts);
     if (before !== null) this.#dropChannels(before.program.generation);
     await this.#release(control);
-    for (const run of control.servings) run(sinceMs);
+    for (const run of control.servings) run(switched);
   }
 
   /**

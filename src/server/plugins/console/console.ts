@@ -102,9 +102,9 @@ export const consolePlugin: Plugin = definePlugin({
       context.onServing(() =>
         context.log.info(`ndots top --server ${at}, with the token ${kept.made}`),
       );
-    context.onServing((sinceMs) => {
+    context.onServing((switched) => {
       readers.configuration = context.configuration.texts;
-      if (kept.isServing) readers.reloaded(sinceMs);
+      if (kept.isServing) readers.reloaded(switched);
       kept.isServing = true;
     });
     const rings: LineRingMemory[] = [];

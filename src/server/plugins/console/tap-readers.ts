@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../base/stream-readers.ts';
-import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
+import type { KeptAcrossReloads, SwitchTime } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { Frames } from '../../engine/taps/tap-frames.ts';
 import {
@@ -12,6 +12,7 @@ import {
   noteFrame,
   RELOADED,
   TAP_PATH,
+  RELOADING,
   TAP_STREAM,
 } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
@@ -69,11 +70,12 @@ export class TapReaders implements KeptAcrossReloads {
     this.#readers.serve(request, response, access);
   }
 
-  /** Notifies each reader that a new configuration has been served since this time, in milliseconds since 1970. */
-  reloaded(ms: number): void {
+  /** Notifies each reader that a new configuration is served. */
+  reloaded({ fromMs, toMs }: SwitchTime): void {
     if (this.connected === 0) return;
     this.#readers.give(this.#configured(), 0);
-    this.#readers.give(noteFrame(`${RELOADED}${Math.round(ms)}`), 0);
+    this.#readers.give(noteFrame(`${RELOADING}${Math.round(fromMs)}`), 0);
+    this.#readers.give(noteFrame(`${RELOADED}${Math.round(toMs)}`), 0);
     this.#readers.flush();
   }
 

@@ -1,4 +1,6 @@
 /** The Now page: rates, latency, waste, findings and changes at a glance. */
+import { outcomeText } from '../../../console/reload-text.ts';
+import type { ReloadMark } from '../../../../tools/watch/reload-shape.ts';
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
 import { count } from '../../../../server/base/counted.ts';
 import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
@@ -309,7 +311,7 @@ const changeKinds: Readonly<Record<ChangeRow['kind'], StyledSpan>> = {
   input: ['input', 'dim'],
 };
 
-function changes({ changes: list }: NowView, width: number): readonly TopRow[] {
+function changes({ changes: list, reloads }: NowView, width: number): readonly TopRow[] {
   if (list.rows.length === 0) return [];
   const rows = list.rows.slice(0, LISTED);
   const columns: readonly ScreenColumn<ChangeRow>[] = [
@@ -321,19 +323,46 @@ function changes({ changes: list }: NowView, width: number): readonly TopRow[] {
   const left = list.total - rows.length;
   return [
     ...heading('What changed').map(asRow),
-    ...rows.map((row) => ({ line: table.row(row), item: changeItem(row) })),
+    ...rows.map((row) => ({ line: table.row(row), item: changeItem(row, reloads) })),
     ...(left > 0
       ? [asRow([[`and ${count(left, 'earlier change', 'earlier changes')}`, 'dim']])]
       : []),
   ];
 }
 
-function changeItem({ atMs, kind, text, about }: ChangeRow): TopItem {
+/** The answers that were seen to change; `ndots console` also shows the change of the Corefile. */
+function reloadDetails(
+  { servers, compared, changed, answers }: ReloadMark,
+  width: number,
+): readonly StyledLine[] {
+  const lines = [
+    ...listField('Servers', servers, width),
+    ...field('Compared', count(compared, 'answer', 'answers'), width),
+    ...field('Changed', String(changed), width, changed === 0 ? 'good' : 'warn'),
+  ];
+  for (const { name, type, before, after, clients } of answers)
+    lines.push(
+      [],
+      ...paragraph(`${name} ${type}`, width, { style: 'strong' }),
+      ...field('Before', outcomeText(before), width),
+      ...field('After', outcomeText(after), width),
+      ...field('Clients', clients === null ? 'over 64' : String(clients), width),
+    );
+  const left = changed - answers.length;
+  return left > 0 ? [...lines, [], [[`and ${count(left, 'other', 'others')}`, 'dim']]] : lines;
+}
+
+function changeItem(
+  { atMs, kind, text, about, reload }: ChangeRow,
+  reloads: readonly ReloadMark[],
+): TopItem {
+  const found = reloads.find(({ id }) => id === reload);
   return {
     id: `change ${atMs} ${kind} ${text}`,
     details: (_ask, width) => [
       ...paragraph(text, width, { style: 'title' }),
       ...field('When', `${printTime(atMs)} UTC`, width),
+      ...(found === undefined ? [] : reloadDetails(found, width)),
     ],
     lookups: null,
     target: () => null,

@@ -14,6 +14,7 @@ import {
   LEFT_OUT,
   readDnstap,
   RELOADED,
+  RELOADING,
   TAP,
   type Dnstap,
 } from '../../../../server/wire/dnstap.ts';
@@ -41,8 +42,12 @@ export interface DnstapNotes {
   leftOut?(messages: number): void;
   /** The files that it serves or, before `reloaded`, that it has loaded; null: they are too large, or unreadable. */
   configuration?(files: readonly ConfigurationFile[] | null): void;
-  /** It has served a new configuration since this time, in milliseconds since 1970. */
-  reloaded?(atMs: number): void;
+  /**
+   * It serves a new configuration.
+   * @param fromMs replies may come from it since this time, in milliseconds since 1970
+   * @param toMs all replies come from it since this time
+   */
+  reloaded?(fromMs: number, toMs: number): void;
 }
 
 /** A file of a server's configuration. */
@@ -62,6 +67,8 @@ export class DnstapReader {
   readonly #asked = new Set<string>();
   #count = 0;
   #broken = false;
+  /** Infinity: no reload is in progress. */
+  #reloadingMs = Infinity;
   #started = false;
   #stopped = false;
 
@@ -145,8 +152,11 @@ export class DnstapReader {
       if (count !== null) this.#notes.leftOut?.(count);
       if (extra?.startsWith(CONFIGURATION) === true)
         this.#notes.configuration?.(configurationIn(extra.slice(CONFIGURATION.length)));
+      this.#reloadingMs = numberAfter(RELOADING, extra) ?? this.#reloadingMs;
       const reloadedMs = numberAfter(RELOADED, extra);
-      if (reloadedMs !== null) this.#notes.reloaded?.(reloadedMs);
+      if (reloadedMs === null) return;
+      this.#notes.reloaded?.(Math.min(this.#reloadingMs, reloadedMs), reloadedMs);
+      this.#reloadingMs = Infinity;
       return;
     }
     if (this.#sender !== null) tap = withSender(tap, this.#sender);
