@@ -1,11 +1,12 @@
 /** A running server's `console` directive, read by a running `ndots top`. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import type { ChangedAnswer } from '../../src/tools/watch/reload-shape.ts';
 import type { Views } from '../../src/tools/watch/view.ts';
 import { start } from '../kit/child.ts';
 import { missing } from '../kit/dig.ts';
@@ -61,6 +62,45 @@ describe('live queries of running servers', { skip: missing('dig') ?? false }, (
     assert.match(
       seen.remarks[0]!,
       new RegExp(`^1 of 3 inputs is away since .*127.0.0.1:${none}: `),
+    );
+  });
+
+  test('the example of docs/console.md: a reload changes one of two answers', async (t) => {
+    const page = readFileSync(new URL('../../docs/console.md', import.meta.url), 'utf8');
+    const [, example = ''] = /```corefile\n\. \{\n {4}console\n([^]*?)\}\n```/.exec(page) ?? [];
+    const [, json = ''] = /```json\n(\{\n {2}"name"[^]*?)```/.exec(page) ?? [];
+    const [at] = await freePorts(1);
+    const console = `  console 127.0.0.1:${at} {\n  token_file ${token}\n  }\n`;
+    const server = await serveProcess(console + example);
+    t.after(() => server.stop());
+    const words = ['--server', `127.0.0.1:${at}`, '--server-token', token];
+    const top = start('top', [bin, 'top', ...words, '-o', 'json', '--view', 'now']);
+    t.after(() => top.stop());
+    /** Asks for both names until the view has this. */
+    const until = async (holds: (now: Views['now']) => boolean): Promise<Views['now']> => {
+      for (let turn = 0; turn < 200; turn++) {
+        for (const name of ['db.example', 'web.example']) await ask(server, name);
+        const line = top
+          .output()
+          .split('\n')
+          .findLast((text) => text.endsWith('}'));
+        const now = line === undefined ? null : (JSON.parse(line) as Views['now']);
+        if (now !== null && holds(now)) return now;
+      }
+      assert.fail(top.output().slice(-2000));
+    };
+    await until(({ queries }) => queries >= 4);
+    server.reload(console + example.replace('192.0.2.1 ', '192.0.2.2 '));
+    const { reloads, changes } = await until(({ reloads: [reload] }) => reload?.changed === 1);
+    assert.equal(reloads[0]!.compared, 2);
+    const [{ name, type, kind, before, after: later, clients }] = reloads[0]!.answers as [
+      ChangedAnswer,
+    ];
+    assert.deepEqual({ name, type, kind, before, after: later }, JSON.parse(json));
+    assert.equal(clients, 1);
+    assert.equal(
+      changes.rows.find((row) => row.kind === 'reload')!.text,
+      `server 127.0.0.1:${at} serves a new configuration: 1 answer changed`,
     );
   });
 

@@ -26,6 +26,12 @@ export const RELOADED = 'ndots-reloaded ';
  */
 export const CONFIGURATION = 'ndots-configuration ';
 
+/** A file of a configuration in such a message. */
+export interface ConfigurationFile {
+  readonly file: string;
+  readonly text: string;
+}
+
 /** Message types (`Message.Type`): which program saw the query or reply, and where. */
 export const TAP: {
   readonly AUTH_QUERY: 1;

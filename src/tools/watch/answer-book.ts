@@ -19,13 +19,13 @@ const ENTRY_BYTES = KEY_BYTES + 400;
 const CLIENT_BYTES = 60;
 
 /**
- * In milliseconds. Threads convert their monotonic clocks to times of day by themselves, and the time of day has whole
+ * In milliseconds. Each thread converts its monotonic clock to a time of day separately, and the time of day has whole
  * milliseconds.
  */
 const CLOCK_MS = 5;
 
 /** The time in which a server changed its configuration. */
-export interface SwitchTime {
+export interface ReloadTime {
   /** The first moment that a reply may come from the new configuration, in milliseconds since 1970. */
   readonly fromMs: number;
   /** All replies come from it since then. */
@@ -78,7 +78,7 @@ export interface ComparedAnswer extends Pick<
   readonly change: Pick<ChangedAnswer, 'kind' | 'before' | 'after'> | null;
 }
 
-const never: SwitchTime = { fromMs: -Infinity, toMs: -Infinity };
+const never: ReloadTime = { fromMs: -Infinity, toMs: -Infinity };
 
 /** Remembers answers by server, name and type. */
 export class AnswerBook {
@@ -88,7 +88,7 @@ export class AnswerBook {
   readonly #key = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
   /** The time of each server's latest reload. */
-  readonly #reloads = new Map<number, SwitchTime>();
+  readonly #reloads = new Map<number, ReloadTime>();
   #halvedMs = -Infinity;
 
   /** @param capacity names and types of all servers together; beyond this, the least queried are displaced */
@@ -118,8 +118,8 @@ export class AnswerBook {
     side.add(entry.answer, sentMs);
   }
 
-  /** Begins a new configuration of a server: what was after the previous reload is now before this one. */
-  reload(server: number, switched: SwitchTime): void {
+  /** Begins a new configuration of a server. The answers after the previous reload are now those before this one. */
+  reload(server: number, switched: ReloadTime): void {
     const fromMs = switched.fromMs - CLOCK_MS;
     const toMs = switched.toMs + CLOCK_MS;
     this.#reloads.set(server, { fromMs, toMs });

@@ -16,13 +16,13 @@ interface TimedAnswer {
 
 /** Remembers the answers in limited memory. */
 export class AnswerSide {
-  /** The estimated maximum size in bytes; a record is kept in an answer and in its text. */
+  /** The estimated maximum size in bytes; a record is in an answer and in its text. */
   static readonly limitBytes: number =
     SIDE_BYTES + ANSWERS_MAX * (ANSWER_BYTES + 4 * RECORD_CHARACTERS_MAX);
   replies = 0;
   /** In the order in which they were first seen. */
   #answers: TimedAnswer[] = [];
-  /** Records of answers that are no longer kept. */
+  /** Records of answers that were dropped. */
   #others: ReadonlySet<string> = new Set();
   #rotated = false;
 
@@ -40,7 +40,7 @@ export class AnswerSide {
   }
 
   /**
-   * Removes the answers that were first seen at `fromMs` or later, because a report of a reload arrives after the first
+   * Removes the answers that were first seen at `fromMs` or later. The report of a reload arrives after the first
    * answers of the new configuration.
    * @returns the answers seen after `toMs`
    */
@@ -83,7 +83,7 @@ export class AnswerSide {
     }
     const [found, later] = [this.#found(), after.#found()];
     if (found.length === 0 || later.length === 0) return null;
-    // An answer that is replaced by itself says nothing about the configuration.
+    // Answers that are always replaced say nothing about the configuration.
     if (this.#rotates() || after.#rotates()) return null;
     if (found.length === 1 && later.length === 1 && !this.#isCut && !after.#isCut)
       return found[0]!.answer.text === later[0]!.answer.text ? null : 'records';

@@ -9,7 +9,7 @@ import { CopiedBytes } from '../capture/pair/copied-bytes.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
 import { addressOf, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
-import { AnswerBook, type SwitchTime } from './answer-book.ts';
+import { AnswerBook, type ReloadTime } from './answer-book.ts';
 import { ChangeLog } from './change-log.ts';
 import { ClientSample } from './client-sample.ts';
 import { ClientResolvers } from './client-resolvers.ts';
@@ -22,7 +22,7 @@ import type { MapQuery, MapView } from './map-shape.ts';
 import { mapView } from './map-view.ts';
 import { modelView } from './model-views.ts';
 import { Parties } from './parties.ts';
-import { ReloadHistory, type Configuration } from './reload-history.ts';
+import { ReloadHistory, type ReportedFiles } from './reload-history.ts';
 import type { ReloadsView } from './reload-shape.ts';
 import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
 import { traceInput, type TraceInputView } from './trace-input.ts';
@@ -133,7 +133,7 @@ export class LiveModel {
    * Records the configuration that the input's server uses when its stream begins. One that differs from the last known
    * one was loaded while the stream was interrupted.
    */
-  configured(input: LiveInput, files: Configuration): void {
+  configured(input: LiveInput, files: ReportedFiles): void {
     if (this.reloadHistory.configured(input.number, files)) {
       const atMs = this.nowMs;
       this.#reloaded(input, { fromMs: atMs, toMs: atMs }, files);
@@ -145,12 +145,12 @@ export class LiveModel {
    * @param switched the time of the change on the server's clock
    * @param files null: unknown
    */
-  reloaded(input: LiveInput, { fromMs, toMs }: SwitchTime, files: Configuration): void {
+  reloaded(input: LiveInput, { fromMs, toMs }: ReloadTime, files: ReportedFiles): void {
     const switched = { fromMs: input.modelMs(fromMs), toMs: input.modelMs(toMs) };
     this.#reloaded(input, switched, files);
   }
 
-  #reloaded(input: LiveInput, switched: SwitchTime, files: Configuration): void {
+  #reloaded(input: LiveInput, switched: ReloadTime, files: ReportedFiles): void {
     const reload = this.reloadHistory.reloaded(input, switched, files);
     const text = `${input.name} serves a new configuration`;
     this.changes.add({ atMs: switched.fromMs, kind: 'reload', text, about: null, reload });

@@ -1,7 +1,8 @@
 /** The reloads of servers, with what they changed in the Corefile and in the answers that clients got. */
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
-import type { AnswerBook, ComparedAnswer, SwitchTime } from './answer-book.ts';
-import type { ChangedAnswer, ReloadFile, ReloadMark, ReloadRow } from './reload-shape.ts';
+import type { AnswerBook, ComparedAnswer, ReloadTime } from './answer-book.ts';
+import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
+import type { ChangedAnswer, ReloadMark, ReloadRow } from './reload-shape.ts';
 
 /** In milliseconds. Servers that load the same change within this time form one reload: a ConfigMap spreads slowly. */
 const SAME_MS = 300_000;
@@ -9,7 +10,7 @@ const SAME_MS = 300_000;
 const CHANGED_MAX = 100;
 /** The number of changed answers in the overview. */
 const MARK_ANSWERS = 10;
-/** Reloads whose files are kept, so that their answers can be predicted. */
+/** Reloads whose files stay, so that their answers can be predicted. */
 const FILES_KEPT = 3;
 /** Lines of context around a change, as in `diff -u`. */
 const CONTEXT = 3;
@@ -24,8 +25,8 @@ const CONFIGURATION_BYTES = 128 * 1024;
 const CHANGED_BYTES = 1500;
 const CLIENT_BYTES = 60;
 
-/** A server's configuration; null: its texts are unknown. */
-export type Configuration = readonly ReloadFile[] | null;
+/** The files of a server's configuration; null: its texts are unknown. */
+export type ReportedFiles = readonly ConfigurationFile[] | null;
 
 /** Part of a reload: one server. */
 interface ReloadedServer {
@@ -48,8 +49,8 @@ interface Reload {
   readonly id: number;
   atMs: number;
   readonly diff: string;
-  before: readonly ReloadFile[];
-  after: readonly ReloadFile[];
+  before: readonly ConfigurationFile[];
+  after: readonly ConfigurationFile[];
   readonly servers: ReloadedServer[];
   /** The result once the comparison has ended on all servers; null: it goes on. */
   result: MergedAnswers | null;
@@ -64,7 +65,7 @@ export class ReloadHistory {
   #reloads: Reload[] = [];
   #nextId = 1;
   /** The latest configuration of each server. */
-  readonly #configurations = new Map<number, Configuration>();
+  readonly #configurations = new Map<number, ReportedFiles>();
 
   /** @param most the number of reloads to remember */
   constructor(most: number, answers: AnswerBook) {
@@ -73,7 +74,7 @@ export class ReloadHistory {
   }
 
   /** Records the configuration that a server uses. @returns true if it is known and was another one before */
-  configured(server: number, files: Configuration): boolean {
+  configured(server: number, files: ReportedFiles): boolean {
     const before = this.#configurations.get(server) ?? null;
     if (before !== null && files !== null && printed(before) !== printed(files)) return true;
     this.#configurations.set(server, files ?? before);
@@ -87,8 +88,8 @@ export class ReloadHistory {
    */
   reloaded(
     { number, name }: Pick<ReloadedServer, 'number' | 'name'>,
-    switched: SwitchTime,
-    files: Configuration,
+    switched: ReloadTime,
+    files: ReportedFiles,
   ): number {
     const before = this.#configurations.get(number) ?? null;
     this.#configurations.set(number, files);
@@ -210,7 +211,7 @@ export class ReloadHistory {
   }
 }
 
-/** The book goes on counting clients. */
+/** The book continues to count clients. */
 function copyOf({ compared, changed }: ServerResult): ServerResult {
   return {
     compared,
@@ -256,7 +257,7 @@ function byReplies(
 }
 
 /** Returns a unified diff of all files that differ. */
-function diffOf(before: readonly ReloadFile[], after: readonly ReloadFile[]): string {
+function diffOf(before: readonly ConfigurationFile[], after: readonly ConfigurationFile[]): string {
   const [old, now] = [before, after].map(
     (files) => new Map(files.map(({ file, text }) => [file, text])),
   ) as [Map<string, string>, Map<string, string>];
@@ -275,6 +276,6 @@ function diffOf(before: readonly ReloadFile[], after: readonly ReloadFile[]): st
     .slice(0, DIFF_MAX);
 }
 
-function printed(files: readonly ReloadFile[]): string {
+function printed(files: readonly ConfigurationFile[]): string {
   return JSON.stringify(files);
 }

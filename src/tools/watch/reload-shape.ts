@@ -1,4 +1,5 @@
 /** The shape of a server's reloads: plain data, like other views (view.ts). */
+import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
 import type { VIEW_VERSION } from './view.ts';
 
 /** A request for the reloads. */
@@ -34,17 +35,11 @@ export interface ChangedAnswer {
   readonly servers: number;
 }
 
-/** A file of a configuration. */
-export interface ReloadFile {
-  readonly file: string;
-  readonly text: string;
-}
-
 /** A reload without its details, for a mark on the time axis. */
 export interface ReloadMark {
   /** Increases with each reload and is never reused. */
   readonly id: number;
-  /** When the first server used the new configuration, in milliseconds since 1970. */
+  /** The time of the first server's reload, in milliseconds since 1970. */
   readonly atMs: number;
   /** The servers that loaded it, each as the name of its input. */
   readonly servers: readonly string[];
@@ -60,9 +55,9 @@ export interface ReloadMark {
 export interface ReloadRow extends ReloadMark {
   /** A unified diff of the files; empty: the texts are unknown or equal. */
   readonly diff: string;
-  /** The files before and after it; empty: unknown, or too old to be kept. */
-  readonly before: readonly ReloadFile[];
-  readonly after: readonly ReloadFile[];
+  /** The files before and after it; empty: unknown, or no longer stored. */
+  readonly before: readonly ConfigurationFile[];
+  readonly after: readonly ConfigurationFile[];
 }
 
 /** The reloads that were seen, newest first. */

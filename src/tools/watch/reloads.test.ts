@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
 import { typeNumber } from '../../server/wire/iana.ts';
 import { writeMessage } from '../../server/wire/message.ts';
 import type { LiveInput } from './live-input.ts';
 import { LiveModel } from './live-model.ts';
-import type { ChangedAnswer, ReloadFile } from './reload-shape.ts';
+import type { ChangedAnswer } from './reload-shape.ts';
 import { PrivateViews } from './view-privacy.ts';
 
 const START = Date.UTC(2026, 10, 1, 12);
@@ -79,7 +80,7 @@ class World {
     }
   }
 
-  reload(input: LiveInput, files: readonly ReloadFile[] | null = null): void {
+  reload(input: LiveInput, files: readonly ConfigurationFile[] | null = null): void {
     this.pass(1000);
     this.model.reloaded(input, { fromMs: this.nowMs, toMs: this.nowMs }, files);
     this.pass(1000);
@@ -97,7 +98,7 @@ function changeText({ name, before, after }: ChangedAnswer): string {
   return `${name}: ${text(before)} -> ${text(after)}`;
 }
 
-const corefile = (text: string): readonly ReloadFile[] => [{ file: '/etc/Corefile', text }];
+const corefile = (text: string): readonly ConfigurationFile[] => [{ file: '/etc/Corefile', text }];
 
 describe('answers that a reload changed', () => {
   test('other addresses, and names that appear or vanish, are listed with the number of clients', () => {

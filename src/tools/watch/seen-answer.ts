@@ -1,4 +1,4 @@
-/** An answer in the form in which answers are compared: without TTLs, order, and what changes by itself. */
+/** An answer in the form in which answers are compared: without TTLs, order, signatures and serials. */
 import { hashBytes } from '../../server/base/hash.ts';
 import { FLAG, HEADER, rcodeName, TYPE, typeName } from '../../server/wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../server/wire/message.ts';
@@ -21,7 +21,7 @@ export interface SeenAnswer extends ReloadOutcome {
 }
 
 /**
- * Returns a number that is the same for equal answers, for finding out cheaply that an answer is the same as before.
+ * Returns a number that is the same for equal answers, so that a repeated answer is detected cheaply.
  * Different numbers can still mean equal answers, because names in records can be compressed differently.
  * @returns -1 for a truncated or malformed reply, which has no answer to compare
  */
@@ -78,7 +78,7 @@ export function readAnswer(reply: Uint8Array): SeenAnswer | null {
   }
 }
 
-/** Returns the first records, as many as may be kept. */
+/** Returns the first records, as many as fit. */
 export function firstOf(all: readonly string[]): readonly string[] {
   let characters = 0;
   return all

@@ -4,13 +4,11 @@
  */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { isLoopbackHost, parseAddress, printAddress } from '../../../server/base/ip.ts';
+import type { ConfigurationFile } from '../../../server/wire/dnstap.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { CaptureReader } from '../../../tools/capture/read/packets/frame.ts';
 import { PcapngReader } from '../../../tools/capture/read/packets/pcapng.ts';
-import {
-  DnstapReader,
-  type ConfigurationFile,
-} from '../../../tools/capture/read/records/dnstap-messages.ts';
+import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 

@@ -1,10 +1,5 @@
 /** The configuration as readers of the stream get it: the texts of its files, without the secrets written in them. */
-
-/** A file of a configuration. */
-export interface ConfigurationFile {
-  readonly file: string;
-  readonly text: string;
-}
+import type { ConfigurationFile } from '../../wire/dnstap.ts';
 
 /** Larger configurations are not sent, in characters. A ConfigMap holds at most 1 MiB, and a Corefile is a few KiB. */
 const CHARACTERS_MAX = 128 * 1024;

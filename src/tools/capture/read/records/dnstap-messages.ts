@@ -16,6 +16,7 @@ import {
   RELOADED,
   RELOADING,
   TAP,
+  type ConfigurationFile,
   type Dnstap,
 } from '../../../../server/wire/dnstap.ts';
 import { ReadError } from '../../../../server/wire/reader.ts';
@@ -48,12 +49,6 @@ export interface DnstapNotes {
    * @param toMs all replies come from it since this time
    */
   reloaded?(fromMs: number, toMs: number): void;
-}
-
-/** A file of a server's configuration. */
-export interface ConfigurationFile {
-  readonly file: string;
-  readonly text: string;
 }
 
 /** Parses a Frame Streams file or socket. */
