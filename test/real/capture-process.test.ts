@@ -35,6 +35,14 @@ function withoutCgroups(): readonly string[] {
   return ['unshare', '-m', 'sh', '-c', `umount -l ${mountedCgroups(mounts)} && exec "$@"`, 'sh'];
 }
 
+/** Runs a program that sees the name of only one network namespace, as a pod sees none of the node's. */
+function withoutNames(namespace: string): readonly string[] {
+  const script = `cd "$(mktemp -d)" && touch kept && mount --bind /run/netns/${namespace} kept
+    mount -t tmpfs tmpfs /run/netns && touch /run/netns/${namespace}
+    mount --bind kept /run/netns/${namespace} && exec "$@"`;
+  return ['unshare', '-m', 'sh', '-ec', script, 'sh'];
+}
+
 function documentsIn(output: string): readonly ExchangeDocument[] {
   return output
     .split('\n')
@@ -187,6 +195,21 @@ os.wait()'`;
       assert.equal(asker!.container!.id, CONTAINER.client);
       assert.deepEqual([asker!.processes, asker!.why], [[], 'refused']);
     }
+  });
+
+  test('in a pod without SYS_PTRACE, namespaces of other pods are not found, and queries are reported as not permitted', async () => {
+    const rest = capabilities.filter((each) => each !== 'SYS_PTRACE');
+    const child = await world.captureBy(
+      [...withoutNames(world.node), ...bounded(rest), process.execPath, resolve(main)],
+      ...['--process', '-o', 'json'],
+    );
+    await world.lookups('getent', 3);
+    const found = documentsIn(await ended(child)).filter(({ question }) =>
+      question.name.endsWith('.truth.test.'),
+    );
+    assert.ok(found.length > 0);
+    for (const { asker } of found)
+      assert.deepEqual([asker!.container, asker!.processes, asker!.why], [null, [], 'refused']);
   });
 
   test('without NET_ADMIN the translation is not known', async () => {

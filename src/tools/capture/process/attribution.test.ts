@@ -16,7 +16,7 @@ class Machine {
   readonly notes: SentNote[] = [];
   readonly attribution: Attribution;
 
-  constructor({ bpf = false, spaces = 1 } = {}) {
+  constructor({ bpf = false, spaces = 1, refused = false } = {}) {
     const found = new NetworkSpaces(
       {
         sockets: () => ({
@@ -26,6 +26,7 @@ class Machine {
           },
           close: () => undefined,
         }),
+        list: () => ({ paths: new Map(), refused }),
         addresses: () => (spaces === 1 ? ['10.0.0.1', 'fe80::1%eth0'] : []),
       },
       { name: 'net:[1]', path: '/nowhere' },
@@ -150,9 +151,11 @@ test('queries that are read together need one lookup of sockets', () => {
   for (const each of all) assert.deepEqual(pidsOf(machine.reply(each, 1080)), [7]);
 });
 
-test('an address that no namespace has is elsewhere, and a listening socket did not send the query', () => {
+test('an address that no namespace has is elsewhere, unless some cannot be read, and a listening socket did not send the query', () => {
   const far = new Machine({ spaces: 0 });
   assert.equal(far.reply(far.query(1000), 1002).why, 'elsewhere');
+  const hidden = new Machine({ spaces: 0, refused: true });
+  assert.equal(hidden.reply(hidden.query(1000), 1002).why, 'refused');
   const machine = new Machine();
   machine.socket = { ...socket(7), listens: true };
   assert.equal(machine.reply(machine.query(1000), 1002).why, 'closed');

@@ -184,7 +184,7 @@ export class Attribution {
     const { spaces, holders, nowMs } = this.#parts;
     const space = spaces.of(local.address);
     if (typeof space === 'string')
-      return nothing(space === 'elsewhere' && spaces.refused !== null ? 'refused' : space);
+      return nothing(space === 'elsewhere' && spaces.refused ? 'refused' : space);
     const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
     const known = this.#known.get(key);
     // Found after this packet was sent, for another one that was read along with it.

@@ -30,6 +30,16 @@ export interface SpaceOpener {
   sockets(path: string): SpaceSockets;
   /** The namespace's current addresses. */
   addresses(path: string): readonly string[];
+  /** The namespaces of this machine; by default, those in /proc and with names. */
+  list?(): NamespacePaths;
+}
+
+/** The namespaces of this machine. */
+export interface NamespacePaths {
+  /** Paths by name: `/proc/PID/ns/net` for `net:[4026531840]`. */
+  readonly paths: ReadonlyMap<string, readonly string[]>;
+  /** True if the namespaces of some processes could not be read. */
+  readonly refused: boolean;
 }
 
 export interface NetworkSpace {
@@ -67,7 +77,7 @@ export class NetworkSpaces {
   readonly #missing = new Map<string, number>();
   #searchAfterMs = -Infinity;
   #searchedMs = -Infinity;
-  #refused: unknown = null;
+  #refused = false;
 
   /**
    * @param own the namespace where packets are captured
@@ -81,8 +91,8 @@ export class NetworkSpaces {
     this.#search(performance.now());
   }
 
-  /** The error for namespaces that could not be entered; null: none. */
-  get refused(): unknown {
+  /** True if access to a namespace was denied, so it may have any address. */
+  get refused(): boolean {
     return this.#refused;
   }
 
@@ -126,7 +136,8 @@ export class NetworkSpaces {
   /** @returns false if the last search is too recent */
   #search(nowMs: number): boolean {
     if (nowMs < this.#searchAfterMs) return false;
-    const paths = namespacePaths();
+    const { paths, refused } = (this.#opener.list ?? namespacePaths)();
+    if (refused) this.#refused = true;
     for (const [name, space] of this.#spaces)
       // Its open sockets would keep an ended namespace alive.
       if (space !== this.#own && !paths.has(name)) {
@@ -152,7 +163,7 @@ export class NetworkSpaces {
       } catch (error) {
         // The process exited and the namespace may have another one, or access is denied.
         const { code } = error as { readonly code?: string };
-        if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = error;
+        if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = true;
       }
   }
 
@@ -180,16 +191,18 @@ function canonical(address: string): string {
 /**
  * Returns paths for each namespace that has a process or a name. There are a few per namespace, because processes exit.
  */
-function namespacePaths(): Map<string, string[]> {
+function namespacePaths(): NamespacePaths {
   const found = new Map<string, string[]>();
+  let refused = false;
   const add = (name: string, path: string): void => {
     const known = found.get(name);
     if (known === undefined) found.set(name, [path]);
     else if (known.length < 3) known.push(path);
   };
   for (const pid of allProcesses()) {
-    const name = networkOf(pid);
-    if (name !== null) add(name, `/proc/${pid}/ns/net`);
+    const network = networkOf(pid);
+    if (network === 'refused') refused = true;
+    else if (network !== 'ended') add(network.name, `/proc/${pid}/ns/net`);
   }
   try {
     for (const file of readdirSync(KEPT)) {
@@ -199,5 +212,5 @@ function namespacePaths(): Map<string, string[]> {
   } catch {
     // No namespace has a name.
   }
-  return found;
+  return { paths: found, refused };
 }

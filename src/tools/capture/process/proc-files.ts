@@ -22,13 +22,24 @@ export function allProcesses(): readonly number[] {
   }
 }
 
-/** A process's network namespace, as `net:[4026531840]`; null: unknown. */
-export function networkOf(pid: number): string | null {
+/** A process's network namespace, as `net:[4026531840]`, or why it is unknown. */
+export function networkOf(pid: number): { readonly name: string } | Unreadable {
   try {
-    return readlinkSync(`/proc/${pid}/ns/net`);
-  } catch {
-    return null;
+    return { name: readlinkSync(`/proc/${pid}/ns/net`) };
+  } catch (error) {
+    // With the capability, the kernel hides only a few protected processes, which tell nothing about the others.
+    return whyUnread(error) === 'refused' && !(ptrace ??= hasPtrace()) ? 'refused' : 'ended';
   }
+}
+
+/** The bit of CAP_SYS_PTRACE in capability sets (capabilities(7)). */
+const CAP_SYS_PTRACE = 19n;
+let ptrace: boolean | undefined;
+
+/** True if this process has CAP_SYS_PTRACE, which gives access to processes that have more rights. */
+function hasPtrace(): boolean {
+  const [, set = '0'] = /^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return ((BigInt(`0x${set}`) >> CAP_SYS_PTRACE) & 1n) === 1n;
 }
 
 /** @param spent counts the files that were read */

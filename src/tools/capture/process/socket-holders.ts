@@ -108,11 +108,13 @@ export class SocketHolders {
     latestStartMs: number,
   ): readonly SeenProcess[] | WhyUnknown {
     const group = cgroup === null ? allProcesses() : this.#tree!.processesIn(cgroup);
-    const members =
-      cgroup !== null && group.length <= SMALL_GROUP
-        ? group
-        : group.filter((pid) => networkOf(pid) === network);
     let refused = false;
+    const isIn = (pid: number): boolean => {
+      const found = networkOf(pid);
+      if (found === 'refused') refused = true;
+      return typeof found === 'object' && found.name === network;
+    };
+    const members = cgroup !== null && group.length <= SMALL_GROUP ? group : group.filter(isIn);
     const found: SeenProcess[] = [];
     // Newest first, because they live shortest.
     for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
