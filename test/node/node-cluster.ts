@@ -3,7 +3,16 @@
  * and control plane.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { start, type Child } from '../kit/child.ts';
 import { nodeImages } from './node-images.ts';
@@ -161,6 +170,22 @@ export class NodeCluster implements AsyncDisposable {
   ndots(words: readonly string[], timeoutMs = 120_000): Promise<RanInside> {
     const env = { KUBECONFIG, PATH: this.#path };
     return this.space.run([NDOTS, ...words], { env, timeoutMs });
+  }
+
+  /** Does the same as `kubectl ndots`. Standard installations add a link with the plug-in's name to the PATH. */
+  kubectlNdots(...words: readonly string[]): Promise<RanInside> {
+    const plugins = join(this.space.folder, 'plugins');
+    const link = join(plugins, 'kubectl-ndots');
+    mkdirSync(plugins, { recursive: true });
+    if (!existsSync(link)) symlinkSync(NDOTS, link);
+    const env = { KUBECONFIG, PATH: `${plugins}:${this.#path}` };
+    return this.space.run([this.#programs.kubectl, 'ndots', ...words], { env });
+  }
+
+  /** Starts this checkout's `ndots` on the node as its administrator. */
+  startNdots(words: readonly string[]): Child {
+    const env = { KUBECONFIG, PATH: this.#path };
+    return start(`ndots ${words[0]}`, this.space.inside([NDOTS, ...words], env));
   }
 
   /**

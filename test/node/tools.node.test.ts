@@ -8,12 +8,13 @@ import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './clus
 import { NodeCluster } from './node-cluster.ts';
 import { NDOTS_IMAGES, TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
-import { NODE_SEARCH } from './node-settings.ts';
+import { NODE_SEARCH, UPSTREAM_ADDRESS } from './node-settings.ts';
 import { until } from './progress.ts';
-import { pause } from './stream.ts';
 
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
+/** The discard port, for the packet that ends a capture. */
+const END_PORT = 9;
 
 describe('command output on a real cluster', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
@@ -44,11 +45,17 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
     const capture = node.startInPod('tcpdump', pid, [
       // Changing the user would clear the signal that kills it with its parent.
       ...['tcpdump', '-Z', 'root', '-n', '-U', '-i', 'eth0', '-w', file('wire.pcap')],
-      ...['udp', 'port', '53'],
+      ...['udp', 'port', '53', 'or', 'udp', 'port', String(END_PORT)],
     ]);
     await printed(capture, /listening on/);
     await happens();
-    await pause(1500);
+    // Packets are written in order, so the last one proves that all queries before it are in the file.
+    const last = `echo > /dev/udp/${UPSTREAM_ADDRESS}/${END_PORT}`;
+    await node.inPod(pid, ['bash', '-c', last], false);
+    await until('the last packet in the capture', async () => {
+      const { out, err } = await node.space.run(['tcpdump', '-n', '-r', file('wire.pcap')]);
+      return out.includes(`.${END_PORT}: UDP`) ? null : err;
+    });
     await capture.stop();
     const text = await node.space.must(['tcpdump', '-n', '-r', file('wire.pcap')]);
     return (
@@ -60,6 +67,34 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
         // tcpdump prints a query's question only.
         .toSorted()
     );
+  }
+
+  /** The packet sockets in a pod's network. */
+  async function packetSockets(pid: number): Promise<number> {
+    const { out } = await node.inPod(pid, ['cat', '/proc/net/packet'], false);
+    return out.trim().split('\n').length - 1;
+  }
+
+  /**
+   * Runs ndots in a pod's network. Something happens once it has opened a packet socket there.
+   * @returns its output
+   */
+  async function reading(
+    pid: number,
+    words: readonly string[],
+    happens: () => Promise<unknown>,
+  ): Promise<string> {
+    const before = await packetSockets(pid);
+    const running = node.ndots([...words, '--pid', String(pid)]);
+    let ended = false;
+    void running.finally(() => (ended = true));
+    await until('ndots to read packets', async () =>
+      ended || (await packetSockets(pid)) > before ? null : `${before} packet sockets`,
+    );
+    await happens();
+    const { code, out, err } = await running;
+    assert.equal(code, 0, err);
+    return out;
   }
 
   const lookUp = (pid: number): Promise<unknown> =>
@@ -88,14 +123,14 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
     assert.deepEqual(queriesOf(planned), wire);
   });
 
-  test('exec traces the queries of the pod', async () => {
+  test('kubectl ndots exec traces the queries of the pod', async () => {
     const client = await node.pidOf('shop', 'app=client');
     let traced: Trace | null = null;
     const wire = await onTheWire(client, async () => {
-      const { out, err, code } = await node.ndots([
+      const { out, err, code } = await node.kubectlNdots(
         ...['exec', 'deploy/client', '-n', 'shop', '--image', TOOLS_IMAGE],
         ...['--', 'trace', EXTERNAL, '-o', 'json'],
-      ]);
+      );
       assert.equal(code, 0, err);
       traced = JSON.parse(out) as Trace;
     });
@@ -106,14 +141,8 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
     const client = await node.pidOf('shop', 'app=client');
     let seen: readonly string[] = [];
     const wire = await onTheWire(client, async () => {
-      const captured = node.ndots([
-        ...['capture', '--pid', String(client), '-i', 'any', '--cluster'],
-        ...['-q', '-o', 'json', '-c', '12', '--for', '60s'],
-      ]);
-      await pause(8000);
-      await lookUp(client);
-      const { out, err, code } = await captured;
-      assert.equal(code, 0, err);
+      const words = ['capture', '-i', 'any', '--cluster', '-q', '-o', 'json', '-c', '12'];
+      const out = await reading(client, [...words, '--for', '60s'], () => lookUp(client));
       const rows = out
         .split('\n')
         .filter((line) => line.startsWith('{"kind":"Exchange"'))
@@ -134,15 +163,10 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
     const client = await node.pidOf('shop', 'app=client');
     let shown = '';
     const wire = await onTheWire(client, async () => {
-      const watched = node.ndots([
-        ...['top', '--pid', String(client), '-i', 'any', '--once', '--for', '20s'],
-        ...['--view', 'names', '-o', 'json'],
-      ]);
-      await pause(8000);
-      for (let i = 0; i < 3; i++) await lookUp(client);
-      const { code, out, err } = await watched;
-      assert.equal(code, 0, err);
-      shown = out;
+      const words = ['top', '-i', 'any', '--once', '--for', '20s', '--view', 'names', '-o', 'json'];
+      shown = await reading(client, words, async () => {
+        for (let i = 0; i < 3; i++) await lookUp(client);
+      });
     });
     const { rows: names } = JSON.parse(shown) as Pick<NamesView, 'rows'>;
     const rows = names.map(({ name, lookups, queries }) => ({ name, lookups, queries }));
