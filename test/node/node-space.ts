@@ -151,6 +151,42 @@ export class NodeSpace implements AsyncDisposable {
   }
 }
 
-/** The names of this machine's network interfaces, outside all nodes. */
-export const interfacesOutside = (): string =>
-  spawnSync('ip', ['-br', 'link'], { encoding: 'utf8' }).stdout;
+/** Commands that list the parts of this machine's network, outside all nodes. */
+const networkParts: readonly (readonly string[])[] = [
+  ['ip', '-br', 'link'],
+  ['ip', '-br', 'address'],
+  ['ip', 'rule'],
+  ['ip', 'route', 'show', 'table', 'all'],
+  ['iptables-save'],
+  ['nft', '-s', 'list', 'ruleset'],
+  ['sysctl', '-a', '--pattern', '^net\\.'],
+];
+
+/** This machine's network settings, outside all nodes, by the command that lists them. */
+export const networkOutside = (): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    networkParts.map(([program = '', ...rest]) => {
+      const { stdout } = spawnSync(program, rest, { encoding: 'utf8' });
+      // Comments have the time, chains have packet counts, and the kernel counts connections.
+      const lines = stdout.replaceAll(/^#.*$|\[\d+:\d+\]|^.*_count = .*$/gm, '').split('\n');
+      return [program === 'ip' ? `ip ${rest.at(-1)}` : program, lines];
+    }),
+  );
+
+/** The settings that have changed since: `-` and the earlier line, or `+` and the present one. */
+export function changedOutside(earlier: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const present = networkOutside();
+  return [...earlier].flatMap(([part, before]) => {
+    const now = present.get(part)!;
+    const [gone, added] = [new Set(before), new Set(now)];
+    for (const line of before) added.delete(line);
+    for (const line of now) gone.delete(line);
+    const keys = new Set(before.map((line) => line.split(' = ')[0]));
+    // Loading a kernel module adds its settings.
+    const fresh = (line: string): boolean => part === 'sysctl' && !keys.has(line.split(' = ')[0]);
+    return [
+      ...[...gone].map((line) => `- ${part}: ${line}`),
+      ...[...added].filter((line) => !fresh(line)).map((line) => `+ ${part}: ${line}`),
+    ];
+  });
+}
