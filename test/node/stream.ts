@@ -43,10 +43,12 @@ export async function streamWhile(
   const client = await node.pidOf('shop', 'app=client');
   const program = join(import.meta.dirname, 'stream-client.ts');
   const words = [process.execPath, '--disable-warning=ExperimentalWarning', program];
+  let happenedAt = 0;
   const child = node.startInPod(name, client, [...words, server, String(rate), ...questions]);
   try {
     await printed(child, /asking/);
     await pause(BEFORE_MS);
+    happenedAt = Date.now();
     await happens();
     await pause(afterMs);
     child.end();
@@ -57,6 +59,7 @@ export async function streamWhile(
   const line = child.output().split('\n').at(-2) ?? '';
   const report = JSON.parse(line) as StreamReport;
   say(`${name}: ${summaryOf(report)}`);
+  if (report.lost.length > 0) say(`${name}: lost ${firstLost(report, happenedAt)}`);
   return report;
 }
 
@@ -70,6 +73,20 @@ function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): strin
     `${refused} SERVFAIL or REFUSED`,
     `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(0)}, most ${most.toFixed(0)} ms`,
   ].join(', ');
+}
+
+/** The number of lost queries to print. */
+const LOST_SHOWN = 8;
+
+/** The first lost queries, with the seconds since the event began. */
+function firstLost({ lost }: StreamReport, happenedAt: number): string {
+  return lost
+    .slice(0, LOST_SHOWN)
+    .map(({ sentAt, protocol, question, failure }) => {
+      const seconds = ((sentAt - happenedAt) / 1000).toFixed(2);
+      return `${question} ${protocol} ${failure} at ${seconds} s`;
+    })
+    .join(', ');
 }
 
 /** Seconds between the first and last of some queries. */
