@@ -73,6 +73,7 @@ import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
+import { refusedRate } from './refused-rate.ts';
 import {
   closedEndpoint,
   closedUpstream,
@@ -221,6 +222,7 @@ export const findingKinds: readonly FindingKind[] = [
   clusterServfail,
   stuckServfail,
   serverFails,
+  refusedRate,
   refused,
   changedCase,
   unheardUpstream,

@@ -107,3 +107,9 @@ export const FEW_DEPARTURES = { expected: 4, deviations: 3 };
 
 /** A client gets BADCOOKIE once from each server; more are this share of all replies. Share; chosen. */
 export const REJECTED_COOKIES = 0.02;
+
+/**
+ * A rate limit refuses: how near the answered queries of a second are to their median, in this share of the seconds with
+ * refusals, which have this many times as many queries. The share of all queries that makes one client the cause. Chosen.
+ */
+export const REFUSED_RATE = { near: 0.5, steady: 0.6, above: 1.5, ofOne: 0.5 };

@@ -1,0 +1,121 @@
+/** A server that refuses what one source sends above a rate. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import type { Failure, Observations } from '../observe/observations.ts';
+import { isServer, programs } from '../observe/roles.ts';
+import type { RateHistory } from '../observe/rates.ts';
+import { clocks, percent, share } from '../texts.ts';
+import { LATE_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import { REFUSED_RATE } from '../thresholds/errors.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+interface Limit {
+  readonly client: string;
+  readonly server: string;
+  readonly refused: readonly Failure[];
+  /** Queries a second that are answered while others are refused. */
+  readonly served: number;
+  /** Queries a second in seconds with refusals, and the most without any. */
+  readonly busy: number;
+  readonly calm: number;
+  readonly asked: number;
+}
+
+/** Queries of one source are answered up to a rate, and refused above it. */
+export const refusedRate: FindingKind = {
+  code: 'ND4045',
+  title: 'A server limits the rate of each client: above it, queries are refused',
+  name: 'a rate limit that answers REFUSED',
+  inCapture(observed, claims) {
+    const refusals = observed.failed.filter(({ rcode }) => rcode === RCODE.REFUSED);
+    if (refusals.length < MIN_QUERIES) return unknown('too few queries are refused');
+    const groups = Map.groupBy(
+      refusals,
+      ({ client, server }) => `${client.address} ${server.address}`,
+    );
+    const limits = [...groups.values()]
+      .flatMap((refused) => limitOf(refused, observed) ?? [])
+      .toSorted(
+        (one, other) =>
+          Number(isServer(observed, other.client)) - Number(isServer(observed, one.client)) ||
+          other.refused.length - one.refused.length,
+      );
+    const [limit] = limits;
+    if (limit === undefined) return excluded('refusals do not depend on the rate of a client');
+    const { client, server, refused, served, busy, calm, asked } = limit;
+    for (const { name } of refusals) claims.names.add(name);
+    const { fromMs, toMs } = sentSpan(refused);
+    const loads = programs(observed)
+      .filter(({ address }) => address !== client)
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
+    const all = loads.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+    const [top] = loads;
+    const isTop = top !== undefined && top.outcomes.asked >= REFUSED_RATE.ofOne * all;
+    return {
+      code: this.code,
+      title: this.title,
+      subject: server,
+      severity: 'critical',
+      confidence: 0.92,
+      seen: [
+        `${server} refused ${share(refused.length, asked)} queries of ${client}, from ${clocks(fromMs, toMs).join(' to ')}.`,
+        `The rate decides: in seconds with refusals ${client} sent ${busy} queries (the median), of which about ${served} were answered; in seconds without, it sent at most ${calm}.`,
+        ...(isTop
+          ? [
+              `${top.address} sends ${percent(top.outcomes.asked, all)} of all queries of clients here, and uses up the limit that all share.`,
+            ]
+          : []),
+      ],
+      why: `${server} allows about ${served} queries a second from one source address, and refuses more (dnsdist MaxQPSIPRule, Unbound ip-ratelimit, a provider’s quota). All clients whose queries leave by ${client} share this limit, so one busy program makes lookups of others fail.`,
+      fix: [
+        ...(isTop
+          ? [
+              `Slow down ${top.address}, or let it use its own cache: it looks up many names that no cache has.`,
+            ]
+          : ['Find the client that sends most queries, and slow it down or give it a cache.']),
+        `Raise the limit on ${server} for ${client}, or exempt the DNS servers of the cluster.`,
+        'Send fewer queries upstream: cache with a longer TTL and prefetch, a lower ndots, and more upstreams or source addresses to share the load.',
+      ],
+      prove: `for i in $(seq ${2 * served}); do dig @${server} n$i.example.com & done from ${client}: about ${served} are answered, the others REFUSED; one query a second is always answered`,
+      disproved: `${server} refuses single queries as well, or its log reports an access rule`,
+      exchanges: [],
+      affected: [`${client} at ${server}`],
+    };
+  },
+};
+
+function limitOf(refused: readonly Failure[], observed: Observations): Limit | null {
+  const [{ client, server }] = refused as [Failure];
+  const pair = observed.clients.get(client.address)?.servers.get(server.address);
+  const view = observed.servers.get(server.address);
+  if (refused.length < MIN_QUERIES || pair?.rates === null || pair === undefined) return null;
+  // A limit on waiting queries refuses while the server is slow.
+  if (view === undefined || view.quantile(SLOW_QUANTILE) >= LATE_MS) return null;
+  const counts = new Map<number, number>();
+  for (const { sentMs } of refused) {
+    const second = Math.floor(sentMs / 1000);
+    counts.set(second, (counts.get(second) ?? 0) + 1);
+  }
+  const history: RateHistory = pair.rates.history;
+  const busy = history.filter(([second]) => counts.has(second));
+  const calm = history.filter(([second, { asked }]) => !counts.has(second) && asked > 0);
+  if (busy.length < MIN_CASES || calm.length < MIN_CASES) return null;
+  const served = busy.map(([second, { asked, lost }]) => asked - lost - counts.get(second)!);
+  const usual = middle(served);
+  const most = Math.max(...calm.map(([, { asked }]) => asked));
+  const sent = middle(busy.map(([, { asked }]) => asked));
+  const near = served.filter((count) => Math.abs(count - usual) <= REFUSED_RATE.near * usual);
+  const within = calm.filter(([, { asked }]) => asked <= REFUSED_RATE.above * usual);
+  if (usual < 1 || sent < REFUSED_RATE.above * Math.max(usual, most)) return null;
+  if (near.length < REFUSED_RATE.steady * busy.length || within.length < MOST * calm.length)
+    return null;
+  return {
+    client: client.address,
+    server: server.address,
+    ...{ refused, served: usual, busy: sent, calm: most, asked: pair.asked },
+  };
+}
+
+function middle(list: readonly number[]): number {
+  return list.toSorted((one, other) => one - other)[list.length >> 1]!;
+}
