@@ -170,7 +170,19 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
   const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
   const comes = observed.missingSegments > 0 || lost.length < asked;
-  return comes && lost.length >= MIN_CASES && lost.length >= MOST * asked ? lost : [];
+  if (!comes) return [];
+  if (lost.length >= MIN_CASES && lost.length >= MOST * asked) return lost;
+  // On the path to one server, while others answer over TCP.
+  const accepting = new Set(
+    observed.connections
+      .at(observed.lastMs)
+      .flatMap(({ server, opened, accepted }) => (accepted >= MOST * opened ? server : [])),
+  );
+  return [...Map.groupBy(lost, ({ server }) => server.address)].flatMap(([address, theirs]) => {
+    const all = observed.servers.get(address)?.tcp.asked ?? Infinity;
+    const isAll = theirs.length >= MIN_CASES && theirs.length >= MOST * all;
+    return isAll && accepting.has(address) ? theirs : [];
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type Finding, type FindingKind, type Verdict } from './finding.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { NEIGHBOUR_REPORT_MS } from '../thresholds/transport.ts';
@@ -54,17 +55,22 @@ export const missingNeighbour: FindingKind = {
     const [first = 'ADDRESS'] = missing;
     // The capture shows no pod behind the address, and no request for one.
     const [only] = servers;
-    const isUntranslated =
+    const isService =
       servers.length === 1 &&
       only!.asked === 0 &&
       gone.length === 0 &&
       observed.backends.size === 0 &&
       isOfCluster(observed, only!.address);
+    // If it still answers some, the error is about one of the hosts that it leads to.
+    const isOneOfSeveral = isService && answersAmid(observed, only!.address, losses);
+    const isUntranslated = isService && !isOneOfSeveral;
     return {
       code: this.code,
       title: isUntranslated
         ? 'The DNS Service’s address reaches a router untranslated, and no host has that address'
-        : this.title,
+        : isOneOfSeveral
+          ? 'A DNS pod behind the Service has no host any more, so its queries come back'
+          : this.title,
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
       seen: [
@@ -99,10 +105,17 @@ export const missingNeighbour: FindingKind = {
           ? [`The kernel reported a neighbour table overflow ${overflow} times.`]
           : []),
       ],
-      why: isUntranslated
-        ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
-        : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
+      why: isOneOfSeveral
+        ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. The endpoint of that pod has not been removed yet, because its node failed or kube-proxy on this node is behind.`
+        : isUntranslated
+          ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
+          : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
       fix: [
+        ...(isOneOfSeveral
+          ? [
+              'Compare the endpoints with the pods that run: kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns. Query each endpoint, and delete the pod of the failed node.',
+            ]
+          : []),
         ...(isUntranslated
           ? [
               `On these clients’ node, check whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
@@ -116,6 +129,22 @@ export const missingNeighbour: FindingKind = {
     };
   },
 };
+
+/** True if the server answers queries that were sent after the first of these losses. */
+function answersAmid(
+  { servers }: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): boolean {
+  const { fromMs } = sentSpan(losses);
+  const view = servers.get(address);
+  return (
+    view !== undefined &&
+    view.history.some(
+      ([second, { asked, lost }]) => second * 1000 > fromMs && asked - lost >= MIN_CASES,
+    )
+  );
+}
 
 /** True if clients query the server for cluster names. */
 function isOfCluster({ names, domains }: Observations, address: string): boolean {

@@ -116,7 +116,7 @@ import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
 import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
-import { untranslatedService } from './untranslated-service.ts';
+import { lostMasquerade, untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { virtualAddress } from './virtual-address.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
@@ -152,6 +152,7 @@ export const findingKinds: readonly FindingKind[] = [
   cutAlone,
   silentZone,
   untranslatedService,
+  lostMasquerade,
   serviceSilent,
   externalTarget,
   deadBackend,

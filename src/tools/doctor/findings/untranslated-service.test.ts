@@ -43,3 +43,32 @@ test('queries that are taken to a pod, or seen nowhere else, show no missing rul
   for (const leaves of [(client: string, port: number) => ends(client, port, POD), () => null])
     assert.doesNotMatch(await first(onNode(leaves)), /translate/);
 });
+
+/** On a node: a DNS pod asks an upstream, masqueraded for half a minute. @param later the source that its queries leave with after that */
+function forwarding(later: string): readonly Captured[] {
+  const [dns, upstream] = ['10.244.1.9', '10.0.0.2'];
+  return inOrder(
+    Array.from({ length: 60 }, (_, i) => {
+      const [atMs, port, name] = [i * 1000, 30_000 + i, `n${i}.example.com.`];
+      const tookMs = i < 30 ? 5 : null;
+      const out = asked(atMs + 0.1, ends(i < 30 ? NODE : later, port, upstream), name, port, {
+        tookMs: i < 30 ? 4 : null,
+      });
+      const own = asked(atMs, ends('10.244.1.5', port, dns), 'db.shop.svc.cluster.local.', port);
+      return [
+        ...own,
+        ...asked(atMs, ends(dns, port, upstream), name, port, { tookMs }),
+        ...out.map(({ timeMs, bytes }, at) => {
+          const routed = Uint8Array.from(bytes);
+          if (at === 0) routed[8]!--;
+          return { timeMs, bytes: routed, port: 2 };
+        }),
+      ];
+    }),
+  );
+}
+
+test('queries of a DNS pod that leave with its own address, after others that did not, lack source NAT', async () => {
+  assert.match(await first(forwarding('10.244.1.9')), /no longer masquerades/);
+  assert.doesNotMatch(await first(forwarding(NODE)), /masquerades/);
+});

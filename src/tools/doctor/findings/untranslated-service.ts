@@ -2,7 +2,7 @@
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { leftUntranslated } from '../observe/silent-causes.ts';
-import { askersText } from '../observe/roles.ts';
+import { askersText, isServer } from '../observe/roles.ts';
 import { clock, listed, share } from '../texts.ts';
 import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -47,5 +47,46 @@ export const untranslatedService: FindingKind = {
       };
     }
     return excluded('no lost query left a node still addressed to the DNS service');
+  },
+};
+
+/** Queries of DNS pods leave a node with the pods’ addresses, where others left with that of the node. */
+export const lostMasquerade: FindingKind = {
+  code: 'ND3005',
+  title: 'A node no longer masquerades the queries of DNS pods: no reply finds its way back',
+  name: 'source NAT that is missing from some moment on',
+  inCapture(observed, claims) {
+    for (const { address } of observed.servers.list) {
+      const open = claims.open.filter(({ server }) => server.address === address);
+      const losses = open.filter(
+        ({ client, hops, routed }) =>
+          routed === true &&
+          hops.length === 0 &&
+          isServer(observed, client.address) &&
+          (observed.clients.get(client.address)?.translated ?? 0) >= MIN_CASES,
+      );
+      if (losses.length < MIN_CASES || losses.length < MOST * open.length) continue;
+      const { fromMs } = sentSpan(losses);
+      const pods = [...new Set(losses.map(({ client }) => client.address))];
+      takeSilence(observed, claims, open);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.9,
+        seen: [
+          `From ${clock(fromMs)} on, ${share(losses.length, open.length)} lost queries of ${listed(pods)} to ${address} left the node with the address of the pod as their source. Earlier ones left with another address, and were answered.`,
+        ],
+        why: `The network of ${address} has a route back to the node, and most likely none to pods. The node’s rules that replace the source address (masquerade) are gone: flushed by a firewall, or not written by the CNI, kube-proxy or the ip-masq-agent.`,
+        fix: [
+          `Inspect the node’s source NAT rules: iptables-save -t nat | grep -e MASQUERADE -e ip-masq (nft list ruleset), and what changed at ${clock(fromMs)} UTC. Restart the CNI or agent that writes them.`,
+          `Or give the network of ${address} a route to the pod network.`,
+        ],
+        prove: `on the node: tcpdump -ni any udp port 53 and dst host ${address}: packets leave with ${pods[0]} as their source`,
+        disproved: `${address} has a route to ${pods[0]}, and replies to it leave there`,
+        exchanges: losses,
+      };
+    }
+    return excluded('no DNS pod’s query left a node without the translation that others had');
   },
 };
