@@ -18,3 +18,15 @@ test('a quick name with TTL 0, and a slow one with a TTL, are not', async () => 
   assert.equal(await findingOf('ND4020', [...asked(0, 1), ...others(30)]), undefined);
   assert.equal(await findingOf('ND4020', [...asked(5, 250), ...others(30)]), undefined);
 });
+
+test('at an upstream these are most of the queries, and caches ask for hardly another name', async () => {
+  const often = [0, 300, 600].flatMap((ms) =>
+    asked(0, 150).map((each) => ({ ...each, atMs: each.atMs + ms, client: '10.0.1.11' })),
+  );
+  const found = await findingOf('ND4020', [...often, ...others(3)]);
+  assert.match(found?.seen.join(' ') ?? '', /10\.0\.1\.11: caches keep other names/);
+  assert.match(
+    (await findingOf('ND4020', [...asked(1, 250), ...others(30)]))?.title ?? '',
+    /TTL of 1 s/,
+  );
+});

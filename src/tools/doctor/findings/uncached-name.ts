@@ -3,7 +3,7 @@ import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, took } from '../texts.ts';
+import { listed, sentence, share, took } from '../texts.ts';
 import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
 
 interface Uncached {
@@ -11,6 +11,13 @@ interface Uncached {
   readonly sets: readonly AnswerSet[];
   readonly count: number;
   readonly meanMs: number;
+  /** The greatest one, seconds. */
+  readonly ttl: number;
+}
+
+/** The clients that ask for these names. */
+function askersOf(found: readonly Uncached[]): readonly string[] {
+  return [...new Set(found.flatMap(({ view }) => view.lastClients))];
 }
 
 /** Each lookup of a name with TTL 0 takes as long as the upstream. */
@@ -31,24 +38,32 @@ export const uncachedName: FindingKind = {
     const cached = others.flatMap(({ sets }) => sets!.list.filter(({ ttl }) => ttl > 0));
     const fine = cached.reduce((sum, { count }) => sum + count, 0);
     const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
-    if (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs)
+    // An upstream gets hardly a query for names that caches have.
+    const asked = found.reduce((sum, { count }) => sum + count, 0);
+    const isMost = asked >= UNCACHED.share * (asked + fine) && asked >= UNCACHED.alone;
+    if (!isMost && (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs))
       return excluded('names with a TTL are just as slow');
     const names = [...new Set(found.map(({ view }) => view.name))];
     return {
       code: this.code,
-      title: this.title,
+      title:
+        first.ttl === 0
+          ? this.title
+          : `A name has a TTL of ${first.ttl} s: nearly each lookup of it waits for the upstream`,
       severity: 'warning',
       confidence: 0.92,
       seen: [
         ...found
           .slice(0, UNCACHED.listed)
           .map(
-            ({ view, count, meanMs }) =>
-              `${view.name} ${typeName(view.type)}: ${count} answers with TTL 0, which took ${took(meanMs)} on average.`,
+            ({ view, count, meanMs, ttl }) =>
+              `${view.name} ${typeName(view.type)}: ${count} answers with TTL ${ttl}, which took ${took(meanMs)} on average.`,
           ),
-        `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
+        isMost && fine < UNCACHED.others
+          ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Caches keep other names, but never these.`
+          : `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
       ],
-      why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1). Each lookup goes to the upstream, and the program has to wait. A cache without a minimum TTL cannot help.',
+      why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1), and a TTL of a second or two has nearly the same effect. Each lookup goes to the upstream, and the program has to wait. A cache without a minimum TTL cannot help.',
       fix: [
         sentence(
           `Ask the owner of ${listed(names)} to set a TTL. Even 5 s avoids nearly all these queries`,
@@ -63,12 +78,13 @@ export const uncachedName: FindingKind = {
   },
 };
 
-/** The slow answers with TTL 0 of a name; null: it has a TTL, or too few of them, or quick ones. */
+/** The slow answers with TTL 0, or hardly more, of a name; null: it has a TTL, or too few of them, or quick ones. */
 function uncached(view: NameView): Uncached | null {
   const { list } = view.sets!;
-  if (list.some(({ ttl }) => ttl > 0)) return null;
+  const ttl = list.reduce((max, each) => Math.max(max, each.ttl), 0);
+  if (ttl > UNCACHED.ttl) return null;
   const count = list.reduce((sum, each) => sum + each.count, 0);
   const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
   if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
-  return { view, sets: list, count, meanMs };
+  return { view, sets: list, count, meanMs, ttl };
 }

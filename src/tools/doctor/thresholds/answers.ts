@@ -45,8 +45,20 @@ export const MIN_HUMPS = 2;
 /** From this share of ignored replies on, the changed case is the reason. Share; chosen. */
 export const MIXED_CASE_SHARE = 0.3;
 
-/** A name with TTL 0: answers, their mean latency in milliseconds, answers for other names, and lines of the report; chosen. */
-export const UNCACHED = { answers: 10, meanMs: 50, others: 20, listed: 3 };
+/**
+ * A name with TTL 0: the greatest TTL that counts as such (seconds), answers, their mean latency in
+ * milliseconds, answers for other names, and lines of the report. Without other names: the share of
+ * all answers, and their number. Chosen.
+ */
+export const UNCACHED = {
+  ttl: 2,
+  answers: 10,
+  meanMs: 50,
+  others: 20,
+  listed: 3,
+  share: 0.5,
+  alone: 50,
+};
 
 /** Other names are fast if their mean latency is at most this share of that of a name with TTL 0. Share; chosen. */
 export const FAST_BESIDE = 0.5;
