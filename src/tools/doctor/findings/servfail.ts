@@ -276,6 +276,18 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
   return all > 0 && theirs >= FROM_UPSTREAM_SHARE * all;
 }
 
+/** True if the server fails for these names, and has none of them at any time. */
+function neverAnswers(address: string, names: readonly NameView[]): boolean {
+  let failed = 0;
+  for (const { servers: all } of names)
+    for (const [server, outcomes] of all) {
+      if (server !== address) continue;
+      if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) return false;
+      failed += failures(outcomes);
+    }
+  return failed >= MIN_CASES;
+}
+
 /** SERVFAIL in general. */
 export const serverFails: FindingKind = {
   code: 'ND4002',
@@ -324,7 +336,8 @@ export const serverFails: FindingKind = {
         behind.has(address) &&
         // A cache hands one failure on many times.
         (failures(outcomes) >= FROM_UPSTREAM_SHARE * servfail ||
-          (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes))),
+          (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes)) ||
+          neverAnswers(address, names)),
     );
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
@@ -350,7 +363,7 @@ export const serverFails: FindingKind = {
       confidence: byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were ${errors.join(' or ')}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries were ${errors.join(' or ')}; ${causes.length > 0 ? `they come from the upstream ${worst.address}` : `most by ${worst.address || 'this server'}`}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(byName === null
           ? []
@@ -401,7 +414,10 @@ export const serverFails: FindingKind = {
         'Use more than one upstream, with health checks (which forward does).',
       ],
       prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec: an Extended DNS Error may say why; if +cdflag gets an answer, DNSSEC validation fails`,
-      disproved: 'the same query at the server’s upstream is answered',
+      disproved:
+        causes.length > 0
+          ? `${worst.address} answers the same query`
+          : 'the same query at the server’s upstream is answered',
       exchanges: fails(observed, () => true),
     };
   },
