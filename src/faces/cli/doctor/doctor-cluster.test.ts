@@ -115,8 +115,8 @@ describe('with fewer rights', () => {
     const { findings, cluster: about, unknown, not } = await cluster.examine();
     assert.deepEqual(findings, []);
     assert.deepEqual(about.lacking.map(({ so }) => so).toSorted(), [
-      'where DNS pods run',
       'whether there may be more DNS pods',
+      'which nodes the DNS pods run on',
       'which pods may query DNS',
     ]);
     assert.ok(unknown.some(({ code }) => code === 'ND3004'));
