@@ -15,19 +15,19 @@ import type { LookupRing, RingLookup } from './lookup-ring.ts';
 import { lookupRow } from './lookup-row.ts';
 import { nowSums } from './now-view.ts';
 import type { Parties } from './parties.ts';
-import {
-  VIEW_VERSION,
-  type ChangeRow,
-  type FindingRow,
-  type FindingsView,
-  type LookupsView,
-  type MemoryUse,
-  type NowView,
-  type ViewHead,
-  type ViewName,
-  type ViewQuery,
-  type Views,
+import type {
+  ChangeRow,
+  FindingRow,
+  FindingsView,
+  LookupsView,
+  MemoryUse,
+  NowView,
+  ViewHead,
+  ViewName,
+  ViewQuery,
+  Views,
 } from './view.ts';
+import { VIEW_VERSION } from './view-version.ts';
 import type { WaitingQueries } from './waiting-queries.ts';
 import { wasteRows, type WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';

@@ -1,6 +1,6 @@
 /** The shape of a server's reloads: plain data, like other views (view.ts). */
 import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
-import type { VIEW_VERSION } from './view.ts';
+import type { VIEW_VERSION } from './view-version.ts';
 
 /** A request for the reloads. */
 export interface ReloadsQuery {

@@ -7,7 +7,7 @@ import { ReadError } from '../../server/wire/reader.ts';
 import type { ReloadOutcome } from './reload-shape.ts';
 
 /** The number of records to keep of an answer, and their total length in characters. A TXT record may hold 64 KiB. */
-export const RECORDS_MAX = 16;
+const RECORDS_MAX = 16;
 export const RECORD_CHARACTERS_MAX = 512;
 /** Longer record data is cut, in characters. */
 const DATA_MAX = 120;

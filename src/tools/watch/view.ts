@@ -7,9 +7,7 @@ import type { GivenFilter } from '../capture/filter.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
 import type { Severity } from '../doctor/severity.ts';
 import type { ReloadMark } from './reload-shape.ts';
-
-/** The version of these shapes. A version may gain fields, but none are removed or changed. */
-export const VIEW_VERSION = 1;
+import type { VIEW_VERSION } from './view-version.ts';
 
 /** The views, in the order of their keys. */
 export const viewNames = ['now', 'lookups', 'clients', 'names', 'servers', 'findings'] as const;

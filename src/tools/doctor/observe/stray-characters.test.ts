@@ -9,7 +9,7 @@ test('stray characters are named with their place, host names have none', () => 
     ['\\032db.shop.', 'a space (byte 0x20)', ' at its start', 'db.shop.'],
     ['db\\013.shop.', 'a carriage return (byte 0x0d)', '', null],
     ['db\\226\\128\\139.shop.', 'a character outside ASCII (byte 0xe2)', '', null],
-    ['\${db_host}.', 'the character $', ' at both ends', null],
+    ['${db_host}.', 'the character $', ' at both ends', null],
   ] as const) {
     const found = strayCharacters(name);
     assert.deepEqual([found?.what, found?.where, found?.meant], [what, where, meant], name);
