@@ -15,7 +15,7 @@ import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
-import { MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
+import { LARGE_BY_TCP_SHARE, MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
 
 /**
  * Large replies do not arrive, because fragments are dropped or packets are too big for a link.
@@ -180,8 +180,8 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   );
   return [...Map.groupBy(lost, ({ server }) => server.address)].flatMap(([address, theirs]) => {
     const all = observed.servers.get(address)?.tcp.asked ?? Infinity;
-    const isAll = theirs.length >= MIN_CASES && theirs.length >= MOST * all;
-    return isAll && accepting.has(address) ? theirs : [];
+    const isMuch = theirs.length >= MIN_CASES && theirs.length >= LARGE_BY_TCP_SHARE * all;
+    return isMuch && accepting.has(address) ? theirs : [];
   });
 }
 

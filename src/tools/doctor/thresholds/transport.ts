@@ -373,3 +373,9 @@ export const SLOW_PATH = {
  * that claims more addresses answers for others (proxy ARP). Chosen.
  */
 export const SHARED_ADDRESS = { changes: 2, owned: 4 };
+
+/**
+ * Queries over TCP for truncated names that get no reply, of those to one server. Share; chosen: of A and AAAA, one is
+ * often short.
+ */
+export const LARGE_BY_TCP_SHARE = 0.5;
