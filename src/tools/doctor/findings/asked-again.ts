@@ -65,7 +65,10 @@ function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQue
   const ignored = new Set(observed.questionCase.ignored.map(({ exchange }) => exchange.name));
   const repeats = observed.askedAgain
     .unexplained(observed.losses)
-    .filter(({ first }) => !claims.names.has(first.name) && !ignored.has(first.name));
+    .filter(
+      ({ first }) =>
+        !claims.names.has(first.name) && !ignored.has(first.name) && !claims.isExplained(first),
+    );
   // A server that receives a repeated query repeats its own query to the upstream.
   const own = repeats.filter(({ first }) => !isServer(observed, first.client.address));
   return own.length > 0 ? own : repeats;

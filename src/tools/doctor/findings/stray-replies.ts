@@ -19,7 +19,13 @@ export const strayReplies: FindingKind = {
     const seen = refusedStrays(observed);
     const strays = [...seen, ...untranslated(observed)];
     const refused = strays.length === 0 ? refusedReplies(observed) : [];
-    if (refused.length > 0) return refusedFinding(refused);
+    if (refused.length > 0) {
+      // Kernels limit their errors: the other repeats of these clients have the same reason.
+      const clients = new Set(refused.map(({ first }) => first.client.address));
+      const repeats = observed.askedAgain.unexplained(observed.losses);
+      claims.take(repeats.flatMap(({ first }) => (clients.has(first.client.address) ? first : [])));
+      return refusedFinding(refused);
+    }
     if (
       strays.length < 2 ||
       (strays.length < STRAYS_FEW && strays.length < STRAYS_RARE * observed.total.asked)

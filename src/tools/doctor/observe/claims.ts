@@ -64,6 +64,11 @@ export class Claims {
     );
   }
 
+  /** True if a rule has explained what became of it. */
+  isExplained(exchange: SeenExchange): boolean {
+    return this.#explained.has(exchange);
+  }
+
   take(exchanges: readonly SeenExchange[]): void {
     for (const exchange of exchanges) this.#explained.add(exchange);
     this.#open = null;
