@@ -49,7 +49,7 @@ const codes = async (isAnswered: boolean): Promise<readonly string[]> => {
       return [
         ...asked(ms, ends(DNS, port, UPSTREAM), `n${i}.example.org.`, port, { tookMs: 3 }),
         ...overTcp(ms + 100, POD, DNS, own, true),
-        ...(i % 3 === 0 ? overTcp(ms + 300, DNS, UPSTREAM, port + 1, isAnswered) : []),
+        ...(i % 3 === 0 ? overTcp(ms + 300, DNS, UPSTREAM, port + 1, isAnswered || i === 0) : []),
       ];
     }),
   );

@@ -179,9 +179,10 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
       .flatMap(({ server, opened, accepted }) => (accepted >= MOST * opened ? server : [])),
   );
   return [...Map.groupBy(lost, ({ server }) => server.address)].flatMap(([address, theirs]) => {
-    const all = observed.servers.get(address)?.tcp.asked ?? Infinity;
+    const { asked: all, lost: none } = observed.servers.get(address)?.tcp ?? { asked: 0, lost: 0 };
     const isMuch = theirs.length >= MIN_CASES && theirs.length >= LARGE_BY_TCP_SHARE * all;
-    return isMuch && accepting.has(address) ? theirs : [];
+    // Short answers come: a server that answers nothing over TCP is another cause.
+    return isMuch && all > none && accepting.has(address) ? theirs : [];
   });
 }
 

@@ -23,7 +23,7 @@ export const prohibited: FindingKind = {
   title: 'Some pods are cut off from DNS, while others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
-    const said = [...observed.prohibited].filter(([, { count }]) => count >= MIN_CASES);
+    const said = observed.prohibited.entries.filter(([, { count }]) => count >= MIN_CASES);
     const ways = new Map(said);
     // After the translation, a node may be the sender.
     const losses = claims.open.filter((loss) =>

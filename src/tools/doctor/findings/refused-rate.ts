@@ -91,6 +91,7 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
   if (refused.length < MIN_QUERIES || pair?.rates === null || pair === undefined) return null;
   // A limit on waiting queries refuses while the server is slow.
   if (view === undefined || view.quantile(SLOW_QUANTILE) >= LATE_MS) return null;
+  if (!answersAlike(server.address, refused, observed)) return null;
   const counts = new Map<number, number>();
   for (const { sentMs } of refused) {
     const second = Math.floor(sentMs / 1000);
@@ -114,6 +115,21 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
     server: server.address,
     ...{ refused, served: usual, busy: sent, calm: most, asked: pair.asked },
   };
+}
+
+/** True if the server answers names of the same kind: one that refuses all external names has another reason. */
+function answersAlike(
+  server: string,
+  refused: readonly Failure[],
+  { names, domains }: Observations,
+): boolean {
+  const kinds = new Set(refused.map(({ name }) => domains.isOfCluster(name)));
+  const answered = names.list.reduce(
+    (sum, { name, servers }) =>
+      sum + (kinds.has(domains.isOfCluster(name)) ? (servers.get(server)?.found ?? 0) : 0),
+    0,
+  );
+  return answered >= MIN_QUERIES;
 }
 
 function middle(list: readonly number[]): number {

@@ -1,8 +1,8 @@
 /** The queries of one client, in all and by server. */
-import type { Recognition } from '../../capture/fingerprint/recognition.ts';
+import { Recognition } from '../../capture/fingerprint/recognition.ts';
 import type { BucketReplay } from './bucket-replay.ts';
 import type { LookupThreads } from './lookup-threads.ts';
-import type { Outcomes } from './outcomes.ts';
+import { noOutcomes, type Outcomes } from './outcomes.ts';
 import type { Rates } from './rates.ts';
 
 export interface ClientView {
@@ -43,4 +43,22 @@ export interface Asked {
   rates: Rates | null;
   /** The times of its queries, from the same one on. */
   replay: BucketReplay | null;
+}
+
+/** Ports stored of a client whose queries get no reply. */
+const PORTS_MAX = 4;
+
+/** Stores the port of a query without a reply. */
+export function addPort(asked: Asked | undefined, port: number): void {
+  if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
+}
+
+export function newClient(address: string): ClientView {
+  return {
+    address,
+    outcomes: noOutcomes(),
+    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0, translated: 0 },
+    recognition: new Recognition(),
+    ...{ threads: null, servers: new Map() },
+  };
 }

@@ -5,9 +5,8 @@
 import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
-import { Recognition } from '../../capture/fingerprint/recognition.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
-import type { Asked, ClientView } from './client-view.ts';
+import { addPort, newClient, type ClientView } from './client-view.ts';
 import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -45,6 +44,7 @@ import { OtherConnections } from './other-connections.ts';
 import { OtherSockets } from './other-sockets.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { PathTimes } from './path-times.ts';
+import { ProhibitedWays } from './prohibited-ways.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
@@ -79,20 +79,10 @@ const MOST = {
   searched: 200,
   timed: 100,
 } as const;
-/** Ports stored of a client whose queries get no reply. */
-const PORTS_MAX = 4;
-/** Senders stored of ICMP errors for one way. */
-const SENDERS_MAX = 8;
 /** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
-
-/** Errors of firewalls about one way. */
-export interface Prohibited {
-  count: number;
-  readonly senders: Set<string>;
-}
 
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -206,8 +196,7 @@ export class Observations {
    * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Administratively prohibited packets, by their ends, `client server`, and the senders of the errors. */
-  readonly prohibited: Map<string, Prohibited> = new Map();
+  readonly prohibited: ProhibitedWays = new ProhibitedWays();
   readonly neighbours: Neighbours = new Neighbours();
   readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
@@ -470,13 +459,7 @@ export class Observations {
       if (CLOSED.has(event.code) && ports.has(targetPort) && this.rejections.length < MOST.events) {
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
       }
-      const way = `${source} ${target}`;
-      if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses) {
-        const entry = this.prohibited.get(way) ?? { count: 0, senders: new Set() };
-        entry.count++;
-        if (entry.senders.size < SENDERS_MAX) entry.senders.add(sender);
-        this.prohibited.set(way, entry);
-      }
+      if (PROHIBITED.has(event.code)) this.prohibited.add(source, target, sender);
       const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;
@@ -488,7 +471,7 @@ export class Observations {
     } else if (kind === 'multicast') this.multicast.add(source, event);
     else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
     else if (kind === 'syn') {
-      this.pathTimes.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
+      this.pathTimes.opening(source, sourcePort, target, targetPort, timeMs);
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
@@ -501,7 +484,7 @@ export class Observations {
         this.gapped.add(`${target} ${targetPort}`);
     } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
     else if (ports.has(sourcePort)) {
-      if (kind === 'syn-ack') this.#opened(target, targetPort, source, sourcePort, timeMs);
+      if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'payload')
@@ -510,13 +493,9 @@ export class Observations {
       this.contacts.ended(source, sourcePort, target, targetPort, 'unreachable');
     else if (kind === 'syn-ack') {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
-      this.#opened(target, targetPort, source, sourcePort, timeMs);
+      this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       this.contacts.accepted(target, targetPort, source, sourcePort);
     } else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
-  }
-
-  #opened(client: string, port: number, server: string, serverPort: number, ms: number): void {
-    this.pathTimes.opened(client, `${client} ${port} ${server} ${serverPort}`, ms);
   }
 
   neighbour(
@@ -609,23 +588,9 @@ export class Observations {
   }
 }
 
-function addPort(asked: Asked | undefined, port: number): void {
-  if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
-}
-
 const newServer = (address: string): ServerView => new ServerView(address);
 const newReplay = (): BucketReplay => new BucketReplay();
 const newLine = (): WaitingLine => new WaitingLine();
-
-function newClient(address: string): ClientView {
-  return {
-    address,
-    outcomes: noOutcomes(),
-    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0, translated: 0 },
-    recognition: new Recognition(),
-    ...{ threads: null, servers: new Map() },
-  };
-}
 
 const noPairs = (): Pairs => ({ asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 });
 const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;

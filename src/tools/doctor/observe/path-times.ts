@@ -52,8 +52,9 @@ export class PathTimes {
     if (inside !== null) push(inside, last.repliedMs - last.sentMs);
   }
 
-  /** A first packet of TCP or its repeat. @param key both ends */
-  opening(key: string, timeMs: number): void {
+  /** A first packet of TCP or its repeat. */
+  opening(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
+    const key = `${client} ${port} ${server} ${serverPort}`;
     const known = this.#opening.get(key);
     if (known !== undefined && timeMs - known < COPY_MS) return;
     // The reply to a repeated packet measures nothing.
@@ -65,8 +66,9 @@ export class PathTimes {
     this.#opening.set(key, timeMs);
   }
 
-  /** Its reply. @param key both ends, as when it was opened */
-  opened(client: string, key: string, timeMs: number): void {
+  /** Its reply. */
+  opened(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
+    const key = `${client} ${port} ${server} ${serverPort}`;
     const sentMs = this.#opening.get(key);
     if (sentMs === undefined) return;
     this.#opening.delete(key);

@@ -109,7 +109,7 @@ export const FEW_DEPARTURES = { expected: 4, deviations: 3 };
 export const REJECTED_COOKIES = 0.02;
 
 /**
- * A rate limit refuses: how near the answered queries of a second are to their median, in this share of the seconds with
- * refusals, which have this many times as many queries. The share of all queries that makes one client the cause. Chosen.
+ * A rate limit refuses. The answered queries of a second are near their median in this share of the busy seconds. Busy
+ * seconds have this many times as many queries. One client is the cause from this share of all queries on. Chosen.
  */
 export const REFUSED_RATE = { near: 0.5, steady: 0.6, above: 1.5, ofOne: 0.5 };

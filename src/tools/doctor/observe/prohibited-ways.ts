@@ -1,0 +1,29 @@
+/** ICMP errors of firewalls (administratively prohibited), by the ends of the packets that they are about. */
+
+const WAYS_MAX = 2000;
+const SENDERS_MAX = 8;
+
+export interface Prohibited {
+  count: number;
+  readonly senders: Set<string>;
+}
+
+export class ProhibitedWays {
+  readonly #ways = new Map<string, Prohibited>();
+
+  add(client: string, server: string, sender: string): void {
+    const way = `${client} ${server}`;
+    let entry = this.#ways.get(way);
+    if (entry === undefined) {
+      if (this.#ways.size >= WAYS_MAX) return;
+      this.#ways.set(way, (entry = { count: 0, senders: new Set() }));
+    }
+    entry.count++;
+    if (entry.senders.size < SENDERS_MAX) entry.senders.add(sender);
+  }
+
+  /** `client server`, and the errors. */
+  get entries(): readonly (readonly [way: string, Prohibited])[] {
+    return [...this.#ways];
+  }
+}
