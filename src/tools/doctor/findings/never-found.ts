@@ -17,7 +17,11 @@ const TITLE = 'Programs keep querying names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
 const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 /** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
-const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._]+\.[^.]+\.svc\./;
+const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\./;
+/** An IPv4 address. */
+const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}\.$/;
+/** Top-level domains of private networks (RFC 6762, RFC 9476, and by habit). */
+const PRIVATE = /\.[^.]+\.(?:local|internal|intranet|private|corp|lan|home|localdomain)\.$/;
 /** A URL scheme, and a port or a path. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
 const PORT_OR_PATH = /[:/]/;
@@ -122,9 +126,11 @@ interface FoundNames {
   readonly written: readonly string[];
   readonly addresses: readonly string[];
   readonly services: readonly string[];
+  /** Names that the root denies. */
+  readonly rootless: ReadonlySet<string>;
 }
 
-function spellings({ names, failedLookups }: Observations): FoundNames {
+function spellings({ names, failedLookups, replyFaults }: Observations): FoundNames {
   const found = names.list.filter(({ outcomes }) => outcomes.found > 0);
   const of = (...types: number[]): string[] =>
     found.flatMap(({ name, type }) => (types.includes(type) ? name : []));
@@ -134,6 +140,7 @@ function spellings({ names, failedLookups }: Observations): FoundNames {
     ),
     addresses: [...new Set(of(TYPE.A, TYPE.AAAA))],
     services: of(TYPE.SRV),
+    rootless: new Set(replyFaults.rootDenials.list.map(({ name }) => name)),
   };
 }
 
@@ -155,6 +162,16 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       ],
     };
   }
+  if (ADDRESS.test(name))
+    return {
+      title: 'A program looks up an IP address as if it were a host name',
+      confidence: 0.93,
+      seen: [`${name.slice(0, -1)} is an address, and needs no lookup.`],
+      why: 'A resolver does not ask for a text that is an address. This program builds its own DNS query, or the address is wrong (a number above 255, a space behind it), so that it is taken for a name. DNS is not at fault.',
+      fix: [
+        `Correct ${name.slice(0, -1)} in the configuration of these programs, or turn off the program’s own resolver.`,
+      ],
+    };
   const stray = strayOf(name);
   if (stray !== null) return stray(known);
   const [, port, service] = type === TYPE.SRV ? (SRV_NAME.exec(name) ?? []) : [];
@@ -178,6 +195,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       ],
     };
   }
+  if (known.rootless.has(name) && PRIVATE.test(name)) return ofPrivateZone(name);
   const right = nearest(name, known.written) ?? nearest(name, known.addresses);
   if (right === null) return null;
   return {
@@ -185,6 +203,26 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
     confidence: 0.85,
     seen: [sentence(`A similar name is found: ${right}`)],
     fix: [`Correct ${name}; it was probably meant to be ${right}`],
+  };
+}
+
+/** The name of a private zone, which went to the root: the server has no stub zone for it. */
+function ofPrivateZone(name: string): Spelling {
+  const zone = name.split('.').slice(-3).join('.');
+  return {
+    title:
+      'Names of a private domain go to a resolver that does not know it: a stub zone is missing',
+    confidence: 0.86,
+    seen: [
+      sentence(
+        `The denials carry the SOA record of the root: the query for ${zone} went to the internet`,
+      ),
+    ],
+    why: `${zone} is a private domain. Only the name servers of the company have it, and the DNS of the cluster (or its upstream) does not forward it to them. The root answers NXDOMAIN, and each lookup fails.`,
+    fix: [
+      `Forward the domain: a block ${zone.slice(0, -1)}:53 { forward . COMPANY-DNS } in the Corefile, or a conditional forwarder in the upstream.`,
+      'If another pod gets an address for these names, compare the servers that both ask.',
+    ],
   };
 }
 

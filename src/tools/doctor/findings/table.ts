@@ -5,6 +5,7 @@
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { clusterNamesUpstream } from './cluster-names-upstream.ts';
 import { coldStart } from './cold-start.ts';
+import { ipv6Only } from './ipv6-only.ts';
 import { killedForMemory } from './killed-for-memory.ts';
 import { flaws } from './linter-errors.ts';
 import { lossyRollouts } from './lossy-rollouts.ts';
@@ -87,6 +88,7 @@ import {
   viewsDiffer,
   zoneVersions,
 } from './differing-servers.ts';
+import { repeatedQuestion } from './repeated-question.ts';
 import { responseLimit } from './response-limit.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
@@ -228,6 +230,7 @@ export const findingKinds: readonly FindingKind[] = [
   changedCase,
   unheardUpstream,
   askedAgain,
+  ipv6Only,
   grpcLookups,
   namesWithoutAddresses,
   absentNames,
@@ -235,6 +238,7 @@ export const findingKinds: readonly FindingKind[] = [
   fewThreads,
   searchWaste,
   reverseLookups,
+  repeatedQuestion,
   ...loggedTroubles,
   silentUpstream,
   poorUpstream,

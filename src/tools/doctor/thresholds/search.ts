@@ -139,3 +139,10 @@ export const MADE_UP = { names: 40, share: 0.4, queriesEach: 10, perSecond: 1 };
 
 /** Of real hosts, at most this share has the same address as another one. Share; chosen. */
 export const SAME_HOST_SHARE = 0.5;
+
+/**
+ * One name that a program asks for all the time: queries a second and seconds at least, the TTL of
+ * its answers (seconds), the share of all queries, and the queries a second that deserve a warning.
+ * Chosen.
+ */
+export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly: 100 };

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE } from '../../../server/wire/iana.ts';
+import { soa } from '../../../../test/kit/content-stories.ts';
+import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+
+const root = {
+  ...soa('example.'),
+  name: '.',
+  data: { ...soa('example.').data, mname: 'a.root-servers.net.' },
+};
+const often = (count: number, everyMs: number, of: (nth: number) => Partial<Given>): Given[] =>
+  Array.from({ length: count }, (_, nth) => ({
+    ...{ atMs: nth * everyMs, name: 'api.pay.example.', ...of(nth) },
+  }));
+
+test('a private domain that the root denies lacks a stub zone', async () => {
+  const denied = { rcode: RCODE.NXDOMAIN, authority: [root] };
+  const all = often(8, 900, () => ({ name: 'crm.acme.local.', reply: denied }));
+  const found = await findingOf('ND2008', [...others(20), ...all]);
+  assert.match(found?.title ?? '', /a stub zone is missing/);
+  assert.match(found!.fix[0]!, /acme\.local:53/);
+});
+
+test('an address, an underscore and a variable in a name are named', async () => {
+  const denied = { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] };
+  for (const [name, title] of [
+    ['10.96.3.4.', /looks up an IP address/],
+    ['my_db.shop.svc.cluster.local.', /names that do not exist/],
+    ['\\${db}.shop.svc.cluster.local.', /a stray character/],
+  ] as const) {
+    const all = often(8, 900, () => ({ name, reply: denied }));
+    assert.match((await findingOf('ND2008', [...others(20), ...all]))?.title ?? '', title);
+  }
+});
+
+test('a program that looks up one name for each request is reported, several clients are not', async () => {
+  const one = often(400, 25, () => ({ address: '192.0.2.4', ttl: 300, client: '10.244.1.66' }));
+  const found = await findingOf('ND2021', [...others(20), ...one]);
+  assert.equal(found?.severity, 'info');
+  assert.match(found.seen[0]!, /10\.244\.1\.66 asked 400 times for api\.pay\.example\./);
+  const many = one.map((each, nth) => ({ ...each, client: `10.244.1.${nth % 9}` }));
+  assert.equal(await findingOf('ND2021', [...others(20), ...many]), undefined);
+});
+
+test('pods without IPv4 lack DNS64; pods that ask for A as well do not', async () => {
+  const pod = { client: '2001:db8::7', server: 'fd00::a' };
+  const empty = often(30, 300, (nth) => ({
+    ...{ ...pod, name: `www${nth % 4}.example.com.`, type: 'AAAA' },
+    reply: { authority: [soa('example.com.')] },
+  }));
+  assert.match(
+    (await findingOf('ND8011', empty))?.seen[0] ?? '',
+    /2001:db8::7 asked for AAAA only/,
+  );
+  const dual = empty.map((each): Given => ({
+    ...{ ...each, type: 'A', atMs: each.atMs + 1, address: '192.0.2.1', reply: {} },
+  }));
+  assert.equal(await findingOf('ND8011', [...empty, ...dual]), undefined);
+});
