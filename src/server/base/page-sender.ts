@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtins } from './builtins.ts';
 import type { Clock } from './clock.ts';
+import { acceptsGzip } from './http-answer.ts';
 import { Recent } from './recent.ts';
 
 /** Milliseconds for which a rendered page is reused, regardless of the number of clients. */
@@ -45,7 +46,7 @@ export class PageSender {
     make: () => string | Buffer,
   ): void {
     const page = this.#page(key, make);
-    if (!acceptsGzip(request.headers['accept-encoding'])) {
+    if (!acceptsGzip(request)) {
       this.#answer(response, page.plain, { 'content-type': type });
       return;
     }
@@ -92,15 +93,4 @@ function packed(plain: Buffer): Promise<Buffer> {
       else reject(error);
     });
   });
-}
-
-/** Evaluates Accept-Encoding (RFC 9110, section 12.5.3); a weight of 0 forbids a coding. */
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  for (const coding of String(header ?? '').split(',')) {
-    const [name = '', ...parameters] = coding.split(';').map((part) => part.trim().toLowerCase());
-    if (name !== 'gzip') continue;
-    const weight = parameters.find((parameter) => parameter.startsWith('q='));
-    return weight === undefined || Number(weight.slice(2)) > 0;
-  }
-  return false;
 }

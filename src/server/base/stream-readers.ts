@@ -12,7 +12,7 @@ import {
   type AccessGate,
   type AccessRequest,
 } from './http-access.ts';
-import { answerText } from './http-answer.ts';
+import { acceptsGzip, answerText } from './http-answer.ts';
 import { Problem } from './problem.ts';
 
 /** Maximum number of readers. One console serves any number of browsers. */
@@ -87,6 +87,12 @@ export class StreamReaders {
   serve(request: IncomingMessage, response: ServerResponse, access: StreamAccess): void {
     for (const [name, value] of Object.entries(this.#source.headers))
       response.setHeader(name, value);
+    if (request.method !== 'GET') {
+      response.setHeader('allow', 'GET');
+      return answerText(response, 405, 'the stream is read with GET\n');
+    }
+    // A stream behind another one on the same connection would never be sent, and never close.
+    if (response.socket === null) return void request.socket.destroy();
     const asked = { token: tokenIn(request), verb: 'get', path: this.#source.path };
     const go = (decision: AccessDecision): void => {
       if (response.destroyed) return;
@@ -118,7 +124,7 @@ export class StreamReaders {
       if (!(error instanceof Problem)) throw error;
       return answerText(response, 503, `${error.message}\n`);
     }
-    const isPacked = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    const isPacked = acceptsGzip(request);
     response.writeHead(200, {
       'content-type': 'application/octet-stream',
       'cache-control': 'no-store',

@@ -13,6 +13,17 @@ import { PacketStream } from './packet-stream.ts';
 
 const TOKEN = 'a-token-that-is-long-enough';
 
+/** A request with the token, and its reply on an open connection. */
+function exchange(): [IncomingMessage, ServerResponse] {
+  const request = new IncomingMessage(new Socket());
+  request.socket.on('error', () => undefined);
+  request.method = 'GET';
+  request.headers = { authorization: `Bearer ${TOKEN}` };
+  const response = new ServerResponse(request);
+  response.assignSocket(request.socket);
+  return [request, response];
+}
+
 interface Read {
   readonly packets: string[];
   readonly losses: number[];
@@ -47,9 +58,7 @@ class World {
   /** A reader whose connection accepts bytes while `stalled` is false. */
   read(stalled = (): boolean => false): Read {
     const socket = new PassThrough({ highWaterMark: 1 });
-    const request = new IncomingMessage(new Socket());
-    request.headers = { authorization: `Bearer ${TOKEN}` };
-    const response = new ServerResponse(request);
+    const [request, response] = exchange();
     const packets: string[] = [];
     const losses: number[] = [];
     const remarks = new Remarks();
@@ -140,9 +149,7 @@ describe('packets for readers', () => {
         throw new Problem({ code: 'no-interface', text: 'there is no interface eth9' });
       },
     });
-    const request = new IncomingMessage(new Socket());
-    request.headers = { authorization: `Bearer ${TOKEN}` };
-    const response = new ServerResponse(request);
+    const [request, response] = exchange();
     stream.serve(request, response, { gate: secretGate(() => TOKEN), identity: 'node7' });
     assert.equal(response.statusCode, 503);
     assert.equal(stream.readers, 0);
