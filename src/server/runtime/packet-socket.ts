@@ -146,7 +146,9 @@ export class PacketSocket {
     const hardware = names[name + LINK.HARDWARE]! | (names[name + LINK.HARDWARE + 1]! << 8);
     const isOutgoing = names[name + LINK.KIND] === OUTGOING;
     if (hardware === LOOPBACK && isOutgoing) return;
-    const port = names[name + LINK.INDEX]! | (names[name + LINK.INDEX + 1]! << 8);
+    const index = name + LINK.INDEX;
+    const low = names[index]! | (names[index + 1]! << 8);
+    const port = low | (names[index + 2]! << 16) | (names[index + 3]! << 24);
     const start = i * slot;
     const end = start + this.#batch.length(i);
     take(slab, start, end, timeOf(controls, i * CONTROL_SLOT), port, isOutgoing);
