@@ -36,6 +36,7 @@ class World {
   readonly clock: VirtualClock = new VirtualClock();
   take: TakePacket | null = null;
   dropped = 0;
+  isGone = false;
   readonly stream: PacketStream = new PacketStream({
     clock: this.clock,
     version: '1.2.3',
@@ -43,6 +44,7 @@ class World {
       this.take = take;
       return {
         dropped: () => this.dropped,
+        isGone: () => this.isGone,
         stop: () => {
           this.take = null;
         },
@@ -139,6 +141,16 @@ describe('packets for readers', () => {
     const second = world.read();
     await world.clock.advance(5000);
     assert.deepEqual([first.losses.at(-1), second.losses.at(-1)], [7, 0]);
+  });
+
+  test('a capture whose interface is gone ends the streams, so that readers do not wait for nothing', async () => {
+    const world = new World();
+    world.read();
+    await world.clock.advance(10_000);
+    assert.equal(world.stream.readers, 1);
+    world.isGone = true;
+    await world.clock.advance(2000);
+    assert.deepEqual([world.stream.readers, world.take], [0, null]);
   });
 
   test('a capture that cannot start leaves no reader behind', () => {

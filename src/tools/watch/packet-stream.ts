@@ -1,6 +1,6 @@
 /** A node's packets as a pcapng stream. Nothing is captured unless a reader is connected. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock, Timer } from '../../server/base/clock.ts';
+import { every, type Clock, type Timer } from '../../server/base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../server/base/stream-readers.ts';
 import type { TakePacket } from '../../server/runtime/packet-socket.ts';
 import { TAP_PATH, TAP_STREAM } from '../../server/wire/dnstap.ts';
@@ -12,10 +12,15 @@ const COLLECT_MS = 100;
 /** The number of bytes to collect before sending. */
 const COLLECT_BYTES = 256 * 1024;
 
+/** Interval at which the captured interface is checked, in milliseconds. */
+const LOOK_MS = 2000;
+
 /** A running capture. */
 export interface OpenCapture {
   /** The number of packets that arrived too fast. */
   dropped(): number;
+  /** True once its interface or namespace does not exist any more, or is another one with the same name. */
+  isGone(): boolean;
   stop(): void;
 }
 
@@ -42,6 +47,7 @@ export class PacketStream {
   #heads = 0;
   #timer: Timer | null = null;
   #capture: OpenCapture | null = null;
+  #look: Timer | null = null;
   #droppedBefore = 0;
 
   constructor(parts: PacketStreamParts) {
@@ -95,13 +101,15 @@ export class PacketStream {
     this.#readers.serve(request, response, access);
   }
 
+  /** Ends the stream for all current readers. */
   close(): void {
     this.#flush();
     this.#readers.close();
   }
 
   #begin(): void {
-    this.#capture = this.#parts.open((bytes, start, end, timeMs, port) => {
+    const { clock, open } = this.#parts;
+    this.#capture = open((bytes, start, end, timeMs, port) => {
       const frame = this.#frame;
       frame.timeMs = timeMs;
       frame.bytes = bytes;
@@ -113,9 +121,14 @@ export class PacketStream {
       this.#messages++;
       this.#writer.packet(frame);
     });
+    // A capture of something that is gone stays silent. Readers that connect again learn why, or get the new one.
+    this.#look = every(clock, LOOK_MS, () => {
+      if (this.#capture?.isGone() === true) this.close();
+    });
   }
 
   #end(): void {
+    this.#look?.cancel();
     this.#droppedBefore = this.dropped;
     this.#capture?.stop();
     this.#capture = null;

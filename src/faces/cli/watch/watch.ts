@@ -1,14 +1,17 @@
 /** `ndots watch serve`: streams a node's DNS packets to `ndots top` and `ndots console`. */
 import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { count } from '../../../server/base/counted.ts';
+import { errorCode } from '../../../server/base/error-code.ts';
 import { secretGate, type AccessGate } from '../../../server/base/http-access.ts';
 import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
 import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { ownVersion } from '../../../server/engine/contract/own-version.ts';
 import { interfaceSides, type InterfaceSide } from '../../../server/runtime/interface-sides.ts';
+import { libc } from '../../../server/runtime/libc.ts';
 import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
 import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
 import type { TakePacket } from '../../../server/runtime/packet-socket.ts';
@@ -80,22 +83,47 @@ function gateOf(
 }
 
 function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
-  if (options.allClients) return capturePackets(options, take);
-  const clients = new NodeClients(options.ports, sidesIn(options.netns));
-  const renewed = every(systemClock, SIDES_MS, () => {
-    clients.sides = sidesIn(options.netns);
-  });
+  const place = placeOf(options);
+  const isGone = (): boolean => placeOf(options) !== place;
+  if (options.allClients) return { ...capturePackets(options, take), isGone };
+  const clients = new NodeClients(options.ports, new Map());
   const capture = capturePackets(options, (bytes, start, end, timeMs, port, isOutgoing) => {
     if (clients.isOwn(bytes, start, end, timeMs, port, isOutgoing))
       take(bytes, start, end, timeMs, port, isOutgoing);
   });
+  const renew = (): void => {
+    // Without the namespace, the last known sides remain until the readers are disconnected.
+    clients.sides = unlessGone(() => sidesIn(options.netns)) ?? clients.sides;
+  };
+  renew();
+  const renewed = every(systemClock, SIDES_MS, renew);
   return {
     dropped: () => capture.dropped(),
+    isGone,
     stop() {
       renewed.cancel();
       capture.stop();
     },
   };
+}
+
+/** Identifies the namespace and the interface that a capture would open now; null: they do not exist. */
+function placeOf({ device, netns }: WatchOptions): string | null {
+  return unlessGone(() => {
+    const index = (): number => (device === 'any' ? 0 : libc().interfaceIndex(device));
+    if (netns === null) return String(index());
+    return `${statSync(netns).ino} ${inNetworkNamespace(netns, index)}`;
+  });
+}
+
+/** Returns null if the system reports an error, because namespaces and interfaces may go away at any moment. */
+function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (errorCode(error) === '') throw error;
+    return null;
+  }
 }
 
 function sidesIn(netns: string | null): ReadonlyMap<number, InterfaceSide> {
