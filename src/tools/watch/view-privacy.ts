@@ -1,4 +1,5 @@
 /** Restricted views for readers who may not see everything: without client addresses and pod names, or numbers only. */
+import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
 import type { FilterWord, GivenFilter } from '../capture/filter.ts';
@@ -30,6 +31,9 @@ const SERVERS_MAX = 1000;
 
 const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/gi;
 
+/** A pod's name in a text, with or without its namespace. */
+const podText = /[a-z\d](?:[a-z\d.-]*[a-z\d])?(?:\/[a-z\d](?:[a-z\d.-]*[a-z\d])?)?/g;
+
 export interface ViewSource {
   view<V extends ViewName>(query: ViewQuery<V>): Views[V];
   map(query: MapQuery): MapView;
@@ -37,14 +41,19 @@ export interface ViewSource {
   traceInput(client: string, name: string): TraceInputView | null;
 }
 
+/** Unrestricted views, and what their texts may name. */
+export interface OpenViews extends ViewSource {
+  readonly parties: { readonly owners: AddressOwners };
+}
+
 /** A model's views at a privacy level. */
 export class PrivateViews implements ViewSource {
-  readonly #source: ViewSource;
+  readonly #source: OpenViews;
   readonly #level: PrivacyLevel;
   readonly #redaction: Redaction;
 
   /** @param key the same key gives the same pseudonyms in another run */
-  constructor(source: ViewSource, level: PrivacyLevel, key: string) {
+  constructor(source: OpenViews, level: PrivacyLevel, key: string) {
     this.#source = source;
     this.#level = level;
     this.#redaction = new Redaction(key);
@@ -191,20 +200,23 @@ export class PrivateViews implements ViewSource {
     };
   }
 
-  /** Hides all addresses except servers', and the names of client pods. */
+  /** Hides all addresses except servers', and the names of all other pods. */
   #texts(): (text: string) => string {
     const servers = this.#source.view({ view: 'servers', most: SERVERS_MAX }).rows;
     const kept = new Set(servers.map(({ address }) => address));
-    const clients = this.#source.view({ view: 'clients', most: SERVERS_MAX }).rows;
-    const pods = clients.filter(({ kind, name }) => kind === 'pod' && name !== '');
-    return (text) => {
-      let out = text.replace(addressText, (address) =>
-        kept.has(address) ? address : this.#redaction.address(address),
-      );
-      for (const { name, namespace, workload } of pods)
-        out = out.replaceAll(name, `${namespace}/${workload}`);
-      return out;
-    };
+    const pods = new Map<string, string>();
+    for (const [address, { kind, namespace, name, workload }] of this.#source.parties.owners) {
+      if (kind !== 'pod' || name === '' || kept.has(address)) continue;
+      const shown = workload === '' ? 'pod' : workload;
+      pods.set(`${namespace}/${name}`, `${namespace}/${shown}`).set(name, shown);
+    }
+    const part = (name: string): string => pods.get(name) ?? name;
+    return (text) =>
+      text
+        .replace(addressText, (address) =>
+          kept.has(address) ? address : this.#redaction.address(address),
+        )
+        .replace(podText, (name) => pods.get(name) ?? name.split('/').map(part).join('/'));
   }
 }
 
