@@ -21,7 +21,8 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
     before(async () => {
       node = await NodeCluster.start(mode);
       await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
-      await setImage(node, NDOTS_IMAGES[0]);
+      await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+      // Lets the rollout's tracked connections expire.
       await pause(10_000);
     });
     after(() => node?.[Symbol.asyncDispose]());
@@ -30,6 +31,11 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
     /** Everything that it may leave on the node. */
     const traces = (): Promise<string> =>
       node.space.must(['sh', '-ec', 'ip -br address; iptables-save; nft list ruleset']);
+
+    test('changing the image of cluster DNS from CoreDNS to ndots loses nothing', async (t) => {
+      const change = (): Promise<void> => setImage(node, NDOTS_IMAGES[0]);
+      assertNoneLost(t, await streamWhile(node, `CoreDNS to ndots, ${mode}`, change));
+    });
 
     test('a rollout restart of cluster DNS loses nothing', async (t) => {
       assertNoneLost(t, await streamWhile(node, `ndots restarted, ${mode}`, () => restart(node)));
