@@ -116,38 +116,71 @@ describe('pods changed or created by ndots', { skip: noNode() ?? false }, () => 
     }
   });
 
-  test("a HealthCheck of Kuberhealthy's runs in a pod, and reports", async () => {
-    await node.kubectl('apply', '--server-side', '-k', deploy('check'));
-    await node.rolledOut('kuberhealthy', 'deployment/kuberhealthy');
-    const check = {
-      apiVersion: 'kuberhealthy.github.io/v2',
-      kind: 'HealthCheck',
-      metadata: { name: 'dns', namespace: 'kuberhealthy' },
-      spec: {
-        runInterval: '30s',
-        timeout: '1m',
-        podSpec: {
-          spec: {
-            restartPolicy: 'Never',
-            containers: [
-              {
-                name: 'dns',
-                image: TOOLS_IMAGE,
-                imagePullPolicy: 'IfNotPresent',
-                args: ['check', 'run'],
-                env: [{ name: 'HOSTNAME', value: 'kubernetes.default' }],
-              },
-            ],
+  /** The state of a check, in the words of both versions. */
+  interface CheckStatus {
+    readonly ok?: boolean;
+    readonly OK?: boolean;
+    readonly errors?: readonly string[] | null;
+    readonly Errors?: readonly string[] | null;
+  }
+
+  const kinds = [
+    {
+      ...{ apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck', resource: 'healthcheck' },
+      ...{ stateIn: ['healthcheck', '{.status}'], podSpec: (spec: object): object => ({ spec }) },
+    },
+    {
+      ...{ apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck', resource: 'khcheck' },
+      ...{ stateIn: ['khstate', '{.spec}'], podSpec: (spec: object): object => spec },
+    },
+  ] as const;
+
+  for (const { apiVersion, kind, resource, stateIn, podSpec } of kinds)
+    test(`the pod of a ${kind} reports a name that does not exist, and its success once it does`, async () => {
+      await node.kubectl('apply', '--server-side', '-k', deploy('check'));
+      await node.rolledOut('kuberhealthy', 'deployment/kuberhealthy');
+      const name = `dns-${resource}`;
+      const spec = {
+        restartPolicy: 'Never',
+        containers: [
+          {
+            name: 'dns',
+            image: TOOLS_IMAGE,
+            imagePullPolicy: 'IfNotPresent',
+            args: ['check', 'run'],
+            env: [{ name: 'HOSTNAME', value: `${name}.shop` }],
           },
-        },
-      },
-    };
-    await node.kubectlWith(JSON.stringify(check), 'apply', '-f', '-');
-    await until('the check to report that all is well', async () => {
-      const { out, err } = await node.tryKubectl(
-        ...['-n', 'kuberhealthy', 'get', 'healthcheck', 'dns', '-o', 'jsonpath={.status}'],
-      );
-      return /"ok":true/.test(out) ? null : out + err;
+        ],
+      };
+      const check = {
+        ...{ apiVersion, kind, metadata: { name, namespace: 'kuberhealthy' } },
+        spec: { runInterval: '10s', timeout: '1m', podSpec: podSpec(spec) },
+      };
+      await node.kubectlWith(JSON.stringify(check), 'apply', '-f', '-');
+      const [object = '', path = ''] = stateIn;
+      const status = async (): Promise<CheckStatus> => {
+        const words = ['get', object, name, '-o', `jsonpath=${path}`];
+        const { out } = await node.tryKubectl('-n', 'kuberhealthy', ...words);
+        return out === '' ? {} : (JSON.parse(out) as CheckStatus);
+      };
+      const reports = (wanted: boolean): Promise<void> =>
+        until(`the check to report ${wanted ? 'success' : 'a failure'}`, async () => {
+          const { ok, OK, errors, Errors } = await status();
+          const given = (errors ?? Errors ?? []).join(', ');
+          const isWanted = wanted ? given === '' : given.startsWith('DNS failed:');
+          return (ok ?? OK) === wanted && isWanted ? null : JSON.stringify(await status());
+        });
+      await reports(false);
+      await node.kubectl('-n', 'shop', 'create', 'service', 'clusterip', name, '--tcp=80');
+      await reports(true);
+      const service = '/api/v1/namespaces/kuberhealthy/services/kuberhealthy:80/proxy';
+      const metrics = await node.kubectl('get', '--raw', `${service}/metrics`);
+      const series = `^kuberhealthy_check\\{[^}]*check="(?:kuberhealthy/)?${name}"[^}]*\\} 1$`;
+      assert.match(metrics, new RegExp(series, 'm'));
+      await node.kubectl('-n', 'kuberhealthy', 'delete', resource, name);
+      await until('the pods of the deleted check to be gone', async () => {
+        const pods = await node.kubectl('-n', 'kuberhealthy', 'get', 'pods', '-o', 'name');
+        return pods.includes(`/${name}`) ? pods : null;
+      });
     });
-  });
 });
