@@ -30,6 +30,7 @@ function modelOf(named: number): OpenViews {
   return {
     parties: model.parties,
     map: (query) => model.map(query),
+    reloads: () => model.reloads(),
     traceInput: () => null,
     view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
       const view = model.view(query);
