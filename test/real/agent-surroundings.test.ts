@@ -20,6 +20,10 @@ const MAC = '02:00:00:00:00:01';
 /** An address that neither side has. Packets to it arrive, and are answered by nothing. */
 const SILENT = '10.92.0.78';
 
+/** Names on the wire. */
+const OWN = '\u0003own\u0007example';
+const FOREIGN = '\u0005other\u0007example';
+
 function sh(script: string): void {
   const { status, stderr } = spawnSync('sh', ['-c', `set -e\n${script}`], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
@@ -63,7 +67,7 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
 
   interface Reading {
     readonly status: number;
-    /** What has arrived so far. */
+    /** The bytes so far, as Latin-1. */
     text(): string;
     readonly over: Promise<unknown>;
   }
@@ -87,8 +91,8 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
     const { text } = await read(at);
     await dig(OTHER, 'other.example');
     await dig(NODE, 'own.example');
-    assert.match(text(), /\x03own\x07example/);
-    assert.doesNotMatch(text(), /\x05other\x07example/);
+    assert.ok(text().includes(OWN));
+    assert.ok(!text().includes(FOREIGN));
   });
 
   test('ends the streams of an interface that is replaced, and captures the new one for the next reader', async () => {
@@ -104,7 +108,7 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
     const again = await read(at);
     assert.equal(again.status, 200);
     await dig(NODE, 'own.example');
-    assert.match(again.text(), /\x03own\x07example/);
+    assert.ok(again.text().includes(OWN));
   });
 
   test('outlives its network namespace, and says that it is gone', async () => {
