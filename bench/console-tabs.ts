@@ -1,0 +1,125 @@
+/**
+ * What `ndots console` costs the server that it reads: `node bench/console-tabs.ts`. Three servers answer service names
+ * at 20 000 queries per second, in turn: without the directive `console`, with it while nobody reads, and while a
+ * console with ten open tabs reads it. Compares the server's CPU time per query with that of the first one in the same
+ * round. The console and the load run on the other CPU. Also reports the console's CPU use and the share of queries
+ * that reached it.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { answered, printed, start, type Child } from '../test/kit/child.ts';
+import type { NowView } from '../src/tools/watch/view.ts';
+import { load, spread, type Load } from './kit/dnsperf.ts';
+import { figure, figureOf, smoke } from './kit/figures.ts';
+import { ndots, need, runSeconds, services, workFolder } from './kit/peers.ts';
+
+need('dnsperf', 'taskset');
+if (!existsSync(new URL('../dist/console/console.js', import.meta.url))) {
+  console.log('skipped: the page is not built (npm run build)');
+  process.exit(0);
+}
+const RATE = smoke ? 1000 : 20_000;
+const ROUNDS = smoke ? 1 : 9;
+const TABS = 10;
+const CPU = { server: 0, load: 1 } as const;
+/** The console's first frames take longer than later ones, in milliseconds. */
+const SETTLE_MS = smoke ? 500 : 3000;
+const bin = new URL('../bin/ndots', import.meta.url).pathname;
+const directory = workFolder();
+const { manifests, names } = services(directory, 5000);
+const hits = join(directory, 'hits.txt');
+writeFileSync(hits, [...names.keys()].map((name) => `${name} A\n`).join(''));
+const token = join(directory, 'token');
+writeFileSync(token, 'a-token-that-is-long-enough');
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function begin(port: number, lines: string): Promise<Child> {
+  const corefile = `.:${port} {\n bind 127.0.0.1\n errors\n ${lines}\n kubernetes cluster.local {\n manifests ${manifests}\n }\n cache 30\n loadbalance\n}\n`;
+  const child = ndots(corefile, directory, { cpu: CPU.server });
+  await answered(port, [...names.keys()][0]!);
+  return child;
+}
+
+const withConsole = (at: number): string => `console 127.0.0.1:${at} {\n token_file ${token}\n }`;
+const servers = {
+  without: { port: 5300, child: await begin(5300, '') },
+  unread: { port: 5301, child: await begin(5301, withConsole(9301)) },
+  tabs: { port: 5302, child: await begin(5302, withConsole(9302)) },
+} as const;
+type Name = keyof typeof servers;
+
+const page = 8302;
+const console_ = start(
+  'console',
+  [
+    ...[bin, 'console', '--server', '127.0.0.1:9302', '--server-token', token, '--no-open'],
+    ...['--listen', `127.0.0.1:${page}`, '--token-file', token],
+  ],
+  { cpu: CPU.load },
+);
+await printed(console_, /^http:/m, 20_000);
+const headers = { cookie: `ndots-console-${page}=a-token-that-is-long-enough` };
+
+/** The views that the tabs show; each receives a frame twice a second. */
+const views = ['now', 'lookups', 'clients', 'names', 'servers', 'findings', 'map'] as const;
+let frames = 0;
+const tabs = Array.from({ length: TABS }, (_, at) =>
+  get(
+    { host: '127.0.0.1', port: page, path: `/api/live/${views[at % views.length]}`, headers },
+    (response) => {
+      response.on('data', () => frames++);
+      response.on('error', () => undefined);
+    },
+  ).on('error', () => undefined),
+);
+await wait(SETTLE_MS);
+
+const runs: Record<Name, Load[]> = { without: [], unread: [], tabs: [] };
+const busy: number[] = [];
+const order = Object.keys(servers) as Name[];
+const run = (name: Name): Load => {
+  const { port, child } = servers[name];
+  const before = console_.cpuSeconds();
+  const startMs = performance.now();
+  const options = { port, file: hits, seconds: runSeconds, rate: RATE, cpu: CPU.load };
+  const found = load(child, options);
+  if (name === 'tabs')
+    busy.push(((console_.cpuSeconds() - before) * 1e5) / (performance.now() - startMs));
+  return found;
+};
+for (const name of order) run(name);
+busy.length = 0;
+for (let round = 0; round < ROUNDS; round++) {
+  for (const name of round % 2 === 0 ? order : order.toReversed()) {
+    runs[name].push(run(name));
+    // While dnsperf runs, this process reads nothing, so let the tabs catch up.
+    await wait(100);
+  }
+}
+const now = (await (
+  await fetch(`http://127.0.0.1:${page}/api/view/now`, { headers })
+).json()) as NowView;
+const sent = [...runs.tabs].reduce((sum, { completed }) => sum + completed, 0);
+const [input] = now.inputs;
+for (const [name, list] of Object.entries(runs)) {
+  const { median: micros } = spread(list.map(({ cpuMicros }) => cpuMicros));
+  const { median: rate } = spread(list.map(({ perSecond }) => perSecond));
+  console.log(`${name.padEnd(8)} ${rate.toFixed(0)} replies/s, ${micros.toFixed(2)} µs CPU each`);
+}
+const ratio = (name: Name): ReturnType<typeof spread> =>
+  spread(runs[name].map(({ cpuMicros }, round) => cpuMicros / runs.without[round]!.cpuMicros));
+figureOf('console, nobody reads : no console, CPU per query', ratio('unread'), { atMost: 1.01 });
+figureOf('console with ten tabs : no console, CPU per query', ratio('tabs'), { atMost: 1.05 });
+figure('console with ten tabs: of one CPU, on the machine that shows it', spread(busy).median, '%');
+figure(
+  'console with ten tabs: messages left out',
+  input!.lostByKernel / (sent + input!.lostByKernel),
+  '',
+);
+console.log(`${frames} frames`);
+for (const tab of tabs) tab.destroy();
+await Promise.all(
+  [console_, ...Object.values(servers).map(({ child }) => child)].map((child) => child.stop()),
+);
+process.exit(0);
