@@ -87,7 +87,8 @@ export class PathTimes {
     );
     const far = pairs.filter(({ replies }) => {
       const fastest = Math.min(...replies);
-      return fastest >= SLOW_PATH.ms && middle(replies) <= SLOW_PATH.spread * fastest;
+      const isPath = fastest >= SLOW_PATH.ms && fastest <= SLOW_PATH.mostMs;
+      return isPath && middle(replies) <= SLOW_PATH.spread * fastest;
     });
     const counted = (list: readonly PairTimes[]): number =>
       list.reduce((sum, { replies }) => sum + replies.length, 0);

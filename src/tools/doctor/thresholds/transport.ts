@@ -353,13 +353,14 @@ export const MIN_UNANSWERED_FIRST_PACKETS = 5;
 export const HEALTH_CHECK_MS = 2500;
 
 /**
- * The path to a server is slow: milliseconds of the fastest reply, times that by which the usual one
- * is slower at most, replies, and their share of the replies to all clients. Then handshakes, their
- * time compared with that of the usual reply, and the share of it that the server itself takes at
- * most. Chosen; 50 ms is a path to another region.
+ * The path to a server is slow: milliseconds of the fastest reply, at least and at most. The usual reply takes at most
+ * `spread` times as long. Then replies, and their share of the replies to all clients. Handshakes, their time compared
+ * with that of the usual reply, and the share of it that the server itself takes at most. Chosen; 50 ms is a path to
+ * another region, 700 ms one over a geostationary satellite.
  */
 export const SLOW_PATH = {
   ms: 50,
+  mostMs: 700,
   spread: 1.5,
   replies: 5,
   share: 0.8,
