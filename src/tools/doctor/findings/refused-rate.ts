@@ -24,7 +24,7 @@ interface Limit {
 /** Queries of one source are answered up to a rate, and refused above it. */
 export const refusedRate: FindingKind = {
   code: 'ND4045',
-  title: 'A server limits the rate of each client: above it, queries are refused',
+  title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
   name: 'a rate limit that answers REFUSED',
   inCapture(observed, claims) {
     const refusals = observed.failed.filter(({ rcode }) => rcode === RCODE.REFUSED);
@@ -53,7 +53,7 @@ export const refusedRate: FindingKind = {
     const isTop = top !== undefined && top.outcomes.asked >= REFUSED_RATE.ofOne * all;
     return {
       code: this.code,
-      title: this.title,
+      title: 'A server limits the rate of each client: above it, queries are refused',
       subject: server,
       severity: 'critical',
       confidence: 0.92,

@@ -187,7 +187,7 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
 /** The server of forwarders rejects queries at times: no rollout of DNS pods shows that. */
 export const closedUpstream: FindingKind = {
   code: 'ND3007',
-  title: 'An upstream rejects queries at times: nothing listens on its port then',
+  title: 'A name server stopped answering for a while',
   name: 'an upstream whose port is closed at times',
   inCapture(observed, claims) {
     const ups = upstreams(observed);
@@ -204,7 +204,7 @@ export const closedUpstream: FindingKind = {
     const addresses = listed(hosts.map(({ address }) => address));
     return {
       code: this.code,
-      title: this.title,
+      title: 'An upstream rejects queries at times: nothing listens on its port then',
       severity: 'critical',
       confidence: 0.9,
       seen: [
@@ -218,7 +218,7 @@ export const closedUpstream: FindingKind = {
       fix: [
         `On the host of ${addresses}, look for restarts of its DNS server at these times (its log, systemctl status, out of memory).`,
         `If it ran all the time, look for a second host with this address: arping -D -I INTERFACE ${hosts[0]!.address} on its network, or the members of the load balancer.`,
-        'Forward to more than one upstream, so that another one is used meanwhile.',
+        'Forward to more than one upstream, so that another one is used at such times.',
       ],
       prove: `on the network of ${addresses}: tcpdump -eni any arp or icmp: one hardware address sends replies, and the errors come from the same one or another`,
       disproved: 'its server ran at these times, and only one host has the address',

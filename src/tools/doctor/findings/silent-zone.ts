@@ -39,7 +39,7 @@ export const silentZone: FindingKind = {
         confidence: 0.92,
         seen: [
           `${zone} has ${views.length} servers here, ${addresses}, and ${before.length === 0 ? 'none of them answers' : `none of them answers after ${clock(Math.max(...before.map(({ lastReplyMs }) => lastReplyMs)))}`}: ${share(losses.length, losses.length)} queries of ${listed(clients)} got no reply.`,
-          `Others answer other names meanwhile: ${listed(answering.map(({ address }) => address))}.`,
+          `At the same time, others answer other names: ${listed(answering.map(({ address }) => address))}.`,
         ],
         why: sentence(
           `The servers of ${zone} are down, or nothing from this network reaches them: an outage of their provider, a firewall, a route. The resolver tries each of them without success, and answers late or with SERVFAIL. No setting of the cluster repairs names in ${zone}`,

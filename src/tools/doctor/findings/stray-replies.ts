@@ -3,12 +3,52 @@ import type { RepeatedQuery } from '../observe/asked-again.ts';
 import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Claims } from '../observe/claims.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { refusedStrays, wasAnswered } from '../observe/losses.ts';
 import { LATE_MS, MOST, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
+
+/** Replies come in where the queries did not leave, and go no further: a filter for asymmetric routes. */
+export const repliesElsewhere: FindingKind = {
+  code: 'ND3028',
+  title:
+    'Replies come back through another interface than the queries left, and the node drops them',
+  name: 'asymmetric routes and a reverse path filter',
+  inCapture(observed, claims) {
+    const strays = refusedStrays(observed).length > 0 ? [] : untranslated(observed, claims);
+    const aside = repliesAside(strays);
+    if (aside.length < STRAYS_FEW || aside.length < MOST * strays.length)
+      return excluded(
+        'no reply came in through another interface than its query left, and stopped there',
+      );
+    takeSilence(observed, claims, strays);
+    const exchanges = aside.map(({ exchange }) => exchange);
+    const pods = [...new Set(exchanges.map(({ hops }) => hops.at(-1)!.server.address))];
+    const asked = [...new Set(exchanges.map(({ server }) => server.address))];
+    const [{ out, back }] = aside as [Aside];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        `${share(aside.length, observed.total.asked)} queries to ${listed(asked)} left this node for ${listed(pods)} through the interface with number ${out}; their replies came in through number ${back}, and were not passed on to the clients.`,
+      ],
+      why: `The path is asymmetric: the route from the network of ${listed(pods)} leads back to another interface of this node. With a strict reverse path filter (rp_filter 1), the kernel drops a packet that comes in through an interface that it would not use to reach the sender.`,
+      fix: [
+        `Make the routes symmetric: on this node, ip route get ${pods[0]} must name the interface that the replies use, and the node of ${listed(pods)} must reach this one by the same network.`,
+        'Until then, set a loose filter on the node: sysctl -w net.ipv4.conf.all.rp_filter=2 (the larger of all and of the interface counts).',
+      ],
+      prove: `on the node: nstat -az TcpExtIPReversePathFilter grows, ip link shows the interfaces ${out} and ${back}, and ip route get ${pods[0]} names number ${out}`,
+      disproved:
+        'rp_filter is 0 or 2 there, and the counter does not grow: then a rule drops the replies',
+      exchanges,
+    };
+  },
+};
 
 /** Replies come from an address other than the queried one, so clients discard them. */
 export const strayReplies: FindingKind = {
@@ -17,7 +57,7 @@ export const strayReplies: FindingKind = {
   name: 'replies from the wrong address',
   inCapture(observed, claims) {
     const seen = refusedStrays(observed);
-    const strays = [...seen, ...untranslated(observed)];
+    const strays = [...seen, ...untranslated(observed, claims)];
     const refused = strays.length === 0 ? refusedReplies(observed) : [];
     if (refused.length > 0) {
       // Kernels limit their errors: the other repeats of these clients have the same reason.
@@ -38,9 +78,6 @@ export const strayReplies: FindingKind = {
     const from = [...new Set(strays.map((each) => answerer(each, isOtherPort)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     takeSilence(observed, claims, strays);
-    const aside = seen.length === 0 ? repliesAside(strays) : [];
-    if (aside.length >= STRAYS_FEW && aside.length >= MOST * strays.length)
-      return asideFinding(aside, observed);
     return {
       code: this.code,
       title: this.title,
@@ -121,8 +158,13 @@ function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
  * Lost queries that the pod behind an address answered, where in the same time no reply comes from
  * that address itself.
  */
-function untranslated({ losses, servers, backends }: Observations): readonly SeenExchange[] {
-  const answered = losses.filter((loss) => loss.stray === null && wasAnswered(loss));
+function untranslated(
+  { losses, servers, backends }: Observations,
+  claims: Claims,
+): readonly SeenExchange[] {
+  const answered = losses.filter(
+    (loss) => loss.stray === null && wasAnswered(loss) && !claims.isExplained(loss),
+  );
   const byPod = Map.groupBy(answered, ({ hops }) => hops.at(-1)!.server.address);
   // Of several pods it may be the replies of one: that of the same node as the client.
   const ofPods = new Set(
@@ -171,32 +213,6 @@ function repliesAside(strays: readonly SeenExchange[]): readonly Aside[] {
     if (backs.some((each) => each?.number === out.number)) return [];
     return [{ exchange, out: out.number, back: back.number }];
   });
-}
-
-function asideFinding(aside: readonly Aside[], observed: Observations): Finding {
-  const exchanges = aside.map(({ exchange }) => exchange);
-  const pods = [...new Set(exchanges.map(({ hops }) => hops.at(-1)!.server.address))];
-  const asked = [...new Set(exchanges.map(({ server }) => server.address))];
-  const [{ out, back }] = aside as [Aside];
-  return {
-    code: 'ND3028',
-    title:
-      'Replies come back through another interface than the queries left, and the node drops them',
-    severity: 'critical',
-    confidence: 0.93,
-    seen: [
-      `${share(aside.length, observed.total.asked)} queries to ${listed(asked)} left this node for ${listed(pods)} through the interface with number ${out}; their replies came in through number ${back}, and were not passed on to the clients.`,
-    ],
-    why: `The path is asymmetric: the route from the network of ${listed(pods)} leads back to another interface of this node. With a strict reverse path filter (rp_filter 1), the kernel drops a packet that comes in through an interface that it would not use to reach the sender.`,
-    fix: [
-      `Make the routes symmetric: on this node, ip route get ${pods[0]} must name the interface that the replies use, and the node of ${listed(pods)} must reach this one by the same network.`,
-      'Until then, set a loose filter on the node: sysctl -w net.ipv4.conf.all.rp_filter=2 (the larger of all and of the interface counts).',
-    ],
-    prove: `on the node: nstat -az TcpExtIPReversePathFilter grows, ip link shows the interfaces ${out} and ${back}, and ip route get ${pods[0]} names number ${out}`,
-    disproved:
-      'rp_filter is 0 or 2 there, and the counter does not grow: then a rule drops the replies',
-    exchanges,
-  };
 }
 
 /** The source of the reply. @param withPort with its port, where only that differs */

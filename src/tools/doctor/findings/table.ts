@@ -109,7 +109,7 @@ import { splitHorizon } from './split-horizon.ts';
 import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
 import { statedReasons } from './stated-reasons.ts';
-import { strayReplies } from './stray-replies.ts';
+import { repliesElsewhere, strayReplies } from './stray-replies.ts';
 import { strippedAnswers } from './stripped-answers.ts';
 import { suddenAddress } from './sudden-address.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
@@ -136,6 +136,7 @@ export const findingKinds: readonly FindingKind[] = [
   tcpBlocked,
   missingFragments,
   longAskedAgain,
+  repliesElsewhere,
   strayReplies,
   misfitReplies,
   addressConflict,

@@ -10,7 +10,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** Queries leave a node still addressed to the service, where others were translated to a pod. */
 export const untranslatedService: FindingKind = {
   code: 'ND3018',
-  title: 'A node does not translate the address of the DNS service: queries leave it unchanged',
+  title: 'The address of the DNS service does not answer, the DNS pods do',
   name: 'missing rules for the DNS service on a node',
   inCapture(observed, claims) {
     if (observed.backends.size === 0)
@@ -28,7 +28,8 @@ export const untranslatedService: FindingKind = {
       takeSilence(observed, claims, open);
       return {
         code: this.code,
-        title: this.title,
+        title:
+          'A node does not translate the address of the DNS service: queries leave it unchanged',
         severity: 'critical',
         confidence: 0.93,
         seen: [
@@ -53,7 +54,7 @@ export const untranslatedService: FindingKind = {
 /** Queries of DNS pods leave a node with the pods’ addresses, where others left with that of the node. */
 export const lostMasquerade: FindingKind = {
   code: 'ND3005',
-  title: 'A node no longer masquerades the queries of DNS pods: no reply finds its way back',
+  title: 'A name server never answers',
   name: 'source NAT that is missing from some moment on',
   inCapture(observed, claims) {
     for (const { address } of observed.servers.list) {
@@ -71,7 +72,7 @@ export const lostMasquerade: FindingKind = {
       takeSilence(observed, claims, open);
       return {
         code: this.code,
-        title: this.title,
+        title: 'A node no longer masquerades the queries of DNS pods: no reply finds its way back',
         severity: 'critical',
         confidence: 0.9,
         seen: [

@@ -123,7 +123,7 @@ function unserved(
   };
 }
 
-/** True if the query was seen to leave the node, with the address of the client or of the node, and for the same server. */
+/** True if the query was seen to leave the node for the same server, with any source address. */
 export function leftUntranslated({ server, hops, routed }: SeenExchange): boolean {
   return (
     (routed === true || hops.length > 0) &&

@@ -37,7 +37,7 @@ import {
 export interface VerdictDetails {
   /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
   readonly doubt: string | null;
-  /** What connections to the answered addresses prove; null: there are too few. */
+  /** A sentence about connections to the answered addresses; null: there are too few. */
   readonly afterLookup: string | null;
   readonly upstreams: ReadonlySet<string>;
 }

@@ -370,8 +370,8 @@ export const SLOW_PATH = {
 };
 
 /**
- * Two hosts have one address: changes between their hardware addresses, of which a move or a failover needs one; a host
- * that claims more addresses answers for others (proxy ARP). Chosen.
+ * Two hosts have one address: changes between their hardware addresses. A move or a failover needs one. A host that
+ * claims more addresses answers for others (proxy ARP). Chosen.
  */
 export const SHARED_ADDRESS = { changes: 2, owned: 4 };
 

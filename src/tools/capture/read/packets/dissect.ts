@@ -109,8 +109,8 @@ export interface CaptureEvents {
   part?(): void;
   /**
    * An address (4 or 16 bytes) at `at` that is requested or announced on the local network: ARP (RFC 826), neighbour
-   * discovery (RFC 4861). The sender's is at `fromAt`, and the hardware address that it claims for it, or for the address
-   * that it announces, is at `hardwareAt`; 0: none.
+   * discovery (RFC 4861). The sender's is at `fromAt`. The hardware address that it claims for the announced
+   * or its own address is at `hardwareAt`; 0: none.
    */
   neighbour?(
     timeMs: number,
