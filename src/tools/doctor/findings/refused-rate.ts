@@ -25,7 +25,7 @@ interface Limit {
 export const refusedRate: FindingKind = {
   code: 'ND4045',
   title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
-  name: 'a rate limit that answers REFUSED',
+  name: 'response rate limiting',
   inCapture(observed, claims) {
     const refusals = observed.failed.filter(({ rcode }) => rcode === RCODE.REFUSED);
     if (refusals.length < MIN_QUERIES) return unknown('too few queries are refused');

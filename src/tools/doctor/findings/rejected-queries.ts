@@ -188,7 +188,7 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
 export const closedUpstream: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
-  name: 'an upstream whose port is closed at times',
+  name: 'a restart or a rollout of the DNS pods',
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const hosts = rejectingHosts(observed, claims).filter(

@@ -11,7 +11,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 export const untranslatedService: FindingKind = {
   code: 'ND3018',
   title: 'The address of the DNS service does not answer, the DNS pods do',
-  name: 'missing rules for the DNS service on a node',
+  name: 'the address of the service',
   inCapture(observed, claims) {
     if (observed.backends.size === 0)
       return unknown('the capture shows no translation to a DNS pod (capture on the node, -i any)');
@@ -55,7 +55,7 @@ export const untranslatedService: FindingKind = {
 export const lostMasquerade: FindingKind = {
   code: 'ND3005',
   title: 'A name server never answers',
-  name: 'source NAT that is missing from some moment on',
+  name: 'a name server that is down',
   inCapture(observed, claims) {
     for (const { address } of observed.servers.list) {
       const open = claims.open.filter(({ server }) => server.address === address);
