@@ -7,7 +7,7 @@ import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Clouds have their own resolvers here, such as 169.254.169.253: these are no node caches. */
+/** Clouds have their own resolvers here, such as 169.254.169.253, which are not node caches. */
 const OF_CLOUD = parseNet('169.254.169.0/24')!;
 
 /** The root denies cluster names that a forwarder sent there: its zone for the cluster is missing. */

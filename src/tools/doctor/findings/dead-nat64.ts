@@ -6,13 +6,11 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
-import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
+import { MIN_PREFIX_NAMES, NAT64_PREFIX as PREFIX } from '../thresholds/answers.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 
 /** RFC 6052, and RFC 8215 for local use. */
 const WELL_KNOWN = [parseNet('64:ff9b::/96')!, parseNet('64:ff9b:1::/48')!];
-/** The prefix of most networks of their own, bytes. */
-const PREFIX = 12;
 
 /** An AAAA answer with an IPv4 address in it. */
 interface Synthesis {

@@ -134,8 +134,8 @@ function isLikeService(name: string): boolean {
 }
 
 /**
- * Names of two labels that the root denied: their last label is no top-level domain, and none that
- * private networks use.
+ * Names of two labels that the root denied: their last label is not a top-level domain, and private
+ * networks do not use it.
  */
 function withoutTop({ replyFaults }: Observations): ReadonlySet<string> {
   return new Set(

@@ -22,7 +22,7 @@ test('a flood of random names is reported with the domain and client, whatever t
   assert.equal((await findingOf('ND2018', wildcard))?.severity, 'warning');
 });
 
-test('many hosts of one domain, block lists and numbered names are no flood', async () => {
+test('many hosts of one domain, block lists and numbered names are not a flood', async () => {
   const hosts = many((nth) => ({ address: `198.51.100.${nth}` }));
   assert.equal(await findingOf('ND2018', [...others(20), ...hosts]), undefined);
   const numbered = many((nth) => ({

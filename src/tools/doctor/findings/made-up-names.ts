@@ -88,7 +88,7 @@ export const madeUpNames: FindingKind = {
       fix: [
         isPassedOn
           ? sentence(`Find the client: capture in front of ${most}, and look for ${domain}`)
-          : `Stop the program in ${most}: find its pod (kubectl get pods -A -o wide), and treat it as an intrusion if nobody knows it.`,
+          : `Stop the program in ${most}: find its pod (kubectl get pods -A -o wide), and treat it as an intrusion if its owner is unknown.`,
         `Until then, answer ${domain} in the cluster, in a server block of its own: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
         'Limit the queries of each client, and give internal and external names separate forward limits.',
       ],

@@ -1,14 +1,11 @@
 /** Names that a client asks for by multicast, which no DNS server hears. */
 import { TYPE } from '../../../server/wire/iana.ts';
-import type { MulticastName } from '../observe/multicast-names.ts';
+import { MDNS_PORT, type MulticastName } from '../observe/multicast-names.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-
-/** The port of Multicast DNS; the other one is that of LLMNR. */
-const MDNS = 5353;
 
 /** `.local` names go to 224.0.0.251 (nss-mdns), single words to 224.0.0.252 (LLMNR). */
 export const multicastLookups: FindingKind = {
@@ -27,7 +24,7 @@ export const multicastLookups: FindingKind = {
     const goesOn = failing === open;
     const names = [...new Set(failing.map(({ name }) => name))];
     const clients = [...new Set(failing.map(({ client }) => client))];
-    const isMdns = failing.some(({ port }) => port === MDNS);
+    const isMdns = failing.some(({ port }) => port === MDNS_PORT);
     const group = isMdns ? '224.0.0.251 (port 5353)' : '224.0.0.252 (port 5355)';
     const elsewhere = (goesOn ? [] : names).flatMap((name) => {
       const servers = [

@@ -167,7 +167,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       title: 'A program looks up an IP address as if it were a host name',
       confidence: 0.93,
       seen: [`${name.slice(0, -1)} is an address, and needs no lookup.`],
-      why: 'A resolver does not ask for a text that is an address. This program builds its own DNS query, or the address is wrong (a number above 255, a space behind it), so that it is taken for a name. DNS is not at fault.',
+      why: 'A resolver does not ask for a text that is an address. This program builds its own DNS query, or the address is wrong (a number above 255, a space behind it), so that resolvers treat it as a name. DNS is not at fault.',
       fix: [
         `Correct ${name.slice(0, -1)} in the configuration of these programs, or turn off the program’s own resolver.`,
       ],

@@ -11,7 +11,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** A client never remembers an answer (or ANY, which no cache keeps). */
 export const repeatedQuestion: FindingKind = {
   code: 'ND2021',
-  title: 'A program looks up the same name for each request, although its TTL allows it to be kept',
+  title: 'A program looks up the same name for each request, although its TTL allows caching',
   name: 'lookups that a program could remember',
   inCapture(observed, claims) {
     const { total, names, seconds } = observed;

@@ -6,7 +6,7 @@ import { findingOf, others, type Given } from '../../../../test/kit/given-answer
 import { corpResolvConf, inOrder, pods } from '../../../../test/kit/story-parts.ts';
 import { examine, healthy, play } from '../../../../test/kit/story.ts';
 
-/** The company's domain stands before those of the cluster (dnsConfig with dnsPolicy None). */
+/** The company's domain is before those of the cluster (dnsConfig with dnsPolicy None). */
 const first = corpResolvConf.replace(/^search .*$/m, (line) => {
   const domains = line.split(' ').slice(1);
   return ['search', 'corp.example', ...domains.filter((each) => each !== 'corp.example')].join(' ');
@@ -76,7 +76,7 @@ const replaced: readonly Given[] = [
   Array.from({ length: 3 }, (_, i) => ({ atMs: i * 900 + nth, name, address: '198.51.100.7' })),
 );
 
-test('an address for missing names in and outside of a search domain is no wildcard', async () => {
+test('an address for missing names in and outside of a search domain is not a wildcard', async () => {
   const walk = (stem: string, atMs: number): Given[] =>
     ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.'].map((domain, step) => ({
       ...{ atMs: atMs - 5 + step, name: `${stem}${domain}` },

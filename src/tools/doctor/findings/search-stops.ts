@@ -112,9 +112,8 @@ interface LikelyDomain {
 }
 
 /**
- * The domain below which all failing lookups of Alpine pods end at their first name, where some of
- * these names look like `web` and others like `cache.platform`, with the domain appended; null:
- * there is none.
+ * The domain below which all failing lookups of Alpine pods end at their first name; null: there is
+ * none. Some names have to look like `web` and others like `cache.platform`, with it appended.
  */
 function likelyDomain(
   { affected, domains }: Observations,

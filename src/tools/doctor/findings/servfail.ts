@@ -29,6 +29,7 @@ import {
 } from './finding.ts';
 import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
+import { neverAnswers } from '../observe/never-answers.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { failsAnew } from '../observe/fails-anew.ts';
 import { causeBeyond, expiredZones } from '../observe/failing-zones.ts';
@@ -274,18 +275,6 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
     if (behind.has(address)) theirs += servfail;
   }
   return all > 0 && theirs >= FROM_UPSTREAM_SHARE * all;
-}
-
-/** True if the server fails for these names, and has none of them at any time. */
-function neverAnswers(address: string, names: readonly NameView[]): boolean {
-  let failed = 0;
-  for (const { servers: all } of names)
-    for (const [server, outcomes] of all) {
-      if (server !== address) continue;
-      if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) return false;
-      failed += failures(outcomes);
-    }
-  return failed >= MIN_CASES;
 }
 
 /** SERVFAIL in general. */

@@ -17,7 +17,7 @@ interface Shadow {
   readonly stem: string;
   readonly domain: string;
   readonly view: NameView;
-  /** What the name has as written; null: it was not asked for. */
+  /** The name as written; null: it was not asked for. */
   readonly real: NameView | null;
   readonly sum: ContactSum;
 }
@@ -89,7 +89,7 @@ export const shadowedName: FindingKind = {
   },
 };
 
-/** How much speaks for it: the real name is known, connections fail. */
+/** The evidence: the real name is known, connections fail. */
 function weightOf({ real, sum }: Shadow): number {
   return (real === null ? 0 : 2) + (isFailing(sum) ? 1 : 0);
 }

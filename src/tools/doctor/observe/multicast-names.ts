@@ -4,6 +4,9 @@ import type { PathEvent } from '../../capture/read/packets/dissect.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { BoundedMap } from './bounded-map.ts';
 
+/** The other port is that of LLMNR. */
+export const MDNS_PORT = 5353;
+
 const ASKED_MAX = 1000;
 const ANSWERED_MAX = 1000;
 
@@ -19,7 +22,7 @@ export interface MulticastName {
   lastMs: number;
 }
 
-/** Counts what is asked for, and notes what is answered. */
+/** Counts the names in queries, and notes those in replies. */
 export class MulticastNames {
   readonly #asked = new BoundedMap<string, MulticastName>(ASKED_MAX);
   readonly #answered = new BoundedMap<string, true>(ANSWERED_MAX);

@@ -36,7 +36,9 @@ export function strayCharacters(name: string): StrayCharacters | null {
       code.length === 3 ? String.fromCharCode(Number(code)) : code,
     )
     .replace(/\.$/, '');
-  const found = Array.from(raw).filter((each) => STRAY.test(each));
+  // Each byte of the name is one character.
+  const all = raw.split('');
+  const found = all.filter((each) => STRAY.test(each));
   const [first] = found;
   if (first === undefined) return null;
   const isTemplate = found.some((each) => TEMPLATE.test(each));
@@ -50,9 +52,7 @@ export function strayCharacters(name: string): StrayCharacters | null {
       : code > 0x20 && code < 0x7f
         ? `the character ${first}`
         : `a control character (byte 0x${code.toString(16).padStart(2, '0')})`);
-  const kept = Array.from(raw)
-    .filter((each) => !STRAY.test(each))
-    .join('');
+  const kept = all.filter((each) => !STRAY.test(each)).join('');
   return {
     what: own,
     where: atEnd ? (atStart ? ' at both ends' : ' at its end') : atStart ? ' at its start' : '',

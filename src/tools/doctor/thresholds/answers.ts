@@ -72,6 +72,9 @@ export const MIN_CHANGED_ZONES = 3;
 /** Two servers have different versions of a zone if both give theirs for this long: all of them take over a change sooner. Milliseconds; chosen. */
 export const MIN_VERSIONS_MS = 5000;
 
+/** The prefix before an IPv4 address, as most networks have it. Bytes; RFC 6052. */
+export const NAT64_PREFIX = 12;
+
 /** Names of different owners with one IPv6 prefix before their IPv4 addresses. Names; chosen: one owner may number hosts so. */
 export const MIN_PREFIX_NAMES = 2;
 

@@ -131,9 +131,9 @@ export const COMPARED_LOSSES = 5000;
 export const SLOW_SEARCH = { ms: 200, ofLookup: 0.6, share: 0.6 };
 
 /**
- * Names that a program makes up: how many below one domain, the share of all external names that
- * these are, the queries for each at most (A and AAAA, retries, and the same ones of a forwarder),
- * and the names a second. Chosen: people and services ask for the same names again.
+ * Names that a program makes up: their number below one domain, and their share of all external
+ * names. The most queries for each (A and AAAA, retries, a forwarder’s), and the least names a second.
+ * Chosen: people and services ask for the same names again.
  */
 export const MADE_UP = { names: 40, share: 0.4, queriesEach: 10, perSecond: 1 };
 
@@ -141,8 +141,8 @@ export const MADE_UP = { names: 40, share: 0.4, queriesEach: 10, perSecond: 1 };
 export const SAME_HOST_SHARE = 0.5;
 
 /**
- * One name that a program asks for all the time: queries a second and seconds at least, the TTL of
- * its answers (seconds), the share of all queries, and the queries a second that deserve a warning.
- * Chosen.
+ * One name that a program asks for all the time: queries a second, for this many seconds, and the
+ * TTL of its answers (seconds). Their share of all queries, and the queries a second that deserve a
+ * warning. Chosen.
  */
 export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly: 100 };

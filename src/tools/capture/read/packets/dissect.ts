@@ -86,8 +86,8 @@ export interface PathEvent {
   sourcePort: number;
   targetPort: number;
   /**
-   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number; for
-   * multicast, the type of the question or the first record; otherwise 0.
+   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number;
+   * otherwise 0. For multicast, it is the type of the question or the first record.
    */
   code: number;
   /** The first name of a multicast message, absolute and in lower case; otherwise empty. */
@@ -308,7 +308,7 @@ export class Dissector {
     return !isToMany({ family, head, addressesAt });
   }
 
-  /** The first name follows the header, be it of a question or of a record. */
+  /** The first name, of a question or of a record, follows the header. */
   #multicast(packet: IpPacket, source: number, target: number): void {
     const { bytes, at, end } = packet;
     const start = at + 8;
