@@ -144,10 +144,7 @@ export class Observations {
   readonly late: SeenLookup[] = [];
   /** Lookups that took long, of whose names the capture has only the beginning. */
   readonly slowCut: SeenLookup[] = [];
-  /**
-   * Lookups, the first ones, that ended with a name that a search domain made which is not the
-   * cluster’s.
-   */
+  /** Lookups, the first ones, that ended with a name that a search domain of others made. */
   readonly searched: SeenLookup[] = [];
   /**
    * First queries of lookups, some, that began when the kernel of the client had just given up an
