@@ -1,7 +1,7 @@
 /** gRPC lookups for records other than addresses. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
-import { COSTLY_SHARE, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_GRPC_QUERIES, MIN_GRPC_SHARE } from '../thresholds/search.ts';
 
 /** gRPC queries service configurations that do not exist. */
@@ -18,7 +18,8 @@ export const grpcLookups: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: asked >= COSTLY_SHARE * total.asked ? 'warning' : 'info',
+      // They cost queries, and no lookup fails or waits.
+      severity: 'info',
       confidence: 1,
       seen: [
         `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,
