@@ -80,7 +80,7 @@ describe('an API server that disappears and returns', { skip: noCluster() }, () 
     await cluster.api({ tokens: ['token-2'] });
     await printed(
       server,
-      /answered 401 Unauthorized.*the token or client certificate is not accepted: it may have expired/,
+      /answered 401 Unauthorized.*the token or client certificate is not accepted and may have expired/,
       15_000,
     );
     assert.deepEqual(addresses(cluster.ask(web)), ['10.96.40.4']);

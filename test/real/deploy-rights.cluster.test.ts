@@ -100,7 +100,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
             roles,
           );
           await cluster.put(neither);
-          const missing = `Forbidden.*ClusterRole must allow list and watch of ${resource}`;
+          const missing = `Forbidden.*ClusterRole must allow list and watch on ${resource}`;
           assert.match(await logAs(directives), new RegExp(missing, 'i'));
         }
         await cluster.put(roles);
@@ -150,7 +150,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
       if (right.resource === 'endpointslices') {
         assert.match(complaints, /endpointslices \(discovery\.k8s\.io\), or endpoints is required/);
         assert.equal(code, 2);
-      } else assert.match(complaints, /address of the service.*must allow get of services/s);
+      } else assert.match(complaints, /address of the service.*must allow get on services/s);
     }
   });
 
@@ -218,7 +218,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
       // Permissions take effect after a moment.
       await pause(1000);
       for (const secret of ['no', 'broken'] as const) {
-        const log = await logUntil(/wrote the CA of this webhook/, secret);
+        const log = await logUntil(/wrote this webhook's CA to/, secret);
         assert.match(log, /created a certificate/);
         assert.doesNotMatch(log, /Forbidden|WARNING/);
       }

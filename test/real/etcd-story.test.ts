@@ -108,12 +108,12 @@ describe('SkyDNS, as described on its pages', { skip }, () => {
       ['ndots etcd rm nobody.cluster.local', 1, /no record nobody\.cluster\.local$/m],
       ['ndots etcd get cluster.local', 1, /no record cluster\.local itself; ndots etcd list shows/],
       ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
-      ['ndots etcd list nobody.local', 1, /no record at or below nobody\.local/],
+      ['ndots etcd list nobody.local', 1, /no record at or under nobody\.local/],
       ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
       // An existing key does not hide a missing one.
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /^one\.cluster\.local\. /m],
-      ['ndots etcd list one.cluster.local two.local', 1, /no record at or below two\.local/],
+      ['ndots etcd list one.cluster.local two.local', 1, /no record at or under two\.local/],
       ['ndots etcd rm two.cluster.local one.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get a.cluster.local --endpoints http://127.0.0.1:1', 2, /connection refused/],
     ] as const) {

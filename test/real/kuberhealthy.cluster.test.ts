@@ -460,7 +460,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
 
   test('one replica leads; when it is killed the other continues, and accepts the reports throughout', async () => {
     const first = await serve();
-    await printed(first.child, /leads: it has the lease/, 10_000);
+    await printed(first.child, /is the leader and holds the lease/, 10_000);
     const second = await serve();
     await cluster.put([healthCheck('dns', { runInterval: '2s' })]);
     const pod = await podOf('dns');
@@ -474,7 +474,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       200,
     );
     await podsOf('dns', 3);
-    assert.match(second.child.output(), /leads: it has the lease/);
+    assert.match(second.child.output(), /is the leader and holds the lease/);
     second.child.signal('SIGTERM');
     assert.equal(await second.child.exitCode, 0, second.child.output());
     const lease = await json<{ spec: { holderIdentity?: string } }>(

@@ -168,10 +168,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
       },
     );
     assert.equal(run.status, 1, run.stdout + run.stderr);
-    assert.match(
-      run.stderr,
-      /no permission to change the network of this machine: .*\n.*NET_ADMIN/,
-    );
+    assert.match(run.stderr, /no permission to change this machine’s network: .*\n.*NET_ADMIN/);
     assert.match(run.stderr, /-setupinterface=false -setupiptables=false/);
   });
 });

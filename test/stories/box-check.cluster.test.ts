@@ -146,7 +146,7 @@ describe('the check of the Box story', { skip }, () => {
     const [error = ''] = state.Errors;
     assert.match(
       error,
-      /^Check execution error: kube-health\/deployment-check: timed out waiting for checker pod to report in: pod deployment-check-\w+ is Running; KH_REPORTING_URL is below localhost/,
+      /^Check execution error: kube-health\/deployment-check: timed out waiting for checker pod to report in: pod deployment-check-\w+ is Running; KH_REPORTING_URL is under localhost/,
     );
     assert.match(error, /Go without cgo .*: .*no such host.* after 8 queries/);
     assert.match(error, /glibc .*127\.0\.0\.1.* with nss-myhostname/);
@@ -175,7 +175,7 @@ describe('the check of the Box story', { skip }, () => {
     await stateUntil(({ OK }) => OK);
     assert.match(
       child!.output(),
-      /checkers report to http:\/\/127\.0\.0\.1:\d+, which is kube-health\.localhost:\d+: they need no DNS for it/,
+      /checkers report to http:\/\/127\.0\.0\.1:\d+, which is kube-health\.localhost:\d+, so they do not need DNS/,
     );
   });
 });

@@ -194,7 +194,7 @@ function common(
     const ms = typeof given === 'string' ? parseDuration(given) : null;
     if (ms !== null && ms > 0) return Math.min(MOST_MS, Math.max(LEAST_MS, ms));
     remarks.push(
-      `spec.${key} is ${JSON.stringify(given).slice(0, 60)}, which is not a time such as 2m: using ${usual / 1000}s`,
+      `spec.${key} is ${JSON.stringify(given).slice(0, 60)}, which is not a time such as 2m; using ${usual / 1000}s`,
     );
     return usual;
   };

@@ -231,7 +231,9 @@ export class CheckRunner {
   async #giveUp(check: CheckObject, signal: AbortSignal): Promise<void> {
     const { cluster, log } = this.#parts;
     const { run } = check.state;
-    log.info(`${fullName(check)}: run ${run} is abandoned: it ended with the leading replica`);
+    log.info(
+      `${fullName(check)}: run ${run} is abandoned because it ended with the leading replica`,
+    );
     const given = await cluster.changeState(
       check,
       ({ state }) => (state.run === run && state.isRunning ? givenUp(state) : null),

@@ -60,14 +60,14 @@ const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 *
 const TELL_MS = 60_000;
 const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
-  namespace: 'the objects of its namespace use all the memory that one namespace may have',
+  namespace: 'the objects in its namespace use all the memory that one namespace may use',
   all: 'all objects together are too large',
 };
 
 const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
 /** A state has the same name as its check or job. */
 const BLOCKED =
-  'a khcheck has the same name, and both would share one khstate: rename one of them to run the job';
+  'a khcheck has the same name, and both would share one khstate; rename one of them to run the job';
 
 /** The API path of a resource in a namespace; `''`: all namespaces. */
 export function resourcePath(resource: CheckResource, namespace: string): string {
@@ -193,7 +193,7 @@ export class CheckWatch {
           for (const resource of await this.#served(version, signal)) this.#follow(resource);
         if (!this.#looked && this.#followed.size === 0)
           log.warning(
-            'the cluster has neither khchecks.comcast.github.io nor healthchecks.kuberhealthy.github.io: kubectl apply -f deploy/check/crds.yaml',
+            'the cluster has neither khchecks.comcast.github.io nor healthchecks.kuberhealthy.github.io; to create them: kubectl apply -f deploy/check/crds.yaml',
           );
         this.#looked = true;
         failures.over();

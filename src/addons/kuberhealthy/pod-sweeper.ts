@@ -118,7 +118,7 @@ export class PodSweeper {
       if (job.phase !== 'Completed' || watch.sinceBegun(job) <= retention.jobsMs) continue;
       const run = async (): Promise<void> => {
         await cluster.deleteObject('khjobs', job, signal);
-        log.info(`${fullName(job)}: the job is completed, and old enough to be deleted`);
+        log.info(`${fullName(job)}: the job is completed and old enough to be deleted`);
       };
       found.push({ what: `khjob ${fullName(job)}`, run });
     }

@@ -77,12 +77,12 @@ export class ReportIntake {
       if (request.method !== 'POST') return refused(405, 'reports are posted');
       if (!request.contentType.startsWith('application/json'))
         return refused(415, 'a report is application/json');
-      if (request.run === '') return refused(400, 'the header kh-run-uuid is missing');
+      if (request.run === '') return refused(400, 'the kh-run-uuid header is missing');
     }
     let [run, check] = this.#find(request);
     if (check === null || !this.#isOwn(request, run, check)) {
       if (!(await this.#untilKnown(request, signal)))
-        return refused(503, 'too many reports of unknown runs');
+        return refused(503, 'too many reports for unknown runs');
       [run, check] = this.#find(request);
     }
     if (!watch.isSynced) return refused(503, 'the checks are not known here yet');
@@ -90,7 +90,7 @@ export class ReportIntake {
       return refused(
         400,
         run === ''
-          ? 'no header kh-run-uuid, and no checker pod has this address'
+          ? 'the kh-run-uuid header is missing, and no checker pod has this address'
           : `run uuid ${shown(run)} is invalid or expired`,
       );
     const late = this.#lateness(check);
@@ -221,7 +221,7 @@ function shown(run: string): string {
 }
 
 function strangerText({ from, token }: ReportRequest): string {
-  const what = token === '' ? 'without the token of KH_REPORTING_URL' : 'with another token';
+  const what = token === '' ? 'without the token in KH_REPORTING_URL' : 'with another token';
   return `a report is accepted from the address of its run's own pod, or with the token of KH_REPORTING_URL; this one came from ${from} ${what}`;
 }
 
@@ -262,8 +262,8 @@ function readReport(body: string, version: KuberhealthyVersion): TakenReport | s
   if (typeof ok !== 'boolean') return 'OK is true or false';
   if (!Array.isArray(errors) || !errors.every((each) => typeof each === 'string'))
     return 'Errors is a list of texts';
-  if (ok && version === 3 && errors.length > 0) return 'OK is true, and there are errors';
-  if (!ok && errors.length === 0) return 'OK is false, and there is no error';
+  if (ok && version === 3 && errors.length > 0) return 'OK is true, but there are errors';
+  if (!ok && errors.length === 0) return 'OK is false, but there are no errors';
   if (!ok && errors.includes('')) return 'one of the errors is blank';
   return { ok, errors };
 }

@@ -43,7 +43,7 @@ export function readReportingUrl(given: string): URL {
   throw new Problem({
     code: 'bad-reporting-url',
     text: `"${given}" is not a URL that checkers can report to`,
-    remedy: 'As in --reporting-url http://kuberhealthy.NAMESPACE.svc',
+    remedy: 'Example: --reporting-url http://kuberhealthy.NAMESPACE.svc',
   });
 }
 
@@ -67,7 +67,7 @@ export class ReportingUrl {
       log.info(
         found === url.origin
           ? `checkers report to ${found}`
-          : `checkers report to ${found}, which is ${url.host}: they need no DNS for it`,
+          : `checkers report to ${found}, the address of ${url.host}, so they do not need DNS`,
       );
     this.#known = found;
     return found;
@@ -85,11 +85,11 @@ export class ReportingUrl {
     try {
       const address = await clusterIp(namespace, service, signal);
       if (address !== null) return `http://${printHostPort(address, port)}`;
-      log.warning(`the service ${namespace}/${service} has no ClusterIP: checkers get its name`);
+      log.warning(`the service ${namespace}/${service} has no ClusterIP, so checkers use its name`);
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       log.warning(
-        `the Service of ${name} could not be looked up (${error.message}): checkers get ${this.#known || 'its name'}`,
+        `the Service of ${name} could not be looked up (${error.message}), so checkers use ${this.#known || 'its name'}`,
       );
       return this.#known || url.origin;
     }
@@ -101,12 +101,12 @@ export class ReportingUrl {
     const { url } = this.#parts;
     if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';
     const name = url.hostname;
-    const mend = '--report-by address tells checkers an address instead';
+    const mend = '--report-by address gives checkers an address instead';
     if (!isLocalhostName(name))
-      return `it has to look ${name} up before it can report, and cannot if DNS is down: ${mend}`;
+      return `it must look up ${name} before it can report, which fails if DNS is down; ${mend}`;
     const [go] = await explainHost(name, podSettings('hosts: files dns\n'));
     const glibc = (await explainHost(name, podSettings('hosts: files dns myhostname\n')))[2];
-    return `KH_REPORTING_URL is below localhost, which not every client finds. ${go}. ${glibc} with nss-myhostname. ${mend}: http://${printHostPort('127.0.0.1', Number(url.port) || 80)}`;
+    return `KH_REPORTING_URL is under localhost, which not every client can resolve. ${go}. ${glibc} with nss-myhostname. ${mend}: http://${printHostPort('127.0.0.1', Number(url.port) || 80)}`;
   }
 }
 

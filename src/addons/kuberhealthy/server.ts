@@ -174,7 +174,7 @@ export class KuberhealthyServer {
       this.#count(version, 503);
       if (this.#mayTell({ check: '', status: 503 }))
         log.warning(`a report could not be stored: ${error.message}`);
-      answerText(response, 503, 'the API server does not accept the state now: try again');
+      answerText(response, 503, 'the API server does not accept the state now; try again');
     } finally {
       this.#held -= bytes;
     }
@@ -222,7 +222,7 @@ export class KuberhealthyServer {
       if (!(error instanceof ApiFailure)) throw error;
       if (this.#mayTell({ check: 'events', status: 503 }))
         this.#parts.log.warning(`events could not be listed: ${error.message}; ${error.advice}`);
-      answerText(response, 503, 'the API server does not list events now: try again');
+      answerText(response, 503, 'the API server does not list events now; try again');
     }
   }
 
@@ -257,7 +257,7 @@ export class KuberhealthyServer {
       case '/checks': {
         const document = own();
         return document === null
-          ? answerText(response, 404, 'no file of checks is run here (-f)')
+          ? answerText(response, 404, 'no check file is run here (-f)')
           : answerJson(response, document);
       }
       case '/healthz':
@@ -271,7 +271,7 @@ export class KuberhealthyServer {
           response,
           404,
           path.startsWith('/api/logs')
-            ? 'read logs with kubectl logs: readers of this page may not have access to them'
+            ? 'read logs with kubectl logs, because readers of this page may not have access to them'
             : '/, /json, /metrics, /checks, /healthz, /readyz, /api/events, /api/run',
         );
     }
@@ -299,12 +299,12 @@ export class KuberhealthyServer {
   }
 }
 
-const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
+const PARAMETERS = 'for example: ?namespace=kuberhealthy&healthcheck=dns';
 
 /** Replies to requested runs. */
 const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
   begins: [202, 'the run begins'],
-  follows: [503, 'another replica runs the checks: try again'],
+  follows: [503, 'another replica runs the checks; try again'],
   unknown: [404, 'there is no such check'],
   runs: [409, 'the check is running'],
   'too-soon': [429, 'the last run has only just begun'],

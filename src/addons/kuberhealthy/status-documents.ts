@@ -143,7 +143,12 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
   const own = (name: string, help: string, value: number, kind: MetricSample['kind']): void =>
     void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
-  add('running', 'Whether checks run; current_master runs them.', { current_master: leader }, 1);
+  add(
+    'running',
+    'Whether checks run; current_master is the replica that runs them.',
+    { current_master: leader },
+    1,
+  );
   add('cluster_state', 'Whether all checks pass.', {}, overall(checks).ok ? 1 : 0);
   add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
   add(
@@ -153,16 +158,11 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
     loopSeconds,
   );
   add('scheduler_due_checks', 'Checks that were due in the last scan.', {}, due);
-  add(
-    'reaper_last_sweep_duration_seconds',
-    'Duration of the last deletion of pods.',
-    {},
-    sweepSeconds,
-  );
+  add('reaper_last_sweep_duration_seconds', 'Duration of the last pod deletion.', {}, sweepSeconds);
   for (const reason of ['timeout', 'completed', 'failed', 'expired'] as const)
     add(
       'reaper_deleted_pods_total',
-      'Pods of checks that were deleted.',
+      'Check pods that were deleted.',
       { reason },
       swept.get(reason) ?? 0,
       'counter',
@@ -171,7 +171,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   own('pods_left_out', 'Checker pods above the limit.', facts.pods.leftOut, 'gauge');
   own(
     'objects_bytes',
-    'Memory of checks and their states, approximate.',
+    'Approximate memory used by checks and their states.',
     facts.objects.bytes,
     'gauge',
   );
@@ -183,7 +183,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   );
   own(
     'refused',
-    'Checks that wait because the API server rejected their changes.',
+    'Checks that are waiting because the API server rejected their changes.',
     facts.refused,
     'gauge',
   );
@@ -214,7 +214,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
     const since = state.lastOkAt === null ? -1 : Math.max(0, wall - state.lastOkAt) / 1000;
     add(
       'check_seconds_since_success',
-      'Time since the last successful run; -1: there was none.',
+      'Time since the last successful run; -1 if there was none.',
       labels,
       since,
     );
@@ -226,7 +226,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
 function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
   const seconds = checks.map(({ state }) => state.tookMs / 1000);
   const name = 'kuberhealthy_check_run_duration_seconds';
-  const help = 'Duration of the last runs of all checks.';
+  const help = 'Duration of each check’s last run.';
   const sample = (
     suffix: string,
     labels: Readonly<Record<string, string>>,

@@ -37,10 +37,10 @@ export function readReview(body: string): ReviewedPod {
     throw new BadReview(`the review is not JSON: ${(error as Error).message}`, { cause: error });
   }
   if (!isObject(review) || text(review, 'kind') !== 'AdmissionReview')
-    throw new BadReview('an AdmissionReview was expected');
+    throw new BadReview('expected an AdmissionReview');
   if (text(review, 'apiVersion') !== 'admission.k8s.io/v1')
     throw new BadReview(
-      `admission.k8s.io/v1 was expected, not "${text(review, 'apiVersion').slice(0, 64)}"`,
+      `expected admission.k8s.io/v1, not "${text(review, 'apiVersion').slice(0, 64)}"`,
     );
   const request = child(review, 'request');
   const uid = text(request, 'uid');

@@ -113,9 +113,7 @@ function optionsOf(
     if (word === '') continue;
     const [, name, value] = optionPattern.exec(word) ?? [];
     if (name === undefined || options.size >= OPTIONS_MAX)
-      mistakes.push(
-        `${annotations.options}: "${word.slice(0, 64)}" is not an option of resolv.conf`,
-      );
+      mistakes.push(`${annotations.options}: "${word.slice(0, 64)}" is not a resolv.conf option`);
     else options.set(name, value === undefined ? { name } : { name, value });
   }
   const ndots = said[annotations.ndots];

@@ -68,10 +68,14 @@ describe('the webhook', () => {
     ['nothing', '', /not JSON/],
     ['half a review', reviewOf(pod).slice(0, 60), /not JSON/],
     ['bytes that are no text', Buffer.from([0, 255, 254, 128, 10]), /not JSON/],
-    ['another object', '{"kind":"Pod"}', /AdmissionReview was expected/],
-    ['a list', '[]', /AdmissionReview was expected/],
-    ['a review of v1beta1', reviewOf(pod, 'admission.k8s.io/v1beta1'), /v1 was expected, not "adm/],
-    ['a review of v2', reviewOf(pod, 'admission.k8s.io/v2'), /v1 was expected/],
+    ['another object', '{"kind":"Pod"}', /expected an AdmissionReview/],
+    ['a list', '[]', /expected an AdmissionReview/],
+    [
+      'a review of v1beta1',
+      reviewOf(pod, 'admission.k8s.io/v1beta1'),
+      /expected admission\.k8s\.io\/v1, not "adm/,
+    ],
+    ['a review of v2', reviewOf(pod, 'admission.k8s.io/v2'), /expected admission\.k8s\.io\/v1/],
     ['no uid', '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}', /uid/],
     [
       'a request that is none',

@@ -129,7 +129,7 @@ export class WebhookServer {
       if (come === 'gone') return metrics.refused('not-json');
       if (come === 'too-large') {
         metrics.refused(come);
-        return refuse(response, 413, `a review has at most ${BODY_MAX} bytes`);
+        return refuse(response, 413, `a review may have at most ${BODY_MAX} bytes`);
       }
       if (come === 'busy') {
         metrics.refused(come);
@@ -138,7 +138,7 @@ export class WebhookServer {
       const body = come.bytes;
       if (valuesIn(body) > VALUES_MAX) {
         metrics.refused('too-large');
-        return refuse(response, 413, `a review has at most ${VALUES_MAX} values`);
+        return refuse(response, 413, `a review may have at most ${VALUES_MAX} values`);
       }
       const review = readReview(body.toString('utf8'));
       const { advice, body: answer } = reviewPod(

@@ -233,7 +233,7 @@ describe('the certificate of the webhook', () => {
     await clock.advance(100);
     assert.match(
       lines.join('\n'),
-      /must allow create of secrets.*the webhook does not serve until then/,
+      /must allow create on secrets.*the webhook does not serve requests until then/,
     );
     await clock.advance(5000);
     assert.equal(identities.length, 1);

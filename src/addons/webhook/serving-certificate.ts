@@ -82,7 +82,7 @@ export class ServingCertificate {
         waitMs = RETRY_MS;
         const meanwhile =
           this.#used === ''
-            ? 'the webhook does not serve until then'
+            ? 'the webhook does not serve requests until then'
             : 'the current one stays in use';
         if (error instanceof ApiFailure) this.#failures.failed(error, waitMs, meanwhile);
         else this.#parts.log.error(bugText(error));
@@ -206,7 +206,7 @@ export class ServingCertificate {
     if (found === null) {
       if (!this.#toldMissing)
         log.info(
-          `the API server does not call this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
+          `the API server does not call this webhook yet, because there is no MutatingWebhookConfiguration ${name}; the Helm chart contains one (webhook.enabled)`,
         );
       this.#toldMissing = true;
       return null;
@@ -225,7 +225,7 @@ export class ServingCertificate {
     const update = { ...asked, task: `update mutatingwebhookconfigurations ${name}` };
     try {
       await replaceObject(client, update, { ...found, webhooks });
-      log.info(`wrote the CA of this webhook (MutatingWebhookConfiguration ${name})`);
+      log.info(`wrote this webhook’s CA to MutatingWebhookConfiguration ${name}`);
     } catch (error) {
       // Conflict: another replica wrote at the same time, and the next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;

@@ -50,7 +50,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [
     ['query', 'a.b', 'TYPE99999'],
     3,
-    /"TYPE99999" is not a record type\n {2}Numbers of types go up to /,
+    /"TYPE99999" is not a record type\n {2}Type numbers go up to /,
   ],
   [['query', '@nohost.invalid', 'a.b'], 2, /does not resolve: nohost\.invalid: the name /],
   [['query', 'a.b', '-k', noKey], 2, /key contains no key \[bad-key-file\]/],

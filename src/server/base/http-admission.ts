@@ -81,7 +81,7 @@ export class HttpAdmission {
     if (this.#under >= this.#limits.all || client.under >= this.#limits.each) {
       this.#onRefused();
       response.setHeader('retry-after', '1');
-      answerText(response, 503, 'too many requests at once: try again\n');
+      answerText(response, 503, 'too many requests at once; try again\n');
       return;
     }
     this.#under++;

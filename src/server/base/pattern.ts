@@ -81,8 +81,8 @@ function parse(source: string): RE2JS {
 function syntaxHint(reason: string): string {
   if (reason.startsWith('duplicate')) return 'Give each group a different name.';
   return reason === 'invalid repeat count'
-    ? `Repeat counts are at most ${REPEATS_MAX}, and so is the product of nested ones.`
-    : 'Patterns use RE2 syntax: no backreferences, no lookarounds.';
+    ? `Repeat counts, and the product of nested repeat counts, must not exceed ${REPEATS_MAX}.`
+    : 'Patterns use RE2 syntax, without backreferences and lookarounds.';
 }
 
 function tooLarge(source: string, size: number): PatternError {

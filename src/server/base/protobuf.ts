@@ -153,7 +153,7 @@ export class MessageReader {
         this.#to = this.#at + (this.kind === FIXED64 ? 8 : 4);
         break;
       default:
-        throw new MessageError(`fields of kind ${this.kind} do not exist`);
+        throw new MessageError(`there are no fields of kind ${this.kind}`);
     }
     if (this.#to > this.#end) throw new MessageError('a field is longer than its message');
     this.#at = this.#to;
@@ -213,7 +213,8 @@ export class MessageReader {
     let low = 0;
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (this.#at >= this.#end) throw new MessageError('the message ends within a number');
+      if (this.#at >= this.#end)
+        throw new MessageError('the message ends in the middle of a number');
       const byte = bytes[this.#at++]!;
       const bits = byte & 0x7f;
       if (shift < 28) low |= bits << shift;

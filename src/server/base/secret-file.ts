@@ -27,7 +27,7 @@ export function readSecret(file: string): string {
   if (text.length >= SECRET_MIN) return text;
   throw new Problem({
     code: 'token-file',
-    text: `the token in ${file} has ${text.length} characters, and ${SECRET_MIN} at least are required`,
+    text: `the token in ${file} has ${text.length} characters, but at least ${SECRET_MIN} are required`,
     remedy: `openssl rand -base64 24 -out ${file}`,
   });
 }

@@ -27,7 +27,7 @@ describe('a failure in words', () => {
 
   test('for a URL used as a file name', async () => {
     for (const url of ['https://example.com/Corefile', 's3://bucket/x.pcap'])
-      assert.match(await failureOf(() => readFileSync(url)), /a URL, not a file: download it/);
+      assert.match(await failureOf(() => readFileSync(url)), /a URL, not a file; download it/);
     assert.equal(await failureOf(() => readFileSync('/no://where')), 'no such file or directory');
   });
 
@@ -56,7 +56,7 @@ describe('a failure in words', () => {
     };
     assert.equal(
       await failureOf(fail(alert('ssl/tls alert bad certificate', 42))),
-      'the other side refuses our certificate',
+      'the other side rejects our certificate',
     );
     assert.equal(
       await failureOf(fail(alert('tlsv13 alert certificate required', 116))),

@@ -7,7 +7,7 @@ export function whyFailed(error: unknown): string {
   // The runtime tries all addresses of a name in parallel. The first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
-  if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file: download it first';
+  if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file; download it first';
   const known = reasons[code];
   if (known !== undefined) return known;
   const alert = tlsAlert(error);
@@ -40,24 +40,24 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to it',
   ENOTFOUND: 'the name does not exist in DNS',
-  EAI_AGAIN: 'the name could not be looked up: no name server answered',
+  EAI_AGAIN: 'the name could not be looked up, because no name server answered',
   ENODATA: 'the name has no address',
-  ESERVFAIL: 'the name could not be looked up: the name server failed',
-  ETIMEOUT: 'the name could not be looked up: no name server answered',
+  ESERVFAIL: 'the name could not be looked up, because the name server failed',
+  ETIMEOUT: 'the name could not be looked up, because no name server answered',
   EADDRINUSE: 'another process uses the address',
   EADDRNOTAVAIL: 'no interface of this machine has the address',
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
   ENOENT: 'no such file or directory',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of its path is not a directory',
+  ENOTDIR: 'a component of its path is not a directory',
   EMFILE: 'too many files are open in this process',
   ENOSPC: 'the disk is full',
   EROFS: 'the file system is read-only',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet (check the clocks)',
   CERT_REVOKED: 'its certificate has been revoked',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for other names',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is valid only for other names',
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_GET_ISSUER_CERT: untrusted,
@@ -65,9 +65,9 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   ERR_SSL_WRONG_VERSION_NUMBER: 'the other side does not use TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side does not use TLS',
-  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and its passphrase cannot be entered here',
+  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, but its passphrase cannot be entered here',
   ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED:
-    'the key is encrypted, and its passphrase cannot be entered here',
+    'the key is encrypted, but its passphrase cannot be entered here',
   ERR_SSL_EE_KEY_TOO_SMALL: "the certificate's key is too small",
   ERR_OSSL_PEM_NO_START_LINE: 'it contains no PEM text',
   ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is truncated',
@@ -78,12 +78,12 @@ const reasons: Readonly<Record<string, string>> = {
 /** Explanations of TLS alerts from the peer. */
 const alerts: Readonly<Record<number, string>> = {
   40: 'the other side ended the handshake',
-  42: 'the other side refuses our certificate',
-  44: 'the other side refuses our certificate: it has been revoked',
-  45: 'the other side refuses our certificate: it has expired',
-  46: 'the other side refuses our certificate',
-  48: 'the other side does not know the CA of our certificate',
-  49: 'the other side refuses our certificate',
+  42: 'the other side rejects our certificate',
+  44: 'the other side rejects our certificate because it has been revoked',
+  45: 'the other side rejects our certificate because it has expired',
+  46: 'the other side rejects our certificate',
+  48: 'the other side does not know our certificate’s CA',
+  49: 'the other side rejects our certificate',
   70: 'the other side uses a different TLS version',
   112: 'the other side has no certificate for this name',
   116: 'the other side requires a client certificate',

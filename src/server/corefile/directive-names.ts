@@ -53,7 +53,7 @@ export class DirectiveNames {
   #advice(word: string, braces: boolean): Advice {
     if (Object.hasOwn(this.#external, word)) {
       return {
-        hint: `'${word}' is an external plugin of CoreDNS, which its official builds do not include.`,
+        hint: `'${word}' is an external CoreDNS plugin that official builds do not include.`,
         remedy: this.#external[word],
       };
     }
@@ -72,12 +72,12 @@ export class DirectiveNames {
     if (/[.:]/.test(word)) {
       return braces
         ? {
-            hint: 'This looks like the address of a server block within another one.',
+            hint: 'This looks like a server block’s address inside another server block.',
             remedy: 'Server blocks cannot be nested: end the one above with } before this line.',
           }
         : {
             hint: 'This looks like an address.',
-            remedy: 'A file with more than one server block needs braces around each.',
+            remedy: 'In a file with several server blocks, each of them needs braces.',
           };
     }
     return {};

@@ -202,7 +202,7 @@ export class DirectiveParser {
     };
     // CoreDNS uses the last directive's } to close the block as well.
     if (what === 'block' && last.text === '}' && !last.quoted)
-      this.#report.warning(last.place, 'the last } of the file is missing', advice);
+      this.#report.warning(last.place, 'the last } in the file is missing', advice);
     else if (what !== 'directive')
       this.#report.problem(syntaxProblem(last.place, last.text, '}', advice));
     else this.#report.mistake(last.place, 'Unexpected EOF', advice);

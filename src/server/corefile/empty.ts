@@ -13,6 +13,6 @@ export function emptyCorefile(file: string): Problem {
     place: { file, line: 1, column: 1 },
     hint: 'A server that starts with it answers every name with whoami, so no name resolves. A running server keeps its configuration.',
     remedy:
-      'Check the source of the file: a template, a key of a ConfigMap, a command before a redirection.',
+      'Check where the file comes from: a template, a ConfigMap key, or a command whose output was redirected.',
   });
 }

@@ -67,14 +67,18 @@ export function textOf({ text, place }: Token, env: Environment, report: Problem
       'the text between {$ and } is read as the name of an environment variable',
       {
         code: 'environment-template',
-        remedy: 'In a template write {{ $x }}, with blanks.',
+        remedy: 'In a template, write {{ $x }}, with blanks.',
       },
     );
   } else if (found.unset.length > 0) {
     const names = [...new Set(found.unset)].join(', ');
-    report.warning(place, `environment variable ${names} is not set: it is replaced by nothing`, {
-      code: 'environment-unset',
-    });
+    report.warning(
+      place,
+      `environment variable ${names} is not set, so it is replaced with nothing`,
+      {
+        code: 'environment-unset',
+      },
+    );
   }
   return found.text;
 }

@@ -126,7 +126,7 @@ export class TokenStream {
     if (this.peekOnLine() === null) {
       this.#refuse(at.place, "Wrong argument count or unexpected line ending after 'import'", {
         code: 'argument-count',
-        remedy: 'import takes the name of a snippet or a file.',
+        remedy: 'import needs the name of a snippet or a file.',
       });
       return;
     }
@@ -217,8 +217,8 @@ export class TokenStream {
     if (code === 'ENOENT' && name !== null) {
       this.#refuse(place, `File to import not found: ${name}`, {
         code: 'import-not-found',
-        hint: `There is no file ${path}, and no snippet of that name above this line.`,
-        remedy: 'A snippet has to be defined above the line that imports it.',
+        hint: `There is no file ${path}, and no snippet with that name above this line.`,
+        remedy: 'A snippet must be defined above the line that imports it.',
       });
       return;
     }
@@ -231,7 +231,7 @@ export class TokenStream {
     this.#full = true;
     this.#refuse(place, text, {
       code: 'import-circle',
-      hint: `'${name}' is imported repeatedly: most likely it imports itself.`,
+      hint: `'${name}' is imported repeatedly, most likely because it imports itself.`,
     });
   }
 

@@ -32,7 +32,7 @@ export function parseKey(token: Token, dnsPort: number): ParsedKey {
 }
 
 function remedyFor(address: string): string | null {
-  return /^:\d*$/.test(address) ? `Write the zone too; the root zone is '.${address}'.` : null;
+  return /^:\d*$/.test(address) ? `Include the zone; the root zone is '.${address}'.` : null;
 }
 
 function remarks({ text, place }: Token, keys: readonly Key[]): readonly Problem[] {

@@ -101,7 +101,7 @@ class Lexer {
     const next = text.charCodeAt(after);
     if (after === text.length || next === NEWLINE || next === HASH) return;
     if (this.#warnings.at(-1)?.place?.line === place.line) return;
-    this.#warn(place, 'the words after this # are not a comment: they are read as arguments', {
+    this.#warn(place, 'the words after this # are not a comment but are read as arguments', {
       code: 'comment-in-word',
       hint: 'A # inside a word hides only the rest of that word.',
       remedy: 'Put a blank before the #.',
@@ -135,7 +135,7 @@ class Lexer {
     this.#at = closed ? at + 1 : at;
     if (closed || value !== '') this.#add(value, true, place);
     if (!closed) {
-      this.#warn(place, 'this quote is never closed: the rest of the file is one word', {
+      this.#warn(place, 'this quote is never closed, so the rest of the file is one word', {
         code: 'quote-open',
         remedy: 'Close it with ".',
       });

@@ -120,7 +120,7 @@ export class DirectiveLine {
     this.#words.length = 0;
     this.binding.warning(first.place, `the words from '${first.text}' on are ignored`, {
       code: 'words-not-read',
-      hint: `The line is written: ${this.#form}`,
+      hint: `Syntax: ${this.#form}`,
       remedy: 'Take it away.',
     });
   }
@@ -128,9 +128,9 @@ export class DirectiveLine {
   /** Warns that this line replaces earlier ones, although they look cumulative. */
   replacesOthers(): void {
     const { text, place } = this.name;
-    this.binding.warning(place, `of several lines '${text}' only the last one counts`, {
+    this.binding.warning(place, `only the last of several '${text}' lines has an effect`, {
       code: 'property-repeated',
-      remedy: 'Write all of it on one line, or remove the others.',
+      remedy: 'Put everything on one line, or remove the others.',
     });
   }
 
@@ -140,7 +140,7 @@ export class DirectiveLine {
       this.left === 0 && this.block !== null
         ? "Unexpected token '{', expecting argument"
         : `Wrong argument count or unexpected line ending after '${this.#last.text}'`;
-    const hint = `The line is written: ${this.#form}`;
+    const hint = `Syntax: ${this.#form}`;
     throw new LineRefusal(text, this.#last.place, { code: 'argument-count', hint });
   }
 }

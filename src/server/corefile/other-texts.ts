@@ -23,7 +23,7 @@ function isChart(text: string): boolean {
 }
 
 const chartAdvice: OtherText = {
-  hint: 'This is a template of a Helm chart, not the Corefile that Helm renders from it.',
+  hint: 'This is a Helm chart template, not the Corefile that Helm renders from it.',
   remedy:
     "Use its output: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };
@@ -36,7 +36,7 @@ function isManifest(text: string): boolean {
 }
 
 const manifestAdvice: OtherText = {
-  hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that holds a Corefile, not the Corefile itself.',
+  hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that contains a Corefile, not the Corefile itself.',
   remedy:
     "Extract it: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };

@@ -51,7 +51,7 @@ describe('structure', () => {
       [
         [
           'corefile-end',
-          'the last } of the file is missing',
+          'the last } in the file is missing',
           "Most likely the } for 'cache' at Corefile:2 is missing.",
         ],
       ],

@@ -122,7 +122,7 @@ class Parser {
     const directives = this.#stream.peek() === null ? [] : this.#contents();
     if (first === undefined) {
       if (directives.length > 0) {
-        this.#report.warning(start.place, 'this block has no address: it is ignored', {
+        this.#report.warning(start.place, 'this block has no address, so it is ignored', {
           code: 'block-without-address',
           remedy: "Write the zones it serves before the '{', for example '.:53'.",
         });
@@ -146,9 +146,9 @@ class Parser {
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;
-    this.#report.warning(brace.place, "this '}' closes nothing: it is ignored", {
+    this.#report.warning(brace.place, "this '}' does not close anything and is ignored", {
       code: 'corefile-brace',
-      hint: 'Perhaps an earlier brace is also one too many, and a block ends earlier than it seems.',
+      hint: 'An earlier brace may also be superfluous, so that a block ends earlier than it seems.',
       remedy: 'Take it away.',
     });
     return true;

@@ -257,8 +257,8 @@ export function takeZones(
           word.place,
           `'${word.text}' is read as the zone ${zones[0]}, not as a number or a time`,
           {
-            hint: 'CoreDNS does the same: names outside of that zone are ignored.',
-            remedy: `See the page of ${line.name.text} for the positions of numbers; for the zone, write it with its dot: ${zones[0]}`,
+            hint: 'CoreDNS does the same, and ignores names outside that zone.',
+            remedy: `See the ${line.name.text} page for where numbers go; to serve the zone, write it with a trailing dot: ${zones[0]}`,
           },
         );
     } else if (isStrict) line.refuse(`'${word.text}' is not a zone`, word.place, { hint });

@@ -209,7 +209,7 @@ function inPlaceOf<T>(
 export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
-    'pass names that are not found to the next plugin; with ZONES only names in these zones';
+    'pass names that are not found to the next plugin; if ZONES are given, only names in these zones';
   return property<readonly string[] | null>('fallthrough', '[ZONES…]', help, null, (line) =>
     line.left === 0 ? ['.'] : someOrNone(takeZones(line)),
   );

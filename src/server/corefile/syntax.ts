@@ -170,7 +170,7 @@ function onceProblem(syntax: Syntax, again: Directive, first: Directive): Proble
   const text = 'this plugin can only be used once per Server Block';
   return pluginRemark(syntax.name, again.at.place, text, {
     code: 'directive-repeated',
-    hint: `It is used at ${first.at.place.file}:${first.at.place.line} already.`,
+    hint: `It is already used at ${first.at.place.file}:${first.at.place.line}.`,
     remedy: 'Merge the two, or move one of them to another server block.',
   });
 }
@@ -280,7 +280,7 @@ function bindProperties<P extends Properties>(
       } else if (block !== null && property.nested === null) {
         words.refuse("unknown property '{'", name.place, {
           code: 'property-unknown',
-          hint: `'${name.text}' takes no braces.`,
+          hint: `'${name.text}' does not accept braces.`,
         });
       }
       return null;

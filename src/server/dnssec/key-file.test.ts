@@ -124,7 +124,7 @@ describe('keys in files', () => {
         `${made.secret}Label: pkcs11:x\n`,
         'K.private:5:1: the private key is in a hardware module',
       ],
-      [made.key, 'not a key', 'K.private:1:1: a line of a private key is FIELD: VALUE'],
+      [made.key, 'not a key', 'K.private:1:1: a line in a private key has the form FIELD: VALUE'],
     ];
     for (const [key, secret, expected] of cases) {
       writeZoneKey(path, { ...made, key, secret }, 'K');

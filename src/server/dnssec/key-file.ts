@@ -45,7 +45,7 @@ export function readKeyPair(name: string): KeyPair {
     throw broken(
       place,
       'this is not a zone key',
-      'Its flags are 256 or 257, its protocol is 3 (RFC 4034 section 2.1); make one with dnssec-keygen.',
+      'Its flags must be 256 or 257, and its protocol 3 (RFC 4034 section 2.1). dnssec-keygen creates such keys.',
     );
   const publicKey = publicKeyOf(algorithm, record.publicKey);
   if (publicKey === null) throw broken(place, `the public key does not fit ${algorithm.name}`);
@@ -102,7 +102,7 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
     const place = { file, line: index + 1, column: 1 };
     const colon = line.indexOf(':');
     if (line.trim() === '' || line.startsWith(';')) continue;
-    if (colon < 0) throw broken(place, 'a line of a private key is FIELD: VALUE');
+    if (colon < 0) throw broken(place, 'a line in a private key has the form FIELD: VALUE');
     const field = line.slice(0, colon).trim();
     const value = line.slice(colon + 1).trim();
     if (field === 'Private-key-format' && !/^v1\.\d+$/.test(value))
@@ -110,13 +110,13 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
     if (field === 'Algorithm' && Number.parseInt(value, 10) !== algorithm.number)
       throw broken(
         place,
-        `the private key uses algorithm ${value}, the public key ${algorithm.number} (${algorithm.name})`,
+        `the private key uses algorithm ${value}, but the public key uses ${algorithm.number} (${algorithm.name})`,
       );
     if (field === 'Label' || field === 'Engine')
       throw broken(
         place,
         'the private key is in a hardware module',
-        'ndots signs only with keys in files.',
+        'ndots can sign only with keys in files.',
       );
     if (!algorithm.fields.includes(field)) continue;
     const bytes = parseBase64(value);
@@ -125,7 +125,7 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
   }
   for (const field of algorithm.fields)
     if (!fields.has(field))
-      throw broken(whole, `no private key found: ${algorithm.name} has a field ${field}`);
+      throw broken(whole, `no private key found: ${algorithm.name} needs a field ${field}`);
   const jwk = { ...algorithm.publicJwk(publicKey), ...algorithm.privateJwk(fields) };
   try {
     return createPrivateKey({ key: jwk, format: 'jwk' });

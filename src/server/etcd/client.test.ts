@@ -180,7 +180,7 @@ describe('an etcd client', () => {
     let large = true;
     const port = await grpcServer(t, (stream) => reply(stream, large ? Buffer.alloc(5000) : range));
     const client = clientOf(t, [port], { messageMax: 1000 });
-    await fails(ask(client), 'large', /5000 bytes; at most 1000/);
+    await fails(ask(client), 'large', /5000 bytes, but at most 1000/);
     large = false;
     await ask(client);
   });
@@ -216,7 +216,7 @@ describe('an etcd client', () => {
     });
     await fails(ask(clientOf(t, [page])), 'malformed', /HTTP status 404/);
     const noise = await grpcServer(t, (stream) => reply(stream, Buffer.from([0xff, 0xff])));
-    await fails(ask(clientOf(t, [noise])), 'malformed', /ends within a number/);
+    await fails(ask(clientOf(t, [noise])), 'malformed', /ends in the middle of a number/);
     const empty = await grpcServer(t, (stream) => refuse(stream, 0, ''));
     await fails(ask(clientOf(t, [empty])), 'malformed', /empty/);
   });

@@ -118,6 +118,6 @@ function read(file: string): Buffer {
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
   const advice =
-    'check the files of `tls`: CERT KEY CA, all PEM, and the key must belong to the certificate';
+    'check the `tls` files (CERT KEY CA): all must be PEM, and the key must match the certificate';
   return new EtcdFailure('tls', `${where}: ${whyFailed(error)}`, advice, error);
 }

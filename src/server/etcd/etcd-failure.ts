@@ -51,7 +51,7 @@ export function callFailure({ kind, code, message }: GrpcFailure, where: string)
   return new EtcdFailure(kind, `${where}: ${message}`, kind === 'malformed' ? notEtcd : '');
 }
 
-const notEtcd = 'check that this is the client port of an etcd (2379), and http or https';
+const notEtcd = 'check that this is an etcd client port (2379), and that http or https is correct';
 
 /**
  * Converts a status other than OK to a failure.
@@ -75,7 +75,7 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
     case STATUS.INVALID_ARGUMENT:
       if (text.includes('auth store is old')) return new EtcdFailure('token', what);
       if (text.includes('user name is empty'))
-        return new EtcdFailure('credentials', what, 'etcd requires a user: give `credentials`');
+        return new EtcdFailure('credentials', what, 'etcd requires a user; set `credentials`');
       if (text.includes('authentication failed'))
         return new EtcdFailure('credentials', what, 'check user name and password');
       return new EtcdFailure('refused', what);
@@ -103,6 +103,6 @@ function codeOf(error: unknown): string {
 
 const tlsCode =
   /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERROR_IN_CERT|HOSTNAME_|INVALID_CA|CRL_|EPROTO)/;
-const tlsAdvice = 'check the CA, certificate and key of `tls`, and that the endpoint uses https';
+const tlsAdvice = 'check the CA, certificate and key in `tls`, and that the endpoint uses https';
 const forbiddenAdvice =
   'allow the user to read the keys: etcdctl role grant-permission ROLE read PATH/ --prefix';

@@ -24,7 +24,7 @@ export interface CollectionOptions {
 
 const sampleErrorsName = 'ndots_metrics_sample_errors_total';
 const sampleErrorsHelp =
-  'Number of times that values could not be read at scrape time and were omitted from the scrape.';
+  'Number of times that values could not be read at scrape time and were omitted.';
 
 /**
  * The metrics of all threads, as seen from the thread that is scraped. It receives the registrations of every

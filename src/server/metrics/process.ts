@@ -38,7 +38,7 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
     sample(
       'counter',
       'process_cpu_seconds_total',
-      'CPU time the process has used, in user and kernel mode, in seconds.',
+      'CPU time that the process has used in user and kernel mode, in seconds.',
       (field(14) + field(15)) / TICKS_PER_SECOND,
     ),
     sample(
@@ -73,7 +73,7 @@ function ofStatus(files: ProcFiles): readonly MetricSample[] {
     sample(
       'gauge',
       'process_resident_memory_bytes',
-      'Memory of the process that is in RAM, in bytes; what a container limit is compared with.',
+      'Resident memory of the process, in bytes; container limits apply to this value.',
       Number(resident[1]) * 1024,
     ),
   ];
@@ -92,12 +92,12 @@ function ofLimits(files: ProcFiles): readonly MetricSample[] {
   add(
     'Max open files',
     'process_max_fds',
-    'File descriptors (sockets included) the process may have open.',
+    'Maximum number of open file descriptors, including sockets.',
   );
   add(
     'Max address space',
     'process_virtual_memory_max_bytes',
-    'Limit of the address space in bytes; 2^64 stands for no limit.',
+    'Limit of the address space in bytes; 2^64 means no limit.',
   );
   return samples;
 }
@@ -105,7 +105,7 @@ function ofLimits(files: ProcFiles): readonly MetricSample[] {
 function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   const open = attempt(() => files.countEntries('/proc/self/fd'));
   if (open === null) return [];
-  const help = 'File descriptors (sockets included) the process has open.';
+  const help = 'Open file descriptors, including sockets.';
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
@@ -122,13 +122,13 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
     sample(
       'counter',
       'process_network_receive_bytes_total',
-      'Bytes of received IP packets, in the network namespace of the process.',
+      'Bytes of IP packets received in the process’s network namespace.',
       octets('InOctets'),
     ),
     sample(
       'counter',
       'process_network_transmit_bytes_total',
-      'Bytes of sent IP packets, in the network namespace of the process.',
+      'Bytes of IP packets sent in the process’s network namespace.',
       octets('OutOctets'),
     ),
   ];

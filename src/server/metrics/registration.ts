@@ -94,14 +94,14 @@ export function checkShape(shape: FamilyShape): void {
     if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label) || label.startsWith('__')) {
       fail(`${JSON.stringify(label)} is not a label name`);
     }
-    if (kind === 'histogram' && label === 'le') fail('the label le is taken by the buckets');
+    if (kind === 'histogram' && label === 'le') fail('the label le is reserved for the buckets');
   }
   if (new Set(labels).size !== labels.length) fail('a label is named twice');
   if (kind !== 'histogram') return;
   if (bounds.length < bucketLimit.min || bounds.length > bucketLimit.max) {
-    fail(`${bounds.length} buckets, allowed are ${bucketLimit.min} to ${bucketLimit.max}`);
+    fail(`${bounds.length} buckets, but ${bucketLimit.min} to ${bucketLimit.max} are allowed`);
   }
-  if (!bounds.every(Number.isFinite)) fail('bucket bounds are finite, +Inf is implied');
+  if (!bounds.every(Number.isFinite)) fail('bucket bounds must be finite; +Inf is implied');
   if (bounds.some((bound, index) => index > 0 && bound <= bounds[index - 1]!)) {
     fail('bucket bounds have to ascend');
   }

@@ -39,24 +39,19 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
     ),
     gauge(
       'nodejs_heap_size_used_bytes',
-      "Bytes of the main thread's JavaScript heap that are in use.",
+      "Bytes in use on the main thread's JavaScript heap.",
       memory.heapUsed,
     ),
     gauge(
       'nodejs_external_memory_bytes',
-      'Bytes outside the heap that JavaScript objects of the main thread hold, buffers above all.',
+      'Bytes outside the heap that are held by the main thread’s JavaScript objects, mainly buffers.',
       memory.external,
     ),
     ...runtime
       .threads()
       .flatMap(({ name, active, idle }) => [
-        loop('active', 'Seconds in which the event loop of a thread was working.', name, active),
-        loop(
-          'idle',
-          'Seconds in which the event loop of a thread was waiting for work.',
-          name,
-          idle,
-        ),
+        loop('active', 'Seconds that a thread’s event loop spent working.', name, active),
+        loop('idle', 'Seconds that a thread’s event loop spent waiting for work.', name, idle),
       ]),
   ];
 }
@@ -68,7 +63,8 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   const gc = runtime.gc();
-  const honest = (meaning: string): string => `${meaning} Stand-in: this is not a Go program.`;
+  const honest = (meaning: string): string =>
+    `${meaning} Substitute value, because this is not a Go program.`;
   const standIn = (name: string, meaning: string, value: number): MetricSample =>
     gauge(name, honest(meaning), value);
   return [
@@ -76,7 +72,7 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
     {
       name: 'go_gc_duration_seconds',
       kind: 'summary',
-      help: honest('Garbage collections of the main thread, since the first scrape.'),
+      help: honest('Garbage collections on the main thread since the first scrape.'),
       labels: {},
       value: gc.sum,
       count: gc.count,
@@ -85,13 +81,13 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
     {
       name: 'go_memstats_alloc_bytes_total',
       kind: 'counter',
-      help: honest('Bytes allocated on the heap so far, main thread.'),
+      help: honest('Bytes allocated on the main thread’s heap so far.'),
       labels: {},
       value: runtime.allocated(),
     },
     standIn(
       'go_memstats_last_gc_time_seconds',
-      'End of the last garbage collection, main thread, since 1970.',
+      'Time of the main thread’s last garbage collection, in seconds since 1970.',
       gc.last,
     ),
     standIn('go_sched_gomaxprocs_threads', 'CPUs that the process may use.', runtime.processors),
@@ -108,7 +104,7 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
     standIn('go_memstats_heap_sys_bytes', 'Heap size, main thread.', memory.heapTotal),
     standIn(
       'go_memstats_other_sys_bytes',
-      'Bytes outside the heap that its objects hold, main thread.',
+      'Bytes outside the heap that the main thread’s objects hold.',
       memory.external,
     ),
     standIn('go_memstats_sys_bytes', 'Resident memory of the process.', memory.rss),

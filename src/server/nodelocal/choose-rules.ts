@@ -49,7 +49,7 @@ export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
   const missing = program === 'auto' ? `neither ${needed[0]} nor nft` : `no ${wanted}`;
   throw new Problem({
     code: 'no-rules-program',
-    text: `rules cannot be set: ${missing} is installed`,
+    text: `rules cannot be set, because ${missing} is installed`,
     hint: 'Without rules, queries to the cluster DNS address do not reach the node cache.',
     remedy:
       'Install iptables or nftables, or set the rules up by other means: -setupiptables=false',

@@ -114,11 +114,11 @@ function clusterPort({ blocks }: Corefile, asked: number): number {
     code: 'no-cluster-block',
     text:
       all.length === 0
-        ? 'no server block of it serves plain DNS'
-        : `which server blocks of it serve the cluster’s DNS? none has kubernetes, and they are on the ports ${all.join(', ')}`,
+        ? 'none of its server blocks serves plain DNS'
+        : `none of its server blocks has kubernetes, and they use different ports (${all.join(', ')}), so it is unclear which of them serve cluster DNS`,
     hint: 'The node would have nothing to serve.',
     remedy:
-      'Check that this is the Corefile of the cluster: kubectl -n kube-system get configmap coredns -o yaml',
+      'Check that this is the cluster’s Corefile: kubectl -n kube-system get configmap coredns -o yaml',
   });
 }
 

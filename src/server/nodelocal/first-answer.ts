@@ -42,7 +42,8 @@ export async function firstAnswer({
   const began = clock.now();
   let asked = 0;
   while (!isAnswered && clock.now() - began < LIMIT_MS) {
-    if (asked === 8) log.info(`waiting for an answer for ${zone} before taking the node's queries`);
+    if (asked === 8)
+      log.info(`waiting for an answer for ${zone} before accepting the node's queries`);
     // A new name each time: failures are cached.
     const name = parseName(`first-answer-${++asked}.${zone === '.' ? '' : zone}`);
     socket.send(
@@ -56,6 +57,6 @@ export async function firstAnswer({
   socket.close();
   if (!isAnswered)
     log.warning(
-      `no answer for ${zone} within ${LIMIT_MS / 1000} s: taking the node's queries anyway`,
+      `no answer for ${zone} within ${LIMIT_MS / 1000} s; accepting the node's queries anyway`,
     );
 }

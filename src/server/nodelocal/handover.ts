@@ -63,7 +63,7 @@ export async function findPredecessor(path: string, log: Log): Promise<Predecess
       socket.off('data', take);
       socket.removeAllListeners('close');
       log.info(
-        `Another instance is serving: this one takes over, with ${wanted} bytes of its cache`,
+        `Another instance is serving; this one is taking over, with ${wanted} bytes of its cache`,
       );
       const cache = Buffer.concat(pieces).subarray(4, 4 + wanted);
       resolve({ cache, release: () => tellServing(socket) });

@@ -63,7 +63,7 @@ function readServers(value: unknown, folder: string, what: string): readonly str
   if (!Array.isArray(value)) throw wrong(folder, what, 'it is not a list of servers');
   for (const server of value)
     if (!isServer(server)) {
-      throw wrong(folder, what, `${JSON.stringify(server)} is not an address of a DNS server`);
+      throw wrong(folder, what, `${JSON.stringify(server)} is not a DNS server address`);
     }
   return value as string[];
 }

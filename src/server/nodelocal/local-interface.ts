@@ -148,9 +148,9 @@ export class LocalInterface {
     if (kind !== 'dummy' && alias !== ALIAS) {
       throw new Problem({
         code: 'interface-foreign',
-        text: `the interface ${name} already exists and is ${kind === '' ? 'a device of this machine' : `of type ${kind}`}`,
-        hint: 'A node cache creates its own interface of type dummy.',
-        remedy: `Give it another name: -interfacename NAME; or see whose this is: ip -details link show ${name}`,
+        text: `the interface ${name} already exists and is ${kind === '' ? 'a device on this machine' : `of type ${kind}`}`,
+        hint: 'A node cache creates its own dummy interface.',
+        remedy: `Use another name (-interfacename NAME), or determine what uses this one: ip -details link show ${name}`,
       });
     }
     this.#ours = true;
@@ -158,7 +158,7 @@ export class LocalInterface {
     this.#shared = others.length > 0;
     if (!this.#shared) return;
     this.#parts.log.warning(
-      `the interface ${name} also has ${others.join(', ')}, which -localip does not include: that address stays, also after shutdown`,
+      `the interface ${name} also has ${others.join(', ')}, which -localip does not include, so that address stays even after shutdown`,
     );
   }
 
@@ -172,7 +172,7 @@ export class LocalInterface {
         code: 'no-ipv6',
         text: `${address} cannot be put on ${this.#name}: ${error.code}`,
         hint: 'IPv6 is disabled on this machine, or on this interface.',
-        remedy: `Leave it out of -localip, or enable IPv6: sysctl net.ipv6.conf.${this.#name}.disable_ipv6=0`,
+        remedy: `Remove it from -localip, or enable IPv6: sysctl net.ipv6.conf.${this.#name}.disable_ipv6=0`,
         cause: error,
       });
     }

@@ -215,7 +215,7 @@ function problemOf(error: unknown): unknown {
     code: 'rules-failed',
     text: error.message,
     remedy:
-      'Run the command by hand to see more, or set the rules up by other means: -setupiptables=false',
+      'Run the command manually to see more, or set the rules up by other means: -setupiptables=false',
     cause: error,
   });
 }
@@ -223,8 +223,8 @@ function problemOf(error: unknown): unknown {
 function notAllowed(text: string): Problem {
   return new Problem({
     code: 'network-not-allowed',
-    text: `no permission to change the network of this machine: ${text}`,
-    hint: 'It needs root, or the capabilities NET_ADMIN and NET_RAW; in a pod also hostNetwork: true.',
+    text: `no permission to change this machine’s network: ${text}`,
+    hint: 'It needs root, or the NET_ADMIN and NET_RAW capabilities, and hostNetwork: true in a pod.',
     remedy: 'To serve without network setup: -setupinterface=false -setupiptables=false',
   });
 }

@@ -42,7 +42,7 @@ export class SetupMetrics {
   );
   readonly #repairs = this.#registry.counter(
     'ndots_nodecache_repairs_total',
-    'Number of times that the interface or rules were restored after another program removed them.',
+    'Number of times that the interface or the rules were restored after another program removed them.',
     ['what'],
   );
   readonly #answers = this.#registry.gauge(

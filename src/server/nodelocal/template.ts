@@ -84,8 +84,8 @@ function clusterDnsUnknown(service: string): Problem {
   const variable = serviceVariable(service);
   return new Problem({
     code: 'cluster-dns-unknown',
-    text: `the address of the cluster DNS is not known: ${variable} is not set, or is not an IP address`,
-    hint: `Pods have this variable if the service ${service} is in their namespace and they do not set enableServiceLinks: false.`,
-    remedy: `kubectl -n kube-system get service ${service}; another one: -upstreamsvc NAME; outside of a pod: export ${variable}=10.96.0.10`,
+    text: `the cluster DNS address is unknown: ${variable} is not set, or is not an IP address`,
+    hint: `Pods have this variable if the ${service} service is in their namespace and they do not set enableServiceLinks: false.`,
+    remedy: `kubectl -n kube-system get service ${service}. For another service, use -upstreamsvc NAME. Outside a pod: export ${variable}=10.96.0.10`,
   });
 }

@@ -108,27 +108,26 @@ const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward`
 /** Third-party CoreDNS plugins found in clusters, and what replaces them here. */
 export const external: Readonly<Record<string, string>> = {
   ads: 'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
-  alias: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
+  alias: 'Remove it; to answer with addresses instead of a CNAME, use `template` or `hosts`.',
   alternate:
-    'Write `forward` with `next NXDOMAIN SERVFAIL`: it asks the next one after such replies.',
+    'Write `forward` with `next NXDOMAIN SERVFAIL`, which queries the next one after such replies.',
   blocklist:
     'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   dnsredir: 'Write one `forward` for each list of zones.',
   docker: otherServer,
-  dump: 'Write `log`: it has a line for every query.',
+  dump: 'Write `log`, which prints a line for every query.',
   fanout:
-    'Write `forward` with the same upstreams; `policy random` and `failover` spread and retry.',
-  finalize: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
+    'Write `forward` with the same upstreams; `policy random` spreads queries, and `failover` retries them.',
+  finalize: 'Remove it; to answer with addresses instead of a CNAME, use `template` or `hosts`.',
   git: 'Mount the zone or hosts files by other means.',
   gslb: otherServer,
   ipecho:
-    'Write `template` with the address in the answer: `{{ .Group.a }}` of a name like ip-10-1-2-3.',
+    'Write `template` with the address from a name like ip-10-1-2-3 in the answer: `{{ .Group.a }}`.',
   k8s_crd: otherServer,
-  k8s_event: 'Remove it: `log` and `errors` write what happens.',
+  k8s_event: 'Remove it; `log` and `errors` report what happens.',
   k8s_gateway: otherServer,
   kubenodes: otherServer,
-  kubernetai:
-    'Write `kubernetes` several times, each with an `endpoint` or `kubeconfig` of its own.',
+  kubernetai: 'Write `kubernetes` several times, each with a separate `endpoint` or `kubeconfig`.',
   lighthouse: otherServer,
   localnodes: otherServer,
   mdns: otherServer,
@@ -139,7 +138,7 @@ export const external: Readonly<Record<string, string>> = {
   ratelimit: 'Write `rrl` with `requests-per-second`.',
   records: 'Write the records with `hosts` (addresses) or `template` (any type).',
   redis: otherServer,
-  redisc: 'Remove it: `cache` keeps what it has in memory.',
+  redisc: 'Remove it; `cache` keeps its entries in memory.',
   sinkhole:
     'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   tailscale: otherServer,

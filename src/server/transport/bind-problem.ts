@@ -23,7 +23,7 @@ export async function bindProblem(
       return new Problem({
         code: 'permission-denied',
         text: `${where}: permission denied`,
-        hint: `Ports below 1024 need the capability NET_BIND_SERVICE, which this process does not have.`,
+        hint: `Ports below 1024 need the NET_BIND_SERVICE capability, which this process does not have.`,
         remedy:
           `In Kubernetes: securityContext.capabilities.add: [NET_BIND_SERVICE]. On a machine: run as root, ` +
           `or "setcap cap_net_bind_service=+ep" on the node binary. To try something out: "-dns.port 1053".`,
@@ -41,7 +41,7 @@ export async function bindProblem(
         code: 'address-not-available',
         text: `${where}: address family not supported`,
         hint: `${address.includes(':') ? 'IPv6' : 'IPv4'} is disabled on this machine.`,
-        remedy: `Bind to addresses of the other family only.`,
+        remedy: `Bind only to addresses of the other family.`,
         cause,
       });
     default:

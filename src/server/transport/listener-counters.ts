@@ -102,7 +102,7 @@ const families = {
   evicted: [
     'counter',
     'ndots_listener_evicted_total',
-    'Number of connections closed, and proxy sessions dropped, because there were too many or they used too much memory.',
+    'Number of connections closed and proxy sessions dropped because there were too many or they used too much memory.',
   ],
   timedOut: [
     'counter',
@@ -153,7 +153,7 @@ const responses: Partial<Record<Proto, readonly [name: string, help: string]>> =
   ],
   grpc: [
     'ndots_dns_grpc_responses_total',
-    'gRPC responses by status: 0 is OK, and 100 or more are HTTP statuses.',
+    'gRPC responses by status: 0 is OK, and values from 100 are HTTP statuses.',
   ],
 };
 

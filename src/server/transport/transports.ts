@@ -65,6 +65,7 @@ async function udp(mode: UdpMode): Promise<MakeListener> {
   throw new Problem({
     code: 'batched-udp-not-available',
     text: `batched UDP is not available here: ${found.reason}`,
-    remedy: 'Install the optional dependency koffi, or let the transport be chosen automatically.',
+    remedy:
+      'Install the optional dependency koffi, or let ndots choose the transport automatically.',
   });
 }

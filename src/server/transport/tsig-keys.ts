@@ -240,10 +240,12 @@ export class SignedExchange {
     if (!areEqual(mac, fields.mac)) throw new Error('the signature of a message is wrong');
     if (fields.error === RCODE.BADTIME)
       throw new Error(
-        "the server says BADTIME: its clock and ours differ by more than the query's fudge",
+        "the server reports BADTIME: its clock and ours differ by more than the query's fudge",
       );
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
-      throw new Error(`a message is signed at a time ${seconds - fields.signedAt} s before ours`);
+      throw new Error(
+        `a message was signed ${seconds - fields.signedAt} s before our current time`,
+      );
     this.#prior = fields.mac;
     this.#digest = null;
     this.#isFirst = false;
@@ -256,10 +258,10 @@ export class SignedExchange {
     const name = printName(own.name);
     if (error === RCODE.BADKEY)
       throw new Error(
-        `the server says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
+        `the server reports BADKEY: it does not know the key "${name}" or does not use it with ${own.algorithm.name}`,
       );
     if (error === BADSIG)
-      throw new Error(`the server says BADSIG: its secret for the key "${name}" is different`);
+      throw new Error(`the server reports BADSIG: its secret for the key "${name}" is different`);
     if (error !== 0 && mac.length === 0)
       throw new Error(`the server rejects the signature: ${rcodeName(error)} at ${seconds}`);
     if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
@@ -271,7 +273,7 @@ function unsignedReason(message: Uint8Array): string {
   const rcode = message[3]! & FLAG.RCODE;
   return rcode === 0
     ? 'the reply is not signed'
-    : `the reply is not signed, and says ${rcodeName(rcode)}`;
+    : `the reply is not signed and has the result code ${rcodeName(rcode)}`;
 }
 
 /** Returns the algorithm with this name, given as text with or without the final dot. */

@@ -46,18 +46,18 @@ describe('reading', () => {
     reader.u16();
     assert.equal(
       failure(() => reader.u16()),
-      'the message ends where a 16-bit number should be at byte 2',
+      'the message ends before a 16-bit number at byte 2',
     );
   });
 
   test('nothing beyond the end is read, even if the buffer is longer', () => {
     assert.match(
       failure(() => new Reader(Uint8Array.of(1, 2, 3), 0, 1).u16()),
-      /ends where a 16-bit number/,
+      /ends before a 16-bit number/,
     );
     assert.match(
       failure(() => new Reader(Uint8Array.of(3, 65, 65, 65, 0), 0, 3).name()),
-      /ends within a name/,
+      /ends in the middle of a name/,
     );
   });
 

@@ -106,8 +106,7 @@ export class Reader {
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
-      if (this.message[at]! >= 0xc0)
-        this.fail('a name is compressed that must not be compressed', at);
+      if (this.message[at]! >= 0xc0) this.fail('a name is compressed although it must not be', at);
     }
     return this.name();
   }
@@ -142,7 +141,7 @@ export class Reader {
   }
 
   #need(count: number, what: string): void {
-    if (this.left < count) this.fail(`the message ends where ${what} should be`);
+    if (this.left < count) this.fail(`the message ends before ${what}`);
   }
 
   #walk(label: (from: number, to: number) => void): void {
@@ -239,7 +238,7 @@ export class NamePlaces {
   ): void {
     this.#steps += steps;
     if (this.#steps > HOPS_FREE + HOPS_PER_NAME * ++this.#names)
-      throw new ReadError('the names of the message follow too many pointers', at - start);
+      throw new ReadError('the message’s names follow too many pointers', at - start);
     for (let offset = at - start; offset < REACH;) {
       this.#marks[offset] = this.#message;
       this.#lengths[offset] = length;
@@ -316,6 +315,7 @@ export function checkName(
 }
 
 function endsWithin(after: number, offset: number): never {
-  const reason = after < 0 ? 'the message ends within a name' : 'a name overlaps its pointer';
+  const reason =
+    after < 0 ? 'the message ends in the middle of a name' : 'a name overlaps its pointer';
   throw new ReadError(reason, offset);
 }

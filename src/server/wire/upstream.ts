@@ -68,7 +68,8 @@ function readReply(
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
   places.begin();
   const body = checkName(bytes, start, start + HEADER.SIZE, end, places) + 4;
-  if (body > end) throw new ReadError('the message ends within the question', end - start);
+  if (body > end)
+    throw new ReadError('the message ends in the middle of the question', end - start);
   checkRecords(bytes, start, body, end, records);
   const { opt, optEnd } = seen;
   const rcode = (flags & FLAG.RCODE) | (opt === 0 ? 0 : bytes[opt + 5]! << 4);
@@ -98,7 +99,8 @@ function checkRecords(
     const pointsAtQuestion = bytes[at] === 0xc0 && bytes[at + 1] === HEADER.SIZE;
     // Most owners are this pointer, whose target has been checked.
     at = pointsAtQuestion && at + 2 <= end ? at + 2 : checkName(bytes, start, at, end, places);
-    if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
+    if (at + 10 > end)
+      throw new ReadError('the message ends in the middle of a record', owner - start);
     const type = u16At(bytes, at);
     const data = at + 10;
     at = data + u16At(bytes, at + 8);

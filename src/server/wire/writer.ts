@@ -16,7 +16,7 @@ const NONE = 0xff;
 export class MessageFull extends Error {
   override readonly name = 'MessageFull';
   constructor() {
-    super(`a DNS message holds at most ${MESSAGE_MAX} bytes`);
+    super(`a DNS message has at most ${MESSAGE_MAX} bytes`);
   }
 }
 

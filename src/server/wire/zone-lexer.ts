@@ -103,7 +103,7 @@ export class ZoneLexer {
         this.#at++;
       } else {
         if (words.length >= WORDS_MAX)
-          throw zoneProblem('more words than any record has', this.#place());
+          throw zoneProblem('more words than any record can have', this.#place());
         words.push(this.#word());
       }
     }

@@ -153,7 +153,7 @@ class ZoneParser {
       return line.fail('the range must be FROM-TO or FROM-TO/STEP, as in 1-254');
     this.#generated += Math.floor((to - from) / step) + 1;
     if (this.#generated > GENERATE_MAX)
-      line.fail(`$GENERATE makes more than ${GENERATE_MAX} records`);
+      line.fail(`$GENERATE creates more than ${GENERATE_MAX} records`);
     for (let number = from; number <= to; number += step) yield this.#record(line.numbered(number));
   }
 
@@ -167,9 +167,7 @@ class ZoneParser {
         this.#defaultTtl = this.#ttl(line);
         break;
       default:
-        line.fail(
-          `unknown directive ${word.text}; there are $ORIGIN, $TTL, $INCLUDE and $GENERATE`,
-        );
+        line.fail(`unknown directive ${word.text}; known: $ORIGIN, $TTL, $INCLUDE and $GENERATE`);
     }
     line.end();
   }
@@ -184,7 +182,7 @@ class ZoneParser {
     line.end();
     if (include === undefined) line.fail('$INCLUDE is not possible here');
     if (depth >= INCLUDE_DEPTH_MAX)
-      line.fail(`more than ${INCLUDE_DEPTH_MAX} files are nested: check for a loop`);
+      line.fail(`more than ${INCLUDE_DEPTH_MAX} files are nested; check for a loop`);
     if (++this.#includes > INCLUDE_COUNT_MAX)
       line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
     const { file, text } = include(name.text, line.place(0));
@@ -252,14 +250,14 @@ class ZoneParser {
     else if (type === TYPE.SOA && this.#lastTtl === null)
       this.#lastTtl = dataOf({ name: '', class: 0, ttl: 0, type, data }, soa)?.minimum ?? null;
     const ttl = own ?? this.#defaultTtl ?? this.#lastTtl ?? this.#parts.ttl;
-    return ttl ?? line.fail('there is no TTL: write $TTL before the first record', 0);
+    return ttl ?? line.fail('there is no TTL; write $TTL before the first record', 0);
   }
 
   #type(line: EntryWords): number {
     const word = line.next('the type');
     const type = word.quoted ? null : typeNumber(word.text);
     if (type === null)
-      return line.fail(`${JSON.stringify(word.text)} is neither TTL nor class nor record type`);
+      return line.fail(`${JSON.stringify(word.text)} is not a TTL, class or record type`);
     if (type === TYPE.OPT || type === 0 || (type >= TYPE.IXFR && type <= TYPE.ANY)) {
       line.fail(`${typeName(type)} is not a record type`);
     }
@@ -346,7 +344,10 @@ class EntryWords {
           if (found === '$$') return '$';
           return (
             numberText(number, form ?? '0') ??
-            this.fail('a form of $ is ${OFFSET,WIDTH,BASE}, as in ${0,3,d}', this.index + index)
+            this.fail(
+              'a format after $ is ${OFFSET,WIDTH,BASE}, as in ${0,3,d}',
+              this.index + index,
+            )
           );
         },
       );

@@ -90,7 +90,7 @@ export class IncomingZone {
   takesAtLeast(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes);
     if (this.#bytes > this.#maxBytes)
-      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+      throw new Error(`the zone needs more than ${this.#maxBytes} bytes`);
   }
 
   /**

@@ -139,7 +139,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const result = await new Promise<ZoneThreadResult>((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('the thread that read it has ended')));
+    worker.once('exit', () => reject(new Error('the thread that was reading it has ended')));
   });
   await worker.terminate();
   trimMemory();
@@ -170,7 +170,6 @@ function tooLarge(path: string, why: string): Problem {
     text: `${path}: ${why}`,
     place: { file: path, line: 1, column: 1 },
     hint: 'The rest of the file is valid, and other zones are still served.',
-    remedy:
-      'Raise the memory limit of the container, or delegate parts of the zone to separate zones.',
+    remedy: 'Raise the container’s memory limit, or delegate parts of the zone to separate zones.',
   });
 }

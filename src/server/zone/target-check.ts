@@ -67,8 +67,8 @@ export class TargetCheck {
         place,
         text: `${printName(owner)} ${typeName(type)}: its target ${name} is not in the zone`,
         hint: this.#isDoubled(target)
-          ? `A final dot is missing: ${meant} stands for itself, ${meant.slice(0, -1)} for a name below ${origin}`
-          : `Add its addresses; or if ${meant} was meant, write it with a final dot.`,
+          ? `The trailing dot is missing: ${meant.slice(0, -1)} means a name under ${origin}, while ${meant} is used unchanged`
+          : `Add its addresses, or if ${meant} was meant, write it with a trailing dot.`,
       };
     }
   }

@@ -138,7 +138,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
   const flags = from.u16();
   const rcode = flags & 0xf;
   if ((flags & 0x8000) === 0) throw new Error('a message is not a reply');
-  if (rcode !== 0) throw new Error(`the transfer is answered with ${rcodeName(rcode)}`);
+  if (rcode !== 0) throw new Error(`the transfer was answered with ${rcodeName(rcode)}`);
   const questions = from.u16();
   let answers = from.u16();
   from.u16();
@@ -183,7 +183,7 @@ export async function primarySerial(
     (bytes) => {
       const { id, rcode, answer } = readMessage(bytes);
       if (id !== terms.id) throw new Error('a message has a different id');
-      if (rcode !== 0) throw new Error(`the SOA record is answered with ${rcodeName(rcode)}`);
+      if (rcode !== 0) throw new Error(`the SOA query was answered with ${rcodeName(rcode)}`);
       for (const record of answer) serial ??= dataOf(record, soa)?.serial ?? null;
       return true;
     },

@@ -48,8 +48,8 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
   const found = algorithmNamed(name);
   if (found !== undefined) return found;
   return name.toLowerCase().startsWith('hmac-md5')
-    ? 'hmac-md5 must no longer be used (RFC 8945 section 6): make a key with hmac-sha256'
-    : `there is no algorithm "${name}": hmac-sha256, hmac-sha512, hmac-sha384, hmac-sha224, hmac-sha1`;
+    ? 'hmac-md5 must no longer be used (RFC 8945 section 6); create a key with hmac-sha256'
+    : `there is no algorithm "${name}"; known: hmac-sha256, hmac-sha512, hmac-sha384, hmac-sha224, hmac-sha1`;
 }
 
 /**

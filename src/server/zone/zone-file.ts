@@ -137,7 +137,7 @@ function* readingZoneFile(
     }
     if (problems.length >= PROBLEMS_MAX) break;
     if (rclass !== CLASS.IN) {
-      problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
+      problems.push(mistake(place, `class ${className(rclass)} in a zone with class IN`));
       continue;
     }
     const wire = wireData(type, data);
@@ -208,7 +208,7 @@ function* readingZoneFile(
     warnings.push(
       mistake(
         { file: path, line: 1, column: 1 },
-        `names are hashed ${iterations} times for NSEC3: more than ${ITERATIONS_MAX} are not computed for a query, and denials have no proof`,
+        `names are hashed ${iterations} times for NSEC3, but at most ${ITERATIONS_MAX} iterations are computed for a query, so denials have no proof`,
         'RFC 9276: sign the zone with 0 additional iterations.',
       ),
     );
@@ -245,7 +245,7 @@ function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   for (let end; (end = bytes.indexOf(LINE_FEED, lineAt)) >= 0 && end < at; lineAt = end + 1) line++;
   return mistake(
     { file, line, column: at - lineAt + 1 },
-    'there is a zero byte here: it is read as a character of a word',
+    'there is a zero byte here, which is read as part of a word',
     'Check that the file is complete. No client queries such a name.',
   );
 }
@@ -293,8 +293,8 @@ function mistake(place: Place, text: string, hint?: string): Problem {
 function tooLarge(place: Place, share: number): Problem {
   return mistake(
     place,
-    `here the records of the zone exceed ${share} bytes, the most memory that one zone may use in this server`,
-    "The limit is a quarter of the container's memory limit above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?",
+    `the zone’s records up to here exceed ${share} bytes, the most memory that one zone may use in this server`,
+    "The limit is a quarter of the container's memory limit above 95 MiB (resources.limits.memory), or 1 GiB. Check whether the range of a $GENERATE is too wide.",
   );
 }
 
@@ -319,7 +319,7 @@ const refusals: Readonly<
 > = {
   outside: {
     text: (origin) => `is not in the zone ${origin} and is ignored`,
-    hint: 'A name without a last dot is below the origin; with one it is used unchanged.',
+    hint: 'A name without a trailing dot is relative to the origin; with one, it is used unchanged.',
     harmless: true,
   },
   'second-soa': { text: () => 'there is already another SOA record', harmless: false },
@@ -339,7 +339,7 @@ const refusals: Readonly<
   twice: { text: () => 'is there twice', harmless: true },
   'too-many': {
     text: () => `a name may have ${NAME_RECORDS_MAX} records`,
-    hint: 'No reply has room for more: use separate names.',
+    hint: 'No reply has room for more, so use separate names.',
     harmless: false,
   },
 };

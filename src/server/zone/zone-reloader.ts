@@ -196,9 +196,9 @@ export class ZoneReloader {
 function tooMuch(path: string): Problem {
   return new Problem({
     code: 'bad-zone',
-    text: `${path}: reading it takes more memory than a thread may have`,
+    text: `${path}: reading it needs more memory than a thread may use`,
     place: { file: path, line: 1, column: 1 },
-    hint: 'Some line of it is most likely very long, or its $GENERATE and $INCLUDE make too much.',
+    hint: 'Most likely, one of its lines is very long, or $GENERATE and $INCLUDE produce too much.',
   });
 }
 
@@ -233,7 +233,7 @@ export function zoneMetrics(metrics: Registry): ZoneMetrics {
     ),
     loading: metrics.gauge(
       'ndots_zone_loading_records',
-      'Records read so far of the version that is being read or transferred; otherwise 0.',
+      'Records read so far from the version being read or transferred; otherwise 0.',
       ['zone'],
       'last',
     ),

@@ -32,7 +32,7 @@ try {
   if (error instanceof Problem)
     tell({ packed: null, problems: [error.parts], warnings: [], digest: '', included: [] });
   else if (error instanceof ZoneTooLarge) {
-    const message = `reading it takes more memory than available, which is enough for ${printBytes(bytes)} with what it includes`;
+    const message = `reading it needs more memory than available, which is enough for ${printBytes(bytes)} including $INCLUDE files`;
     tell({ code: 'EFBIG', message, included: error.included });
   } else {
     const { code, message } = error as NodeJS.ErrnoException;

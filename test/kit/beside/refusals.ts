@@ -31,14 +31,14 @@ const refusedHere: readonly RegExp[] = [
   // Lines in the braces of `dns64 PREFIX`.
   /plugin\/dns64: .*unknown property/,
   // CoreDNS ignores `key PATH` without `file`.
-  /plugin\/dnssec: .*unknown source of keys/,
+  /plugin\/dnssec: .*unknown key source/,
   // CoreDNS uses C of `root A B C`.
   /plugin\/root: .*Wrong argument count/,
   // Two that together yield a value that neither may have.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Unusable addresses and ports.
-  /is not the URL of an API server|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
-  /plugin\/bind: nothing is left of|plugin\/bind: not a valid IP address or interface name/,
+  /is not an API server URL|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
+  /plugin\/bind:|plugin\/bind: not a valid IP address or interface name/,
   // Names that do not fit into a message.
   /not a (?:valid )?domain name|invalid catalog member zone/,
   // Numbers that are too large.
@@ -47,7 +47,7 @@ const refusedHere: readonly RegExp[] = [
   /needs a certificate: this server block has no 'tls'/,
   /TLS config file cannot be read|could not load TLS cert/,
   // One address, for two that cannot share it.
-  /is to be served both with TLS and without/,
+  /would be served both with and without TLS/,
   // Parts that are not available.
   /the transport '\w+' is not available/,
 ];

@@ -149,7 +149,7 @@ describe('ndots doctor', () => {
     assert.equal(none.code, 2);
     assert.match(
       none.out.replaceAll(/\s+/g, ' '),
-      /Not read the cluster: .*Name one: --kubeconfig FILE/,
+      /Not read the cluster: .*Specify one with --kubeconfig FILE/,
     );
   });
 

@@ -28,7 +28,7 @@ test('an etcd that requires a user or denies access: the error names options of 
   const listed = await runCommand(etcd, ['list', '--endpoints', nobody]);
   assert.match(
     listed.err,
-    /user name is empty \[etcd\]\n +etcd requires a user: give --user and --password\n/,
+    /user name is empty \[etcd\]\n +etcd requires a user; use --user and --password\n/,
   );
   const forbidden = await refusing(t, 7, 'etcdserver: permission denied');
   const put = ['put', 'a.example', '192.0.2.1', '--path', 'other', '--endpoints', forbidden];

@@ -55,7 +55,7 @@ function remedyOf(
   if (kind === 'tls')
     return 'Check the --cacert, --cert and --key files: all must be PEM, and the key must match the certificate';
   if (kind === 'credentials' && access.credentials === null)
-    return 'etcd requires a user: give --user and --password';
+    return 'etcd requires a user; use --user and --password';
   if (kind === 'forbidden')
     return `grant the user permission to ${isRead ? 'read' : 'read and write'} the keys: etcdctl role grant-permission ROLE ${isRead ? 'read' : 'readwrite'} ${prefix}/ --prefix`;
   return advice === ''

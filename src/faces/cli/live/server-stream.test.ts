@@ -152,7 +152,7 @@ for (const [title, headers, status, why] of [
     'a server of another kind',
     {},
     404,
-    /HTTP 404, but it is neither the console directive nor ndots watch serve/,
+    /HTTP 404, but is neither the console directive nor ndots watch serve/,
   ],
 ] as const)
   test(`${title} is named`, async (t) => {

@@ -58,7 +58,7 @@ describe('a node cache', () => {
       assert.equal(code, 1, said);
       assert.match(
         said,
-        /^Failed to make \/out of \/base: no server block of it serves plain DNS \[no-cluster-block\]\n/,
+        /^Failed to make \/out of \/base: none of its server blocks serves plain DNS \[no-cluster-block\]\n/,
       );
       assert.equal(written, before);
     }
@@ -79,7 +79,7 @@ describe('a node cache', () => {
     for (const before of ['', '# nothing\n']) {
       const { code, said } = await refusal(t, '-basecorefile', null, cluster, before);
       assert.equal(code, 1, said);
-      assert.match(said, /^The Corefile \/out has no server block \[nothing-to-serve\]$/m);
+      assert.match(said, /^The Corefile \/out contains no server block \[nothing-to-serve\]$/m);
     }
   });
 

@@ -419,11 +419,11 @@ describe('start lines of a server are not names', () => {
         found.map(({ workload: { name } }) => name),
         ['deploy/cart'],
       );
-      assert.doesNotMatch((await run(log)).err, /names of the list|neither NAME/);
+      assert.doesNotMatch((await run(log)).err, /listed names|neither NAME/);
       const { code, out, err } = await run(file('start.log', start));
       assert.deepEqual([code, out], [2, '']);
       assert.match(err, /the input contains no name lookups/);
-      assert.doesNotMatch(err, /names of the list|neither NAME/);
+      assert.doesNotMatch(err, /listed names|neither NAME/);
     });
 
   test('but names in a list may look like them', async () => {

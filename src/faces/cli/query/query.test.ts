@@ -689,11 +689,11 @@ describe('a signed query (-y, -k)', () => {
       assert.match(wrong.out, /status: NOTAUTH/);
       assert.match(
         wrong.err,
-        /is not authenticated: the server says BADSIG: its secret for the key "k\." is different/,
+        /is not authenticated: the server reports BADSIG: its secret for the key "k\." is different/,
       );
       const unknown = await runCommand(query, [at, 'example.org', 'AXFR', '-y', `other:${secret}`]);
       assert.equal(unknown.code, 2);
-      assert.match(unknown.err, /the server says BADKEY/);
+      assert.match(unknown.err, /the server reports BADKEY/);
     } finally {
       await server.stop();
     }

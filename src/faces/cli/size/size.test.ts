@@ -21,7 +21,10 @@ describe('the ConfigMap of an autoscaler', () => {
   test('messages refer to standard input by that name', async () => {
     const { code, err } = await sized('cubic: {}\n');
     assert.equal(code, 2);
-    assert.match(err, /^ndots size: standard input has cubic, where one of linear and ladder/);
+    assert.match(
+      err,
+      /^ndots size: standard input has cubic, but must have either linear or ladder/,
+    );
   });
 });
 

@@ -137,7 +137,10 @@ describe('trace --from, from a cluster', () => {
 
   test('the search domains of the node are read from its file; if it is missing, the document says so', async () => {
     const without = await from('web-0');
-    assert.match(without.assumed ?? '', /search domains are unknown and left out/);
+    assert.match(
+      without.assumed ?? '',
+      /search domains, each of which adds queries, are unknown and left out/,
+    );
     const file = join(folder, 'node.conf');
     writeFileSync(file, 'search corp.example lab.example\nnameserver 192.0.2.53\n');
     const { conf, assumed } = await from('web-0', '--node-resolv-conf', file);
@@ -189,8 +192,8 @@ describe('trace --from, from a cluster', () => {
   });
 
   for (const [name, text] of [
-    ['svc/outside', /no pod is behind Service shop\/outside[^]*has no selector/],
-    ['svc/nobody', /no pod is behind Service shop\/nobody[^]*app=nobody/],
+    ['svc/outside', /Service shop\/outside has no pods[^]*has no selector/],
+    ['svc/nobody', /Service shop\/nobody has no pods[^]*app=nobody/],
     ['pod/gone', /no Pod "gone" in namespace shop/],
   ] as const) {
     test(`${name}: told, exit code 2`, async () => {
@@ -282,7 +285,7 @@ describe('trace --from, from manifests', () => {
     assert.equal(code, 2);
     assert.match(err, /no Pod "web-0" in namespace other in .*manifests/);
     assert.doesNotMatch(err, /kubectl/);
-    assert.match(err, /Its objects of that kind: .*web-0/);
+    assert.match(err, /Existing objects of that kind: .*web-0/);
   });
 
   test('reports a missing directory', async () => {

@@ -42,7 +42,7 @@ function unknown(word: string, all: ReadonlyMap<string, unknown> | null): Proble
     hint: `${meant === null ? '' : `Did you mean '${meant}'? `}${list}: ${names.join(', ')}.`,
     remedy:
       all === null
-        ? `If it is there, but down: name its addresses, "ip address show ${word}" has them.`
+        ? `If it exists but is down, list its addresses instead ("ip address show ${word}" prints them).`
         : undefined,
   });
 }
@@ -75,8 +75,8 @@ function nothingLeft(words: readonly string[], except: readonly string[]): Probl
     text:
       except.length === 0
         ? `plugin/bind: ${named} has no address`
-        : `plugin/bind: nothing is left of ${named} without ${except.join(' ')}`,
-    hint: 'The block would be served nowhere.',
-    remedy: 'Give the interface an address before the server starts, or name other addresses.',
+        : `plugin/bind: ${named} has no addresses left without ${except.join(' ')}`,
+    hint: 'The block would not be served anywhere.',
+    remedy: 'Give the interface an address before the server starts, or list other addresses.',
   });
 }

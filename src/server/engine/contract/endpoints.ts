@@ -161,7 +161,7 @@ function certificateMissing({ scheme, text, place }: Key): Problem {
     code: 'tls-missing',
     text: `${text} needs a certificate: this server block has no 'tls'`,
     place,
-    hint: `Clients of ${scheme}:// could not connect.`,
+    hint: `${scheme}:// clients could not connect.`,
     remedy: 'Add "tls CERT KEY" to the server block.',
   });
 }
@@ -174,7 +174,7 @@ function notServed({ scheme, text, place }: Key): Problem {
     code: 'scheme-not-served',
     text: `cannot serve ${text}: the transport '${scheme}' is not available`,
     place,
-    hint: `${noQuic.has(scheme) ? 'The runtime has no QUIC. ' : ''}Served are ${servedSchemes.join(', ')}.`,
+    hint: `${noQuic.has(scheme) ? 'The runtime has no QUIC. ' : ''}Supported schemes: ${servedSchemes.join(', ')}.`,
     remedy: 'Remove the address, or use one of these schemes.',
   });
 }

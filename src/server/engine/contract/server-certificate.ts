@@ -43,8 +43,8 @@ export function checkCertificate(
       code: 'tls-unusable',
       text: `could not load TLS cert: ${whyFailed(error)}`,
       hint: isKey(parts.cert)
-        ? `${files.certificate} contains a private key: the certificate comes first, then its key.`
-        : 'The files are not PEM, or the key does not belong to the certificate.',
+        ? `${files.certificate} contains a private key; the certificate must come first, and then its key.`
+        : 'The files are not PEM, or the key does not match the certificate.',
       remedy: `Compare: openssl x509 -noout -pubkey -in ${files.certificate}; openssl pkey -pubout -in ${files.key}`,
       cause: error,
     });

@@ -304,6 +304,6 @@ export async function undo(
     }
   });
   if (await within(clock, STOP_MS, Promise.all(ended))) return true;
-  log.error('a plugin of the old configuration does not stop');
+  log.error('a plugin from the old configuration does not stop');
   return false;
 }

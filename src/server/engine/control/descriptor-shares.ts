@@ -62,7 +62,7 @@ export function withinDescriptors(
   return {
     endpoints: fitting,
     warning:
-      `this process may open ${limit} descriptors (RLIMIT_NOFILE): each listener in each worker accepts at most ${share} connections, ` +
-      'fewer than its limit, so that some are left for probes and UDP; raise the limit ("ulimit -n", LimitNOFILE=) or lower "limits { connections }"',
+      `this process may open ${limit} descriptors (RLIMIT_NOFILE), so each listener in each worker accepts at most ${share} connections, ` +
+      'which is fewer than its limit but leaves some for probes and UDP; raise the limit ("ulimit -n", LimitNOFILE=) or lower "limits { connections }"',
   };
 }

@@ -242,7 +242,7 @@ function plainServer(options: ServerOptions): CutServer {
 export function mixedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-mixed',
-    text: `${address} is to be served both with TLS and without, or with two certificates`,
+    text: `${address} would be served both with and without TLS, or with two certificates`,
     hint: 'Plugins that use the same address share one server.',
     remedy: 'Give them separate addresses, or the same `tls`.',
   });

@@ -73,7 +73,7 @@ export class PacedReloads {
       this.#deferred.add(1);
       if (!this.#told)
         log.warning(
-          `the Corefile is reloaded too often: from now on once per ${this.#pauseMs / 1000}s, and requests in between are combined`,
+          `the Corefile is reloaded too often; from now on, it is reloaded at most once per ${this.#pauseMs / 1000}s, and requests in between are combined`,
         );
       this.#told = true;
       await sleep(clock, waitMs);

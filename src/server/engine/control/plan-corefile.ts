@@ -92,9 +92,9 @@ async function read({
 function nothingToServe(): Problem {
   return new Problem({
     code: 'nothing-to-serve',
-    text: 'The Corefile holds no server block',
+    text: 'The Corefile contains no server block',
     hint: 'It may have been read while it was being written.',
     remedy:
-      'Write it to another file and rename that, then reload; to serve nothing, stop the server.',
+      'Write it to another file, rename that file, and reload. To serve nothing, stop the server.',
   });
 }

@@ -417,7 +417,7 @@ export class Server {
       await this.#http.close();
     };
     const ended = await within(clock, Math.max(500, until - clock.now()), rest());
-    if (!ended) log.error('a plugin does not stop: the process ends without it');
+    if (!ended) log.error('a plugin does not stop, so the process ends without waiting for it');
     return workersEnded && ended && undone;
   }
 }

@@ -129,8 +129,8 @@ function threadOrWhy(heapMb: number): BlankThread {
     throw new Problem({
       code: 'no-thread',
       text: `no thread can be started: ${(error as Error).message}`,
-      hint: 'The container, or the user, has reached its limit of threads and processes.',
-      remedy: 'Raise the limit: podPidsLimit of the kubelet, --pids-limit, TasksMax=, ulimit -u.',
+      hint: 'The container or the user has reached its limit on threads and processes.',
+      remedy: 'Raise the limit: the kubelet’s podPidsLimit, --pids-limit, TasksMax=, or ulimit -u.',
       cause: error,
     });
   }

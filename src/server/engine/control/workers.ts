@@ -50,8 +50,8 @@ class BuildHangs extends Problem {
     super({
       code: 'configuration-hangs',
       text: `worker ${worker} hangs while it builds the configuration`,
-      hint: 'A plugin reads or computes endlessly, or far too much.',
-      remedy: 'Remove the last addition, or raise -hang (a build may take ten times as long).',
+      hint: 'A plugin is reading or computing endlessly, or far too much.',
+      remedy: 'Remove the last addition, or raise -hang (a build may take ten times that long).',
     });
   }
 }
@@ -89,7 +89,7 @@ export class Workers {
     );
     this.#states = metrics.gauge(
       'ndots_workers',
-      'Worker threads by state: answering ones, and hung ones that could not be ended yet.',
+      'Worker threads by state: answering, or hung but not ended yet.',
       ['state'],
     );
     for (const reason of ['died', 'hung']) this.#restarts.with(reason);
@@ -228,7 +228,7 @@ export class Workers {
     this.#forget(worker);
     void this.#end(worker, true).then((ended) => {
       if (!ended) {
-        log.error(`worker ${worker.id} could not be ended yet: until then it may use a whole CPU`);
+        log.error(`worker ${worker.id} could not be ended yet, and may use a whole CPU until then`);
       }
       this.#count();
       if (!this.#ending && !this.#starting) this.#lost(worker, 'hung');

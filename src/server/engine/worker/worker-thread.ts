@@ -104,8 +104,8 @@ const plane: DataPlane = new DataPlane({
     sourcePorts,
     onFewPorts: () =>
       log.warning(
-        `this worker may open ${sourcePorts} UDP sockets to upstreams (RLIMIT_NOFILE), fewer than their source_ports: ` +
-          'source ports are easier to guess; raise the limit ("ulimit -n", LimitNOFILE=)',
+        `this worker may open only ${sourcePorts} UDP sockets to upstreams (RLIMIT_NOFILE), fewer than their source_ports, ` +
+          'so source ports are easier to guess; raise the limit ("ulimit -n", LimitNOFILE=)',
       ),
   }),
   listen: (endpoint, serve, counters, files) =>

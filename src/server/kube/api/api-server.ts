@@ -186,8 +186,8 @@ class ApiServerSource implements Source {
     if (clock.now() - this.#complainedAt < COMPLAIN_EVERY_MS) return;
     this.#complainedAt = clock.now();
     log.error(
-      `the objects of the API server at ${connection.url.host} take more than apiserver_memory ${printBytes(memory!)}: ` +
-        `further objects are omitted and not found (${this.#leftOut} so far, the last is a ${kind}); raise it, or look for the objects that fill the cluster`,
+      `the objects from the API server at ${connection.url.host} need more than apiserver_memory ${printBytes(memory!)}, ` +
+        `so further objects are omitted and not found (${this.#leftOut} so far; the last is a ${kind}); raise it, or look for the objects that fill the cluster`,
     );
   }
 

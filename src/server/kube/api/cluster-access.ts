@@ -48,8 +48,8 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   if (choice.context !== null || (choice.env['KUBERNETES_SERVICE_HOST'] ?? '') === '') {
     throw new Problem({
       code: 'no-cluster',
-      text: 'no cluster is set: there is no kubeconfig, and this process does not run in a pod',
-      remedy: 'Name one: --kubeconfig FILE, or the variable KUBECONFIG.',
+      text: 'no cluster is configured: there is no kubeconfig, and this process does not run in a pod',
+      remedy: 'Specify one with --kubeconfig FILE or the variable KUBECONFIG.',
     });
   }
   return {

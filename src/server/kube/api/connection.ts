@@ -103,7 +103,7 @@ export function endpointConnection(
   const base = parseUrl(url, tls === null ? 'http' : 'https');
   if (tls !== null) {
     for (const file of [tls.cert, tls.key, tls.ca]) {
-      requireFile(file, 'tls takes three files: certificate, key, CA');
+      requireFile(file, 'tls needs three files: certificate, key and CA');
     }
   }
   const keep = keepMaterial();
@@ -235,7 +235,7 @@ function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
       code: 'bad-endpoint',
-      text: `'${url}' is not the URL of an API server`,
+      text: `'${url}' is not an API server URL`,
       remedy: 'write it like https://10.0.0.1:6443',
     });
   }

@@ -64,7 +64,7 @@ export class ExecCredentials {
     const version = text(raw, 'apiVersion');
     if (text(raw, 'kind') !== 'ExecCredential' || version !== this.#settings.apiVersion) {
       throw this.#failure(
-        `printed ${text(raw, 'kind') || 'an object'} of version '${version}', not an ExecCredential of ${this.#settings.apiVersion}`,
+        `printed ${text(raw, 'kind') || 'an object'} with version '${version}', not an ExecCredential with ${this.#settings.apiVersion}`,
       );
     }
     const status = child(raw, 'status');
@@ -74,7 +74,7 @@ export class ExecCredentials {
       key: text(status, 'clientKeyData'),
     };
     if (credential.token === '' && (credential.cert === '' || credential.key === '')) {
-      throw this.#failure('returned neither a token nor a client certificate with its key');
+      throw this.#failure('returned neither a token nor a client certificate with a key');
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
     // Without an expiry, it is valid until the server rejects it.

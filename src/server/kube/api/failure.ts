@@ -114,7 +114,7 @@ const network: Readonly<Record<string, NetworkFailure>> = {
   ECONNREFUSED: {
     text: (host) => `nothing listens at the API server's address ${host}`,
     advice:
-      'check that the API server runs there and that the address is correct; if it is the address of a Service, kube-proxy has no endpoint for it',
+      'check that the API server runs there and that the address is correct; if it is a Service address, kube-proxy has no endpoint for it',
   },
   ENOTFOUND: unresolved,
   EAI_AGAIN: unresolved,
@@ -142,9 +142,9 @@ function tlsAdvice(code: string, detail: string): string | null {
       return "give the cluster's CA certificate (third argument of tls, or certificate-authority in the kubeconfig)";
   }
   if (detail.includes('does not use TLS'))
-    return 'the port uses plain HTTP: use http:// in the URL';
+    return 'the port uses plain HTTP, so use http:// in the URL';
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
-    return 'check the certificate, key and CA of the connection';
+    return 'check the connection’s certificate, key and CA';
   }
   return null;
 }
@@ -216,14 +216,14 @@ function kindOf(status: number, reason: string): FailureKind {
 function adviceFor(kind: FailureKind, task: string): string {
   switch (kind) {
     case 'unauthorized':
-      return 'the token or client certificate is not accepted: it may have expired';
+      return 'the token or client certificate is not accepted and may have expired';
     case 'forbidden': {
       const [verb = '', resource = ''] = task.split(' ');
       // Permission to list is useless here without permission to watch, so mention both.
       const lists = verb === 'list' || verb === 'watch';
       const rights = lists ? 'list and watch' : verb;
       const where = lists ? ' --all-namespaces' : '';
-      return `its ClusterRole must allow ${rights} of ${resource}; see kubectl auth can-i ${verb} ${resource}${where}`;
+      return `its ClusterRole must allow ${rights} on ${resource}; see kubectl auth can-i ${verb} ${resource}${where}`;
     }
     case 'missing':
       return 'the server does not serve this kind of object';

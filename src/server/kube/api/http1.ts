@@ -144,7 +144,7 @@ export class ReplyReader {
     const end = piece.indexOf(0x0a, from);
     const to = end < 0 ? piece.length : end + 1;
     if (this.#line.length + to - from > SIZE_LINE_BYTES_MAX) {
-      throw new MalformedStream('a line of the chunked coding without end');
+      throw new MalformedStream('a line in the chunked coding has no end');
     }
     this.#line = Buffer.concat([this.#line, piece.subarray(from, to)]);
     if (end < 0) return to;

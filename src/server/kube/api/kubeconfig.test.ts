@@ -223,7 +223,7 @@ describe('an exec plugin', () => {
     [
       'prints another version',
       credential({ token: 'x' }, 'v1alpha1'),
-      /printed ExecCredential of version/,
+      /printed ExecCredential with version/,
     ],
     ['gives nothing', credential({}), /returned neither a token nor a client certificate/],
   ];

@@ -137,7 +137,7 @@ class KubeconfigReader {
         this.#place(['current-context']),
         'the kubeconfig has no current-context',
         this.#known('contexts'),
-        'name one after the file: kubeconfig FILE CONTEXT, or run kubectl config use-context',
+        'specify one after the file (kubeconfig FILE CONTEXT), or run kubectl config use-context',
       );
     }
     const context = this.#entry('contexts', 'context', name);
@@ -212,13 +212,13 @@ class KubeconfigReader {
         below(entry, 'apiVersion'),
         `exec plugins of version '${apiVersion}' are not supported`,
         null,
-        `one of ${execVersions.join(', ')}: update the plugin, then its kubeconfig entry`,
+        `supported: ${execVersions.join(', ')}. Update the plugin, then its kubeconfig entry`,
       );
     }
     if (text(raw, 'interactiveMode') === 'Always') {
       throw this.#problem(
         below(entry, 'interactiveMode'),
-        `the exec plugin '${text(raw, 'command')}' needs a terminal, and a server has none`,
+        `the exec plugin '${text(raw, 'command')}' needs a terminal, which a server does not have`,
       );
     }
     const command = text(raw, 'command');

@@ -66,7 +66,7 @@ export class Lease {
 
   async #hold(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, log, identity, namespace, name } = this.#parts;
-    log.info(`${identity} leads: it has the lease ${namespace}/${name}`);
+    log.info(`${identity} is the leader and holds the lease ${namespace}/${name}`);
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
@@ -83,7 +83,8 @@ export class Lease {
     }
     limit.cancel();
     await led;
-    if (!signal.aborted) log.warning(`${identity} is no longer the leader: the lease is lost`);
+    if (!signal.aborted)
+      log.warning(`${identity} is no longer the leader because it lost the lease`);
     else if (this.#holder === identity) await this.#release();
   }
 

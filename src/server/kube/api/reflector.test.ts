@@ -177,7 +177,7 @@ describe('a server that', () => {
   });
 
   for (const [status, words] of [
-    [403, /403 Forbidden.*ClusterRole must allow list and watch of services/],
+    [403, /403 Forbidden.*ClusterRole must allow list and watch on services/],
     [500, /500 InternalError/],
     [503, /503 ServiceUnavailable/],
   ] as const) {
@@ -431,7 +431,7 @@ describe('a server that', () => {
     const [line] = rig.lines;
     assert.match(
       line!,
-      /ERROR.* take more than apiserver_memory 2 MiB: further objects are omitted/,
+      /ERROR.* need more than apiserver_memory 2 MiB, so further objects are omitted/,
     );
     assert.equal(rig.lines.length, 1);
     const changed = service(1);
@@ -506,7 +506,7 @@ describe('an endless list', () => {
       await until(() => rig.lines.length === 1);
       assert.match(
         rig.lines[0]!,
-        new RegExp(`has not ended the list of services after ${had}.*what answers at that address`),
+        new RegExp(`has not ended the services list after ${had}.*what answers at that address`),
       );
       assert.deepEqual(counted, ['large']);
       const asked = (): number => rig.server.requests(verb, 'services').length;

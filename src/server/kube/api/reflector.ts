@@ -230,7 +230,7 @@ export class Reflector<T, C> {
     if (events === 0 && lastedMs < SHORT_WATCH_MS) {
       throw new ApiFailure({
         kind: 'network',
-        text: `the API server at ${client.host} ended the watch of ${form.name} at once`,
+        text: `the API server at ${client.host} ended the ${form.name} watch immediately`,
       });
     }
   }
@@ -297,8 +297,8 @@ export class Reflector<T, C> {
     const { host } = this.#parts.client;
     return new ApiFailure({
       kind: 'large',
-      text: `the API server at ${host} has not ended the list of ${this.#currentForm().name} after ${this.#most[what]} ${what}`,
-      advice: 'No cluster has that many: check what answers at that address (a proxy?).',
+      text: `the API server at ${host} has not ended the ${this.#currentForm().name} list after ${this.#most[what]} ${what}`,
+      advice: 'No cluster has that many, so check what answers at that address (a proxy?).',
       retryAfterMs: ENDLESS_PAUSE_MS,
     });
   }

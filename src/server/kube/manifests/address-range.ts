@@ -19,7 +19,7 @@ export class AddressRange {
   constructor(range: string) {
     const net = parseNet(range);
     if (net === null || net.bytes.length * 8 - net.bits < 2) {
-      throw new RangeError(`'${range}' is not a range of addresses`);
+      throw new RangeError(`'${range}' is not an address range`);
     }
     this.#net = net;
     this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);

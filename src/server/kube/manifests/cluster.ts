@@ -237,7 +237,7 @@ function withoutDoubles(all: readonly Manifest[], problems: Problem[]): Manifest
 function takenProblem(ip: string, service: Manifest, owner: Manifest): Problem {
   return new Problem({
     code: 'cluster-ip-twice',
-    text: `service ${named(service)} has the address ${ip} of service ${named(owner)}`,
+    text: `service ${named(service)} has the same address ${ip} as service ${named(owner)}`,
     place: service.place,
     hint: `the other one is at ${owner.place.file}:${owner.place.line}; both are served`,
   });

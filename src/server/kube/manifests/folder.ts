@@ -168,8 +168,8 @@ export class ManifestFolder {
         if (found.size >= FILES_MAX) {
           throw new Problem({
             code: 'folder-too-large',
-            text: `${this.#folder} holds more than ${FILES_MAX} manifest files`,
-            hint: 'is this the intended directory?',
+            text: `${this.#folder} contains more than ${FILES_MAX} manifest files`,
+            hint: 'check that this is the intended directory',
           });
         }
         found.set(path, stats);
@@ -224,7 +224,7 @@ function readFile(path: string, memory: number): ManifestFile | Error {
 function tooManyObjects(folder: string, memory: number): Problem {
   return new Problem({
     code: 'manifest-too-large',
-    text: `the objects of ${folder} take more than ${printBytes(memory)} of memory`,
+    text: `the objects in ${folder} need more than ${printBytes(memory)} of memory`,
     remedy: manifestMemoryRemedy,
   });
 }
@@ -250,12 +250,12 @@ function neither(path: string): Problem {
 function unreadableRemedy(error: unknown): string {
   if (isGone(error)) return 'create it, or specify another directory';
   return errorCode(error) === 'EFBIG'
-    ? 'split it, or leave out what is not needed'
+    ? 'split it, or remove what is not needed'
     : 'give the user that runs ndots permission to read it';
 }
 
 function tooMuch(): Error {
-  const text = `the changed files have more than ${BYTES_MAX / (1024 * 1024)} MiB in total`;
+  const text = `the changed files exceed ${BYTES_MAX / (1024 * 1024)} MiB in total`;
   return Object.assign(new Error(text), { code: 'EFBIG' });
 }
 

@@ -69,17 +69,17 @@ function tooMany(
   memory: number,
 ): { readonly text: string; readonly remedy?: string } | null {
   if (problems.length + entries.problems.length >= PROBLEMS_MAX)
-    return { text: `there are ${PROBLEMS_MAX} errors: the rest of the file is not read` };
+    return { text: `there are ${PROBLEMS_MAX} errors, so the rest of the file is not read` };
   if (bytes + entries.bytes <= memory) return null;
   return {
-    text: `the objects so far take more than ${printBytes(memory)} of memory`,
+    text: `the objects read so far need more than ${printBytes(memory)} of memory`,
     remedy: manifestMemoryRemedy,
   };
 }
 
 /** The fix for exceeding the memory limit. */
 export const manifestMemoryRemedy =
-  'split the directory, leave out unneeded objects, or raise manifest_memory in kubernetes';
+  'split the directory, remove unneeded objects, or raise manifest_memory in kubernetes';
 
 /** The manifests and problems found in documents, or in list entries. */
 class FoundManifests {
@@ -110,7 +110,7 @@ class FoundManifests {
       this.problems.push(
         new Problem({
           code: 'manifest-shape',
-          text: `a Kubernetes object was expected, this is ${describe(value)}`,
+          text: `expected a Kubernetes object, but this is ${describe(value)}`,
           place: document.place(path),
         }),
       );

@@ -400,7 +400,7 @@ describe('an invalid file', () => {
     [
       'ports that are no list',
       'kind: Service\nmetadata: {name: a}\nspec:\n  ports: {port: 80}\n',
-      /a\.yaml:4:10: ports must be a list, this is an object/,
+      /a\.yaml:4:10: ports must be a list, but this is an object/,
     ],
     [
       'a port too high',
@@ -415,7 +415,7 @@ describe('an invalid file', () => {
     [
       'replicas in words',
       'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template: {}\n',
-      /a\.yaml:4:13: 'three' is not a number of replicas/,
+      /a\.yaml:4:13: 'three' is not a valid number of replicas/,
     ],
     [
       'no template',
@@ -435,7 +435,7 @@ describe('an invalid file', () => {
     [
       'a list instead of an object',
       '- kind: Service\n',
-      /a\.yaml:1:1: a Kubernetes object was expected, this is a list/,
+      /a\.yaml:1:1: expected a Kubernetes object, but this is a list/,
     ],
   ];
   for (const [name, content, words] of bad) {
@@ -514,7 +514,7 @@ describe('an invalid file', () => {
     assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
     assert.match(
       made.lines[0]!,
-      /default\/two has the address 10\.96\.0\.77 of service default\/one/,
+      /default\/two has the same address 10\.96\.0\.77 as service default\/one/,
     );
   });
 
@@ -553,7 +553,10 @@ describe('a malicious manifest', () => {
   test('of a million documents, none of them an object, has its first hundred errors reported', () => {
     const { problems } = readManifests('--- 1\n'.repeat(1e5), 'a.yaml');
     assert.equal(problems.length, 101);
-    assert.match(problems[100]!.message, /there are 100 errors: the rest of the file is not read/);
+    assert.match(
+      problems[100]!.message,
+      /there are 100 errors, so the rest of the file is not read/,
+    );
   });
 
   for (const [name, text] of Object.entries({
@@ -568,7 +571,7 @@ describe('a malicious manifest', () => {
       assert.equal(problems.length, 1);
       assert.match(
         problems[0]!.message,
-        /reading this takes more than 8 MiB of memory|is not YAML|nested too deeply/,
+        /reading this needs more than 8 MiB of memory|is not YAML|nested too deeply/,
       );
     });
   }
@@ -586,7 +589,7 @@ describe('a malicious manifest', () => {
     await until(() => made.lines.some((line) => line.includes('1 MiB')));
     assert.match(
       made.lines.find((line) => line.includes('1 MiB'))!,
-      /a\.yaml:\d+:1: the objects so far take more than 1 MiB of memory; .*manifest_memory.*previous version/,
+      /a\.yaml:\d+:1: the objects read so far need more than 1 MiB of memory; .*manifest_memory.*previous version/,
     );
     assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
   });
@@ -647,7 +650,7 @@ describe('a malicious manifest', () => {
     });
     for (const file of ['a', 'b']) {
       const line = made.lines.find((each) => each.includes(`${file}.yaml`))!;
-      assert.match(line, /this is a template of a Helm chart.*helm template CHART/);
+      assert.match(line, /this is a Helm chart template.*helm template CHART/);
     }
   });
 });

@@ -143,7 +143,7 @@ export class ObjectCheck {
     const value = holder[String(path.at(-1))];
     if (value === undefined || value === null) return;
     if (!Array.isArray(value)) {
-      this.fault(path, `${path.join('.')} must be a list, this is ${describe(value)}`);
+      this.fault(path, `${path.join('.')} must be a list, but this is ${describe(value)}`);
       return;
     }
     value.forEach((entry: unknown, index) => this.address(entry, [...path, index], others));
@@ -160,12 +160,12 @@ export class ObjectCheck {
     const value = holder['ports'];
     if (value === undefined || value === null) return;
     if (!Array.isArray(value)) {
-      this.fault(path, `ports must be a list, this is ${describe(value)}`);
+      this.fault(path, `ports must be a list, but this is ${describe(value)}`);
       return;
     }
     value.forEach((entry: unknown, index) => {
       if (!isObject(entry)) {
-        this.fault([...path, index], `a port must be an object, this is ${describe(entry)}`);
+        this.fault([...path, index], `a port must be an object, but this is ${describe(entry)}`);
         return;
       }
       const { port, protocol, name } = entry;
@@ -176,11 +176,11 @@ export class ObjectCheck {
         this.fault(
           [...path, index, 'protocol'],
           `'${show(protocol)}' is not a service protocol`,
-          `one of ${protocols.join(', ')}`,
+          `must be must be one of ${protocols.join(', ')}`,
         );
       }
       if (name !== undefined && typeof name !== 'string') {
-        this.fault([...path, index, 'name'], `a port name must be a string: put it in quotes`);
+        this.fault([...path, index, 'name'], `a port name must be a string, so put it in quotes`);
       }
     });
   }
@@ -197,7 +197,9 @@ function checkService(check: ObjectCheck): void {
     check.fault(
       ['spec', 'type'],
       `'${show(type)}' is not a service type`,
-      meant === null ? `one of ${serviceTypes.join(', ')}` : `did you mean ${meant}?`,
+      meant === null
+        ? `must be must be one of ${serviceTypes.join(', ')}`
+        : `did you mean ${meant}?`,
     );
   }
   if (type === 'ExternalName' && text(spec, 'externalName') === '') {
@@ -212,7 +214,7 @@ function checkService(check: ObjectCheck): void {
 function checkSlice(check: ObjectCheck): void {
   const endpoints = check.raw['endpoints'];
   if (endpoints !== undefined && endpoints !== null && !Array.isArray(endpoints)) {
-    check.fault(['endpoints'], `endpoints must be a list, this is ${describe(endpoints)}`);
+    check.fault(['endpoints'], `endpoints must be a list, but this is ${describe(endpoints)}`);
   }
   const named = text(check.raw, 'addressType') === 'FQDN';
   children(check.raw, 'endpoints').forEach((endpoint, index) => {
@@ -250,8 +252,8 @@ function checkWorkload(check: ObjectCheck): void {
   if (replicas !== undefined && replicas !== null && !(counts && replicas <= REPLICAS_MAX)) {
     check.fault(
       ['spec', 'replicas'],
-      `'${show(replicas)}' is not a number of replicas`,
-      `a whole number from 0 to ${REPLICAS_MAX}`,
+      `'${show(replicas)}' is not a valid number of replicas`,
+      `must be must be a whole number from 0 to ${REPLICAS_MAX}`,
     );
   }
   if (!isObject(spec['template'])) check.fault(['spec'], 'spec.template is missing');

@@ -35,7 +35,7 @@ describe('manifests that are read once', () => {
     mkdirSync(empty);
     assert.match(
       (await told(empty)).join(),
-      /^there are no objects in .*empty\n {2}there is no file in it/,
+      /^there are no objects in .*empty\n {2}it contains no file/,
     );
     const other = file('other.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n');
     assert.match(
@@ -63,7 +63,7 @@ describe('manifests that are read once', () => {
   test('for a lab must be valid: the line, the error, and the expected value are reported', async () => {
     const wrong = file('wrong.txt', 'hello\n');
     await assert.rejects(readGoodManifests(wrong), (problem: Problem) => {
-      assert.match(problem.print(), /^a Kubernetes object was expected, this is /);
+      assert.match(problem.print(), /^expected a Kubernetes object, but this is /);
       assert.match(problem.print(), /wrong\.txt:1:1/);
       assert.match(problem.print(), /Kubernetes objects are expected here, in YAML or JSON/);
       assert.doesNotMatch(problem.print(), /is ignored/);

@@ -49,7 +49,7 @@ export function noManifests(path: string, files: number): Problem {
     text: `there are no objects in ${path}`,
     hint:
       files === 0
-        ? 'there is no file in it whose name ends in .yaml, .yml or .json'
+        ? 'it contains no file whose name ends in .yaml, .yml or .json'
         : 'ndots reads Services, Namespaces, EndpointSlices, Pods and their workloads',
   });
 }

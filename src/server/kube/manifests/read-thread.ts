@@ -108,9 +108,9 @@ function tooHard(path: string, memory: number, error: Error): Problem {
   return new Problem({
     code: 'manifest-too-large',
     text: isMemory
-      ? `reading ${path} takes more than ${printBytes(memory)} of memory`
+      ? `reading ${path} needs more than ${printBytes(memory)} of memory`
       : `cannot read ${path}: ${error.message}`,
-    remedy: isMemory ? manifestMemoryRemedy : 'split it, or leave out what is not needed',
+    remedy: isMemory ? manifestMemoryRemedy : 'split it, or remove what is not needed',
     cause: error,
   });
 }

@@ -152,7 +152,7 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
 
 /** Advice for a Helm chart file that has not been rendered. */
 export const templateAdvice = {
-  hint: 'this is a template of a Helm chart: it contains {{ … }}',
+  hint: 'this is a Helm chart template, because it contains {{ … }}',
   remedy: 'render it first: helm template CHART > FILE.yaml',
 } as const;
 

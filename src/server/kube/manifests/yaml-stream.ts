@@ -99,7 +99,7 @@ function whole(document: AnyDocument, before: number): YamlPiece {
 }
 
 function tooLarge(memory: number, offset: number): YamlBoundError {
-  return new YamlBoundError(`reading this takes more than ${printBytes(memory)} of memory`, offset);
+  return new YamlBoundError(`reading this needs more than ${printBytes(memory)} of memory`, offset);
 }
 
 /** The list `items` at the top of the document being read. */

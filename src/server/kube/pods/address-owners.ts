@@ -47,7 +47,7 @@ export async function clusterOwners(
     }
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    problem(`${error.message}: addresses stay without names`);
+    problem(`${error.message}, so addresses have no names`);
   } finally {
     client.close();
   }

@@ -122,6 +122,6 @@ function told(error: unknown, command: string, namespace: string, instead?: stri
       : undefined;
   return clusterNotAsked(error, {
     hint,
-    remedy: `Does this work: kubectl ${command} -n ${namespace}?${instead === undefined ? '' : ` Without a cluster: ${instead}`}`,
+    remedy: `Check that this works: kubectl ${command} -n ${namespace}.${instead === undefined ? '' : ` Without a cluster, use ${instead}`}`,
   });
 }

@@ -52,10 +52,10 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   }
   throw new Problem({
     code: 'no-pod',
-    text: `no pod is behind ${whole} in ${source.name}`,
+    text: `${whole} has no pods in ${source.name}`,
     hint:
       selector === null
-        ? 'It has no selector: its endpoints are not found by labels.'
+        ? 'It has no selector, so its endpoints cannot be found by label.'
         : `No pod has the labels ${selector}.`,
     remedy: 'Specify a pod or its workload: --from deploy/NAME',
   });
@@ -105,7 +105,7 @@ async function notFound(
   return new Problem({
     code: 'not-found',
     text: `no ${of.kind} "${name}"${where} in ${source.name}`,
-    hint: namespace === null ? undefined : 'Another namespace? --namespace NAME',
+    hint: namespace === null ? undefined : 'If it is in another namespace: --namespace NAME',
     remedy: source.isFolder
       ? thereText(of, await source.names(of, null))
       : `kubectl get ${of.plural} -A lists them all.`,
@@ -118,7 +118,7 @@ const THERE_MAX = 10;
 function thereText({ kind }: ResourceName['of'], names: readonly string[]): string {
   if (names.length === 0) return `It has no ${kind}.`;
   const more = names.length > THERE_MAX ? ` and ${names.length - THERE_MAX} more` : '';
-  return `Its objects of that kind: ${names.slice(0, THERE_MAX).join(', ')}${more}.`;
+  return `Existing objects of that kind: ${names.slice(0, THERE_MAX).join(', ')}${more}.`;
 }
 
 /** Returns the labels of the pods created from a template. */

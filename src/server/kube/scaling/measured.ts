@@ -71,13 +71,13 @@ export function measuredSize(
       code: 'nothing-measured',
       text: 'no replica received a query during the measurement',
       remedy:
-        'Measure at a busy hour, for longer (--for 60), and give the address of each replica.',
+        'Measure during a busy hour, for longer (--for 60), and specify each replica’s address.',
     });
   const cpuPerQuery = cpuPerSecond / queriesPerSecond;
   const busy = Math.max(1, Math.ceil((peak * cpuPerSecond) / (cpu * UTILISATION_MAX)));
   return {
     replicas: busy + 1,
-    because: `${busy} answer ${peak} times the current queries with ${UTILISATION_MAX * 100} % of ${cpu} CPUs each, and one may be down`,
+    because: `${busy} can answer ${peak} times the current queries, using ${UTILISATION_MAX * 100} % of ${cpu} CPUs each, even if one is down`,
     queriesPerSecond,
     cpuPerQuery,
     utilisation: cpuPerSecond / (after.length * cpu),

@@ -94,25 +94,37 @@ test('more replicas than the API allows are a problem and are not sent to the AP
 
 describe('an invalid ConfigMap', () => {
   for (const [data, wanted] of [
-    [{}, /has nothing, where one of linear and ladder/],
-    [{ linear: '{}', ladder: '{}' }, /has linear, ladder, where one/],
+    [{}, /has nothing, but must have either linear or ladder/],
+    [{ linear: '{}', ladder: '{}' }, /has linear, ladder, but must have either/],
     [{ cubic: '{}' }, /has cubic/],
     [{ linear: '{' }, /has invalid JSON in/],
     [{ linear: '[]' }, /no JSON object/],
     [{ linear: '{}' }, /neither coresPerReplica nor nodesPerReplica/],
-    [{ linear: '{"nodesPerReplica": "16"}' }, /nodesPerReplica "16", which is not a number/],
-    [{ linear: '{"nodesPerReplica": -1}' }, /-1, less than 0/],
-    [{ linear: '{"nodesPerReplica": 1, "min": 4, "max": 2}' }, /max 2, less than min 4/],
-    [{ ladder: '{"nodesToReplicas": [[1]]}' }, /\[1\], where \[from, replicas\]/],
+    [{ linear: '{"nodesPerReplica": "16"}' }, /"16" in nodesPerReplica, which is not a number/],
+    [{ linear: '{"nodesPerReplica": -1}' }, /-1 in nodesPerReplica, which is less than 0/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 4, "max": 2}' }, /max 2, which is less than min 4/],
+    [
+      { ladder: '{"nodesToReplicas": [[1]]}' },
+      /\[1\] in nodesToReplicas, but must have \[from, replicas\]/,
+    ],
     [{ ladder: '{"nodesToReplicas": {}}' }, /no list of pairs/],
     [{ ladder: '{"nodeToReplicas": [[1, 2]]}' }, /neither coresToReplicas nor nodesToReplicas/],
     [{ ladder: '{"nodesToReplicas": [], "coresToReplicas": null}' }, /neither/],
-    [{ ladder: '{"nodesToReplicas": [[0, 2.5]]}' }, /2\.5, which is not a whole number/],
+    [
+      { ladder: '{"nodesToReplicas": [[0, 2.5]]}' },
+      /2\.5 in nodesToReplicas, which is not a whole number/,
+    ],
     [{ ladder: '{"nodesToReplicas": [[0, 1e999]]}' }, /not a whole number/],
-    [{ ladder: '{"nodesToReplicas": [[0, 3000000000]]}' }, /3000000000, more than/],
-    [{ linear: '{"nodesPerReplica": 1, "min": 2.5}' }, /in min 2\.5, which is not a whole number/],
-    [{ linear: '{"nodesPerReplica": 1, "min": 1e999}' }, /in min Infinity, which is not a whole/],
-    [{ linear: '{"nodesPerReplica": 1e999}' }, /nodesPerReplica Infinity, which is not a number/],
+    [
+      { ladder: '{"nodesToReplicas": [[0, 3000000000]]}' },
+      /3000000000 in nodesToReplicas, which is more than/,
+    ],
+    [{ linear: '{"nodesPerReplica": 1, "min": 2.5}' }, /2\.5 in min, which is not a whole number/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 1e999}' }, /Infinity in min, which is not a whole/],
+    [
+      { linear: '{"nodesPerReplica": 1e999}' },
+      /Infinity in nodesPerReplica, which is not a number/,
+    ],
   ] as const)
     test(`${JSON.stringify(data)} is a problem that names it`, () =>
       assert.throws(

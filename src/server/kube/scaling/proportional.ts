@@ -34,7 +34,7 @@ export function readSizing(data: Readonly<Record<string, string>>, where: string
   const [mode, ...more] = Object.keys(data);
   if (mode === undefined || more.length > 0 || (mode !== 'linear' && mode !== 'ladder')) {
     const found = mode === undefined ? 'nothing' : [mode, ...more].join(', ');
-    throw wrong(where, `has ${found}, where one of linear and ladder is expected`);
+    throw wrong(where, `has ${found}, but must have either linear or ladder`);
   }
   let read: unknown;
   try {
@@ -54,7 +54,7 @@ function linear(params: JsonObject, where: string): Sizing {
   const max = countOf(params['max'], 'max', where);
   if (coresPerReplica === 0 && nodesPerReplica === 0)
     throw wrong(where, 'has neither coresPerReplica nor nodesPerReplica');
-  if (max !== 0 && max < min) throw wrong(where, `has max ${max}, less than min ${min}`);
+  if (max !== 0 && max < min) throw wrong(where, `has max ${max}, which is less than min ${min}`);
   const share = (count: number, each: number, what: string): SizedReplicas => {
     if (each === 0) return { replicas: 1, because: 'one at least' };
     const wanted = Math.ceil(count / each);
@@ -98,14 +98,11 @@ type Rung = readonly [from: number, replicas: number];
 
 function rungs(given: unknown, key: string, where: string): readonly Rung[] {
   if (given === undefined || given === null) return [];
-  if (!Array.isArray(given)) throw wrong(where, `has in ${key} no list of pairs`);
+  if (!Array.isArray(given)) throw wrong(where, `has no list of pairs in ${key}`);
   return given
     .map((pair): Rung => {
       if (!Array.isArray(pair) || pair.length !== 2)
-        throw wrong(
-          where,
-          `has in ${key} ${JSON.stringify(pair)}, where [from, replicas] is expected`,
-        );
+        throw wrong(where, `has ${JSON.stringify(pair)} in ${key}, but must have [from, replicas]`);
       return [numberOf(pair[0], key, where), countOf(pair[1], key, where)];
     })
     .toSorted(([one], [other]) => one - other);
@@ -128,9 +125,9 @@ function numberOf(given: unknown, key: string, where: string): number {
   if (given === undefined || given === null) return 0;
   if (typeof given !== 'number' || !Number.isFinite(given)) {
     const shown = typeof given === 'number' ? String(given) : JSON.stringify(given);
-    throw wrong(where, `has in ${key} ${shown}, which is not a number`);
+    throw wrong(where, `has ${shown} in ${key}, which is not a number`);
   }
-  if (given < 0) throw wrong(where, `has in ${key} ${given}, less than 0`);
+  if (given < 0) throw wrong(where, `has ${given} in ${key}, which is less than 0`);
   return given;
 }
 
@@ -139,9 +136,10 @@ const COUNT_MAX = 2 ** 31 - 1;
 
 function countOf(given: unknown, key: string, where: string): number {
   if (typeof given === 'number' && !Number.isInteger(given))
-    throw wrong(where, `has in ${key} ${given}, which is not a whole number`);
+    throw wrong(where, `has ${given} in ${key}, which is not a whole number`);
   const count = numberOf(given, key, where);
-  if (count > COUNT_MAX) throw wrong(where, `has in ${key} ${count}, more than ${COUNT_MAX}`);
+  if (count > COUNT_MAX)
+    throw wrong(where, `has ${count} in ${key}, which is more than ${COUNT_MAX}`);
   return count;
 }
 

@@ -235,7 +235,7 @@ describe('admin', () => {
       ['admin localhost.example:0', /is reachable from other machines/],
       ['admin :0 {\n tls cert.pem key.pem\n}', /is reachable from other machines/],
       ['admin :0 {\n token_file nowhere\n}', /token_file cannot be read/],
-      ['admin :0 {\n token_file short\n}', /has 6 characters, and 16 at least/],
+      ['admin :0 {\n token_file short\n}', /has 6 characters, but at least 16/],
     ] as const)
       await assert.rejects(serve(admin), problem, admin);
   });

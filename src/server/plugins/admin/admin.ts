@@ -32,7 +32,7 @@ const syntax = directive({
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'file with the token that every command must include; it is read for each command, so you can change it at any time',
+      help: 'file with the token that every command must include; the file is read for each command, so you can change it at any time',
     }),
     tls: fields(
       'tls',
@@ -141,7 +141,7 @@ class CommandRunner {
     const given = headers[HEADER];
     if (given === undefined) {
       const what = this.#token === null ? 'with any value' : 'with the token';
-      return { status: 401, text: `the header ${HEADER} is missing: send it ${what}` };
+      return { status: 401, text: `the ${HEADER} header is missing; send it ${what}` };
     }
     if (this.#token !== null) {
       const wanted = readSecretOrLog(this.#token, this.#context.log);
@@ -153,7 +153,7 @@ class CommandRunner {
     if (!this.#proven && !isLoopbackHost(hostOf(headers.host ?? '')))
       return {
         status: 403,
-        text: 'without a token the host must be localhost or a loopback address',
+        text: 'without a token, the host must be localhost or a loopback address',
       };
     if (method !== 'POST') return { status: 405, text: 'send commands with POST' };
     return null;
@@ -187,7 +187,7 @@ function open(where: string, at: Place): Problem {
   return pluginRemark('admin', at, text, {
     code: 'admin-open',
     remedy:
-      'Write admin without an address (localhost:9154), or with `token_file FILE`, or with `tls CERT KEY CA`.',
+      'Write admin without an address (localhost:9154), with `token_file FILE`, or with `tls CERT KEY CA`.',
   });
 }
 

@@ -171,7 +171,7 @@ describe('auto', () => {
 
   test('without a directory nothing is served, as in CoreDNS, and a warning is logged', async () => {
     const world = await makeWorld('. {\n auto\n}');
-    assert.match(world.log.join('\n'), /no zone is served: 'directory' is missing/);
+    assert.match(world.log.join('\n'), /no zone is served because 'directory’ is missing/);
     assert.equal((await world.ask('example.org. A')).rcode, RCODE.SERVFAIL);
     await world.close();
   });

@@ -43,7 +43,7 @@ const syntax = directive({
   warn: ({ naming }, at) =>
     naming === null
       ? [
-          pluginRemark('auto', at, "no zone is served: 'directory' is missing", {
+          pluginRemark('auto', at, "no zone is served because 'directory’ is missing", {
             code: 'directive-warning',
             remedy: 'Write: directory DIR',
           }),
@@ -130,7 +130,7 @@ function checkFolder(path: string, warn: (text: string) => void): void {
     throw new Problem({
       code: 'zone-folder-unreadable',
       text: `Unable to access root path '${path}': ${whyFailed(error)}`,
-      remedy: `Check the path and who may enter it: ls -ld ${path}`,
+      remedy: `Check the path and its permissions: ls -ld ${path}`,
       cause: error,
     });
   }

@@ -36,13 +36,13 @@ export const syntax: Syntax<
       'search',
       worded(domainName('DOMAIN'), (text) => `not a search domain: ${text}`),
       {
-        help: "search domains that follow the cluster's own three; by default those in this server's /etc/resolv.conf",
+        help: "search domains that follow the cluster's own three; default: those in this server's /etc/resolv.conf",
       },
     ),
   },
   warn(options, at): readonly Problem[] {
     if (options.search.length === 0 || options.from.startsWith('@')) return [];
-    const text = `search is ignored: ${options.from} names the whole search path`;
+    const text = `search is ignored, because ${options.from} contains the whole search path`;
     return [pluginRemark('autopath', at, text, { code: 'directive-warning' })];
   },
 });

@@ -402,7 +402,7 @@ describe('another plugin as the source', () => {
   test('completes nothing and logs a warning if it is missing', async () => {
     const world = await serve('autopath @etcd');
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
-    assert.ok(world.log.some((line) => line.includes('"@etcd" needs the plugin etcd')));
+    assert.ok(world.log.some((line) => line.includes('"@etcd" needs the etcd plugin')));
   });
 
   test('works with erratic, which has the same search domains for all clients', async () => {

@@ -33,8 +33,8 @@ export const autopath: Plugin = definePlugin({
       if (message !== UNWATCHED || told) return;
       told = true;
       log.warning(
-        'clients cannot be identified by address without "pods verified" in kubernetes: nothing is completed; ' +
-          'write "pods verified" there, or "autopath @name" here, which needs no pods',
+        'clients cannot be identified by address without "pods verified" in kubernetes, so nothing is completed; ' +
+          'write "pods verified" there, or "autopath @name" here, which does not need pods',
       );
     });
     const place = { place: at };
@@ -45,7 +45,7 @@ export const autopath: Plugin = definePlugin({
     const plugin = pluginOf(from);
     if (!context.has(plugin)) {
       log.warning(
-        `"${from}" needs the plugin ${plugin} in the same server block: nothing is completed`,
+        `"${from}" needs the ${plugin} plugin in the same server block, so nothing is completed`,
       );
     } else if (plugin !== 'kubernetes' && plugin !== LISTED) {
       throw new Problem({
@@ -131,7 +131,7 @@ function readable(
       code: 'autopath-resolv-conf',
       text: `plugin/autopath: failed to parse ${JSON.stringify(written)}: ${whyFailed(error)}`,
       ...place,
-      hint: 'The last word of autopath is @name, @kubernetes, or a file in resolv.conf format.',
+      hint: 'The last word of autopath must be @name, @kubernetes, or a file in resolv.conf format.',
       cause: error,
     });
   }

@@ -48,7 +48,7 @@ describe('bind', () => {
     });
     await assert.rejects(
       servers('.:53 {\n bind\n}'),
-      /at least one address or interface name is expected/,
+      /at least one address or interface name is required/,
     );
     await assert.rejects(servers('.:53 {\n bind lo {\n except\n }\n}'), /Wrong argument count/);
   });

@@ -13,15 +13,15 @@ const syntax = directive({
   args: {
     addresses: position(
       'ADDRESS|INTERFACE…',
-      'addresses to listen on; an interface name stands for all its addresses',
+      'addresses to listen on; an interface name means all of its addresses',
       (line) => {
-        if (line.left === 0) line.refuse('at least one address or interface name is expected');
+        if (line.left === 0) line.refuse('at least one address or interface name is required');
         const words = line.takeAll();
         const wrong = words.find(({ text }) => isMeantAsAddress(text));
         if (wrong !== undefined)
           line.refuse(`not a valid IP address or interface name: '${wrong.text}'`, wrong.place, {
             code: 'bind-unknown-interface',
-            hint: 'An IPv4 address is four numbers from 0 to 255; the port follows the zone: .:1053',
+            hint: 'An IPv4 address consists of four numbers from 0 to 255. The port follows the zone: .:1053',
           });
         return words.map(({ text }) => text);
       },

@@ -73,7 +73,7 @@ export class CacheMetrics {
     );
     const refreshRejects = metrics.counter(
       'ndots_cache_refresh_rejects_total',
-      'Background refreshes that were delayed because 1000 were in progress.',
+      'Background refreshes delayed because 1000 others were in progress.',
       plain,
     );
     const bytes = metrics.gauge(

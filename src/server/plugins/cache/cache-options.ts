@@ -144,7 +144,7 @@ const serveStale = custom<StaleOptions>(
   {
     help:
       'serve and refresh entries for up to DURATION after they expire; `immediate`: without waiting, `verify`: only if the ' +
-      'refresh fails (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK the pause after a failed refresh',
+      'refresh fails (within TIMEOUT); RESP_TTL is the TTL sent, and RECHECK the pause after a failed refresh',
     defaultText: 'off; without values, 1h immediate 0s 0s',
   },
 );
@@ -152,7 +152,7 @@ const serveStale = custom<StaleOptions>(
 const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
   text.toLowerCase() === 'prefer_positive'
     ? 'prefer_positive'
-    : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
+    : wrong(`invalid serve_stale_policy: ${text}`, 'The only policy is prefer_positive.'),
 );
 
 export const syntax: Syntax<
@@ -201,7 +201,7 @@ export const syntax: Syntax<
   repeat: 'once',
   args: {
     maxTtlSeconds: leading(positiveTtl, {
-      help: 'maximum time to cache replies, in seconds; by default 3600, or 1800 for denials',
+      help: 'maximum time to cache replies, in seconds (default: 3600, or 1800 for denials)',
     }),
     zones: zones({ help: 'zones to cache' }),
   },
@@ -260,7 +260,7 @@ export const syntax: Syntax<
     ),
     keepttl: flag('keepttl', { help: 'send the original TTL in replies from memory' }),
     maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
-      help: "memory for stored messages; by default 32MiB, or a quarter of the container's memory beyond 95 MiB if that is less (18 MiB for a limit of 170 MiB)",
+      help: "memory for stored messages (default: 32MiB, or a quarter of the container's memory above 95 MiB if that is less; with a limit of 170 MiB, this is 18 MiB)",
     }),
     coalesce: setting(
       'coalesce',
@@ -300,9 +300,9 @@ export const syntax: Syntax<
         pluginRemark(
           'cache',
           at,
-          `${kind} ${capacity} keeps ${CAPACITY_MIN} entries, the smallest cache`,
+          `${kind} ${capacity} is raised to ${CAPACITY_MIN} entries, the smallest possible cache`,
           {
-            remedy: `To keep none, write: disable ${kind}`,
+            remedy: `To store none, write: disable ${kind}`,
           },
         ),
       );

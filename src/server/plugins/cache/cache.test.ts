@@ -739,8 +739,11 @@ describe('the directive', () => {
 describe('capacities', () => {
   test('below one, they mean the smallest cache, as in CoreDNS, and a warning explains how to disable caching', async () => {
     const world = await cacheWorld('cache {\n success 0\n denial -5\n}', () => a(60));
-    assert.match(world.log.join('\n'), /cache: success 0 keeps 1024 entries, the smallest cache/);
-    assert.match(world.log.join('\n'), /To keep none, write: disable denial/);
+    assert.match(
+      world.log.join('\n'),
+      /cache: success 0 is raised to 1024 entries, the smallest possible cache/,
+    );
+    assert.match(world.log.join('\n'), /To store none, write: disable denial/);
     await world.ask('www.example.org. A');
     await world.ask('www.example.org. A');
     assert.equal(world.asked.length, 1);

@@ -87,7 +87,7 @@ function nameOf(text: string): Uint8Array {
 function limitOf(text: string | undefined): number {
   const limit = text === undefined ? ENTRIES_MAX : Number(text);
   if (Number.isInteger(limit) && limit >= 0 && limit <= ENTRIES_MAX) return limit;
-  throw wrong(`limit is a number up to ${ENTRIES_MAX}`);
+  throw wrong(`limit must be a number up to ${ENTRIES_MAX}`);
 }
 
 function wrong(text: string): Problem {

@@ -16,7 +16,7 @@ const syntax = directive({
   unread: ['braces'],
   args: {
     version: optional(word('VERSION'), {
-      help: 'answer to `version.bind` and `version.server`; by default `ndots-` and its version number',
+      help: 'answer to `version.bind` and `version.server` (default: `ndots-` and its version number)',
     }),
     authors: rest(word('AUTHORS'), { help: 'answer to `authors.bind`' }),
   },

@@ -43,7 +43,7 @@ const syntax = directive({
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'file with the token that readers must send, read for each connection; without it, a new token is logged at each start',
+      help: 'file with the token that readers must send; it is read for each connection. Without it, a new token is logged at each start',
     }),
     auth: fields(
       'auth',
@@ -53,7 +53,7 @@ const syntax = directive({
       },
     ),
     identity: setting('identity', word('IDENTITY'), {
-      help: "the server's name in the views; by default the machine's host name",
+      help: "the server's name in the views (default: the machine's host name)",
     }),
   },
   check: ({ auth, tokenFile }, at) =>

@@ -26,14 +26,14 @@ const prefixValue: Value<Net> = value(
   ({ text }) => {
     const found = text.includes('/') ? parseNet(text) : null;
     if (found === null) {
-      return wrong(`invalid CIDR address: ${text}`, 'A prefix is written like 64:ff9b::/96.');
+      return wrong(`invalid CIDR address: ${text}`, 'Write a prefix like 64:ff9b::/96.');
     }
     if (found.bytes.length !== 16)
       return wrong(`invalid netmask 32 IPv6 address: ${JSON.stringify(text)}`);
     if (found.bits % 8 === 0 && found.bits >= 32 && found.bits <= 96) return found;
     return wrong(
       `invalid prefix length ${JSON.stringify(text)}`,
-      `The length of a prefix is ${lengthsText} (RFC 6052).`,
+      `A prefix must have a length of ${lengthsText} (RFC 6052).`,
     );
   },
   net('PREFIX').print,
@@ -73,11 +73,11 @@ const syntax = directive({
   warn(options, at) {
     const { bits } = options.prefixProperty ?? options.prefix ?? wellKnown;
     if (lengths.includes(bits)) return [];
-    const text = `no translator understands a prefix of ${bits} bits`;
+    const text = `no translator supports a prefix of ${bits} bits`;
     return [
       pluginRemark('dns64', at, text, {
         code: 'directive-warning',
-        hint: `RFC 6052 knows the lengths ${lengthsText}.`,
+        hint: `RFC 6052 allows the lengths ${lengthsText}.`,
       }),
     ];
   },

@@ -31,13 +31,13 @@ const syntax = directive({
       (name, words, refuse): readonly Token[] => {
         const [source, ...files] = words;
         if (source?.text === 'aws_secretsmanager')
-          refuse('keys in AWS Secrets Manager are not read', source.place, {
-            hint: 'That needs the credentials of an account.',
+          refuse('keys in AWS Secrets Manager are not supported', source.place, {
+            hint: 'Reading them requires account credentials.',
             remedy:
               'Mount the secret as files (a Secret, the Secrets Store CSI driver) and write: key file KEY',
           });
         if (source !== undefined && source.text !== 'file')
-          refuse(`unknown source of keys '${source.text}'`, source.place, {
+          refuse(`unknown key source '${source.text}'`, source.place, {
             hint: 'Keys are read from files: key file KEY',
           });
         if (files.length === 0)
@@ -54,7 +54,7 @@ const syntax = directive({
     capacity: chained(
       setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
         default: 10_000,
-        help: 'number of RRsets whose signatures each worker caches, and also of complete replies',
+        help: 'number of RRsets whose signatures each worker caches, and also the number of complete replies',
       }),
     ),
     replyBytes: setting('max_bytes', byteSize('SIZE', { min: 0, max: 2 ** 40 }), {
@@ -63,13 +63,13 @@ const syntax = directive({
     }),
     signing: setting('max_signing', integer('COUNT', { min: 1, max: 1_000_000 }), {
       default: 1000,
-      help: 'number of RRsets each worker signs at a time; queries beyond that are refused',
+      help: 'number of RRsets that each worker signs at a time; further queries are refused',
     }),
   },
   warn({ keys }, at) {
     if (keys.length > 0) return [];
     return [
-      pluginRemark('dnssec', at, 'there are no keys: nothing is signed', {
+      pluginRemark('dnssec', at, 'there are no keys, so nothing is signed', {
         code: 'directive-warning',
         remedy: 'Write: key file KEY, with a key from: dnssec-keygen -a ECDSAP256SHA256 ZONE',
       }),
@@ -99,7 +99,7 @@ export const dnssec: Plugin = definePlugin({
           const zone = names.join(' ');
           problems.push(
             pluginProblem('dnssec', place, `key ${key} can not sign any of the zones`, {
-              hint: `The zones are ${zone}; a key's name is one of them, or one above.`,
+              hint: `The zones are ${zone}; a key's name must be one of them, or a parent.`,
             }),
           );
         }

@@ -36,12 +36,12 @@ const syntax = directive({
   properties: {
     identity: chained(
       setting('identity', word('IDENTITY'), {
-        help: "the server's name in messages; by default the machine's host name",
+        help: "the server's name in messages (default: the machine's host name)",
       }),
     ),
     version: chained(
       setting('version', word('VERSION'), {
-        help: "the server's version in messages; by default `ndots-` and its version number",
+        help: "the server's version in messages (default: `ndots-` and its version number)",
       }),
     ),
     extra: chained(

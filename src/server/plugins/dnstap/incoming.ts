@@ -105,7 +105,7 @@ export class Incoming extends Delivery {
       handshakeTimeout: HANDSHAKE_MS,
     });
     this.#shaking = new HandshakeBound(server, SINKS_MAX, () =>
-      this.log.debug('dnstap client: too many handshakes at a time'),
+      this.log.debug('dnstap client: too many handshakes at once'),
     );
     return server;
   }
@@ -147,7 +147,7 @@ export class Incoming extends Delivery {
       for (const sink of this.#sinks) {
         if (!sink.open) continue;
         if (sink.backlog >= most) {
-          this.log.warning('a dnstap client cannot keep up: closing its connection');
+          this.log.warning('a dnstap client cannot keep up; closing its connection');
           sink.destroy(new Error('it does not keep up'));
           continue;
         }

@@ -19,7 +19,7 @@ const levels: readonly string[] = ['error', 'warning', 'info', 'debug'] satisfie
 const stdout: Value<'stdout'> = value('stdout', ({ text }) =>
   text === 'stdout'
     ? text
-    : wrong(`invalid log file: ${text}`, 'Errors always go to the standard output.'),
+    : wrong(`invalid log file: ${text}`, 'Errors always go to standard output.'),
 );
 
 const pattern: Value<Pattern> = value(

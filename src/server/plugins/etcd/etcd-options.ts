@@ -38,7 +38,7 @@ const endpoint = value<EtcdEndpoint>(
   ({ text }) =>
     parseEndpoint(text) ??
     wrong(
-      `not an endpoint of etcd: ${JSON.stringify(text)}`,
+      `not an etcd endpoint: ${JSON.stringify(text)}`,
       'Endpoints are written like http://10.0.0.1:2379 or https://etcd-0:2379',
     ),
 );
@@ -80,7 +80,7 @@ const endpoints = custom<readonly EtcdEndpoint[]>(
 );
 
 const tls = tlsFiles(
-  "client certificate, and CA for etcd's certificate (by default the system's CAs); the files are read again for each connection",
+  "client certificate, and CA for etcd's certificate (default: the system's CAs); the files are read again for each connection",
   (words) => `maximum of three arguments allowed for TLS config, found ${words.length}`,
 );
 
@@ -160,11 +160,11 @@ export const syntax: Syntax<
       help: 'maximum size of a value; larger values are ignored',
     }),
     maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
-      help: "memory for keys and values; keys that do not fit are ignored; by default a quarter of the container's memory beyond 95 MiB (18 MiB, or about 180 000 records, for a limit of 170 MiB), or 1 GiB without a memory limit",
+      help: "memory for keys and values; keys that do not fit are ignored. Default: a quarter of the container's memory above 95 MiB (with a limit of 170 MiB, this is 18 MiB or about 180 000 records), or 1 GiB without a memory limit",
     }),
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,
-      help: 'maximum number of keys one query may read (wildcards and short names include many); queries that need more get SERVFAIL',
+      help: 'maximum number of keys that one query may read (wildcards and short names include many); queries that need more get SERVFAIL',
     }),
     maxWaiting: setting('max_waiting', integer('COUNT', waitingLimit), {
       default: waitingLimit.default,

@@ -112,7 +112,7 @@ function hooksOf(
 ): ConstructorParameters<typeof Mirror>[0]['hooks'] {
   const lists = metrics.counter(
     'ndots_etcd_lists_total',
-    'Listings of all keys: at the start, or because the history was compacted, etcd was restored, or a message was too large.',
+    'Listings of all keys: at startup, or because the history was compacted, etcd was restored, or a message was too large.',
     ['path', 'reason'],
   );
   const failures = metrics.counter('ndots_etcd_failures_total', 'Failed exchanges with etcd.', [

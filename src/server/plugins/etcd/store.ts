@@ -287,7 +287,10 @@ function readEntry(
 ): string | Skipped {
   if (value === null || value.length > maxValueBytes) {
     const size = value === null ? 'more than a message holds' : `${value.length} bytes`;
-    return { reason: 'size', detail: `its value is ${size}, at most ${maxValueBytes} are taken` };
+    return {
+      reason: 'size',
+      detail: `its value is ${size}, but at most ${maxValueBytes} are accepted`,
+    };
   }
   if (nameOf(key) === null) return { reason: 'name', detail: 'it does not match a domain name' };
   return packService(value, lease);

@@ -39,11 +39,11 @@ const syntax = directive({
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
     network4: setting('ipv4_network', integer('LENGTH', { min: 1, max: 32 }), {
       default: 24,
-      help: 'prefix length of IPv4 networks, each of which has its own limit',
+      help: 'prefix length of IPv4 networks; each network has its own limit',
     }),
     network6: setting('ipv6_network', integer('LENGTH', { min: 1, max: 128 }), {
       default: 64,
-      help: 'prefix length of IPv6 networks, each of which has its own limit',
+      help: 'prefix length of IPv6 networks; each network has its own limit',
     }),
     reportOnly: flag('report_only', {
       help: 'only count queries that would be refused, without refusing any',
@@ -118,7 +118,7 @@ class FairQueue {
       metrics,
       clock,
       name: 'ndots_fairqueue_top_clients',
-      help: 'Recently refused queries, for the ten clients with the most.',
+      help: 'Recently refused queries, for the ten clients with the most refusals.',
       label: 'client',
       width: NAMESPACE.length + 63,
       print: (key) => Buffer.from(key).toString('latin1'),

@@ -375,7 +375,7 @@ describe('file', () => {
         ),
         [
           ':3:7: A address must be an IPv4 address, not "192.0.2"',
-          ':4:5: "AAA" is neither TTL nor class nor record type',
+          ':4:5: "AAA" is not a TTL, class or record type',
           ':5:1: $INCLUDE: cannot read no.inc: no such file or directory',
           ':6:1: parenthesis is never closed',
         ],
@@ -589,7 +589,7 @@ describe('file', () => {
     );
     assert.match(
       warnings[0]!,
-      /A final dot is missing: mail\.example\.org\. stands for itself, mail\.example\.org for a name below example\.org\./,
+      /The trailing dot is missing: mail\.example\.org\. means a name under mail\.example\.org , while example\.org\./,
     );
     assert.match(warnings[1]!, /c\.test.*mx\.other\.example\.example\.org\./);
     assert.match(warnings[2]!, /SRV: its target www\.example\.org\.example\.org\./);

@@ -82,7 +82,7 @@ export function readTo(text: string): ForwardDestination {
     return {
       kind: 'wrong',
       text: `not an IP address or file: ${JSON.stringify(host)}`,
-      hint: 'An IPv4 address is four numbers from 0 to 255, with a port 10.0.0.1:53; separate several with blanks.',
+      hint: 'An IPv4 address consists of four numbers from 0 to 255, or with a port, 10.0.0.1:53. Separate several addresses with blanks.',
     };
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }

@@ -82,7 +82,7 @@ function readPlace(path: string, text: string, at: Place, parts: PlacesParts): s
       code: 'file-unreadable',
       text: `plugin/forward: ${text} cannot be read: ${whyFailed(error)}`,
       place: at,
-      remedy: `Make ${path} readable for the user that the server runs as.`,
+      remedy: `Make ${path} readable by the user that the server runs as.`,
       cause: error,
     });
   }
@@ -111,7 +111,7 @@ async function addresses(
     text: `plugin/forward: not an IP address or file: ${JSON.stringify(name)}`,
     place: at,
     hint: `It was read as a host name, but ${cause instanceof Error ? `looking it up failed: ${whyFailed(cause)}` : 'it has no address'}.`,
-    remedy: 'Write an IP address, or name servers that know it: resolver IP…',
+    remedy: 'Write an IP address, or specify servers that can resolve it: resolver IP…',
     cause,
   });
 }
@@ -121,7 +121,7 @@ function notFound(text: string, at: Place): Problem {
     code: 'upstream-unresolved',
     text: `plugin/forward: not an IP address or file: ${JSON.stringify(text)}`,
     place: at,
-    hint: 'There is no file of this name.',
+    hint: 'There is no file with this name.',
     remedy:
       'Write IP, IP:PORT, tls://IP, https://HOST, a host name, or a file with nameserver lines.',
   });
@@ -133,8 +133,8 @@ function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
     code: 'upstreams-empty',
     text: `plugin/forward: no valid upstream addresses found`,
     place: at,
-    hint: `No line of ${names} says \`nameserver IP\`.`,
-    remedy: 'Add one, or name the upstreams in the Corefile.',
+    hint: `${names} contains no line with \`nameserver IP\`.`,
+    remedy: 'Add one, or list the upstreams in the Corefile.',
   });
 }
 

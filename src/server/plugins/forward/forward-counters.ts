@@ -60,7 +60,7 @@ export class ForwardMetrics {
     ]);
     this.#strays = metrics.counter(
       'ndots_forward_strays_total',
-      'Messages from the upstream that matched no in-flight query because they were late or forged.',
+      'Messages from the upstream that did not match an in-flight query because they were late or forged.',
       ['to'],
     );
     this.#paced = metrics.counter(
@@ -106,7 +106,7 @@ export class ForwardMetrics {
     );
     this.#headroom = metrics.gauge(
       'ndots_forward_budget_headroom_packets',
-      "Packets of the upstream's budget left unused in the last second (max_pps).",
+      "Packets in the upstream's budget that were left unused in the last second (max_pps).",
       ['to'],
     );
     this.#delayed = metrics.counter(

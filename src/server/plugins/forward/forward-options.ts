@@ -120,7 +120,7 @@ const properties: {
   ),
   maxAttempts: chained(
     setting('max_connect_attempts', count('max_connect_attempts'), {
-      help: 'maximum number of failed tries per query; 0: as many as fit into 5 s; default twice the number of upstreams',
+      help: 'maximum number of failed tries per query; 0: as many as fit into 5 s (default: twice the number of upstreams)',
     }),
   ),
   readTimeoutMs: chained(
@@ -174,7 +174,7 @@ const properties: {
   }),
   resolver: list('resolver', resolver, {
     lastLineCounts: true,
-    help: "servers that resolve host names in TO; by default the system's resolver",
+    help: "servers that resolve host names in TO (default: the system's resolver)",
   }),
   resolveIntervalMs: setting('resolve_interval', time('resolve_interval'), {
     default: 30_000,
@@ -192,7 +192,7 @@ const properties: {
     }),
   ),
   maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
-    help: 'maximum packets per second to each upstream, for all workers together; for resolvers that drop packets above a limit',
+    help: 'maximum number of packets per second to each upstream from all workers together, for resolvers that drop packets above a limit',
   }),
   protocol,
 };
@@ -208,8 +208,8 @@ export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directiv
   properties,
   retired: {
     fail_timeout:
-      'a failed upstream is probed until it answers; `health_check DURATION` sets the interval.',
-    spray: 'if all upstreams are down, one is tried at random anyway.',
+      'a failed upstream is probed until it answers, and `health_check DURATION` sets the interval.',
+    spray: 'if all upstreams are down, a random one is tried anyway.',
     health_check_port: 'upstreams are probed with a DNS query on their own port.',
   },
   formerly: {
@@ -279,7 +279,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
     old("'policy first' is read as 'policy sequential'", 'Write: policy sequential');
   if (health.old !== null) {
     old(
-      `'health_check ${health.old}' no longer probes a web page: upstreams are sent a DNS query instead`,
+      `'health_check ${health.old}' no longer probes a web page; upstreams are sent a DNS query instead`,
       'Write: health_check 500ms',
     );
   }
@@ -315,11 +315,11 @@ function protocolAdvice([first = '', second = '']: readonly string[]): [string, 
   if (first === 'dns') return ["forward always uses 'protocol dns'", 'Remove the line.'];
   if (first === 'grpc')
     return [
-      "'protocol grpc' is ignored: upstreams are queried over plain DNS",
+      "'protocol grpc’ is ignored, and upstreams are queried over plain DNS",
       'Write tls://IP or https://HOST as TO.',
     ];
   return [
-    "'protocol https_google' is ignored: upstreams are queried over plain DNS",
+    "'protocol https_google’ is ignored, and upstreams are queried over plain DNS",
     'Write https://HOST as TO.',
   ];
 }

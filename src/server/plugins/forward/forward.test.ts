@@ -505,7 +505,7 @@ describe('sources of upstreams', () => {
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
     assert.deepEqual(odd(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: part of this line is not text: only \`nameserver IP\` lines are used; is the file complete?`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: part of this line is not text, and only \`nameserver IP\` lines are used; check that the file is complete`,
     ]);
     await here.clock.advance(10_000);
     assert.equal(odd().length, 1);
@@ -517,7 +517,7 @@ describe('sources of upstreams', () => {
     const own = (): readonly string[] =>
       here.log.filter((line) => line.includes("this server's own"));
     assert.deepEqual(own(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} lists 127.0.0.53:53, which is one of this server's own addresses: unless another program uses it, every query loops back; specify a different resolver`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} lists 127.0.0.53:53, which is one of this server's own addresses, so every query loops back unless another program uses the address; specify a different resolver`,
     ]);
     writeFileSync(join(base, 'resolv.conf'), 'nameserver ::1\n');
     await here.clock.advance(5001);

@@ -153,14 +153,14 @@ function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext
     const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
     const said = file === undefined ? '' : `${file} lists `;
     context.log.warning(
-      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} one of this server's own addresses: unless another program uses it, every query loops back; specify a different resolver`,
+      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} one of this server's own addresses, so every query loops back unless another program uses the address; specify a different resolver`,
     );
   }
   for (const [path, text] of files) {
     const line = lineThatIsNoText(text);
     if (line > 0)
       context.log.warning(
-        `${path}:${line}: part of this line is not text: only \`nameserver IP\` lines are used; is the file complete?`,
+        `${path}:${line}: part of this line is not text, and only \`nameserver IP\` lines are used; check that the file is complete`,
       );
   }
 }

@@ -123,7 +123,7 @@ export const healthCheck: PropertySchema<HealthOptions> = custom<HealthOptions>(
 );
 
 export const tls: PropertySchema<TlsFiles | null> = tlsFiles(
-  "client certificate and CA for tls:// and https:// upstreams; by default the system's CAs",
+  "client certificate and CA for tls:// and https:// upstreams (default: the system's CAs)",
   (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
 );
 
@@ -138,6 +138,6 @@ export const protocol: PropertySchema<readonly string[] | null> = custom<readonl
     return [first, ...more];
   },
   {
-    help: 'option of the old `proxy`; `dns force_tcp` means force_tcp, and https_google and grpc are no longer supported',
+    help: 'option of the old `proxy`; `dns force_tcp` means force_tcp, while https_google and grpc are no longer supported',
   },
 );

@@ -101,7 +101,7 @@ const decoding = (decoder.default as unknown as { readonly prototype: Decoding }
 const { decodeByType } = decoding;
 decoding.decodeByType = function bounded(type, offset, size) {
   if ((type === MAP || type === LIST) && size > ENTRIES_MAX)
-    throw new Error(`${size} entries where ${ENTRIES_MAX} are the most`);
+    throw new Error(`${size} entries, but at most ${ENTRIES_MAX} are allowed`);
   return decodeByType.call(this, type, offset, size);
 };
 

@@ -95,11 +95,11 @@ function unusable(path: string, error: unknown): Problem {
     text: supported ? text : `failed to open database file: ${text}`,
     hint:
       error instanceof DatabaseError
-        ? `${path} is read as a database in MaxMind's format (mmdb) with places or networks.`
+        ? `${path} must be a database in MaxMind format (mmdb) with locations or networks.`
         : undefined,
     remedy: missing
       ? `Check the path: ls -l ${path}`
-      : 'Use GeoLite2-City, GeoLite2-Country, GeoLite2-ASN or a similar one; fetch it again if it is truncated.',
+      : 'Use GeoLite2-City, GeoLite2-Country, GeoLite2-ASN or a similar one, and download it again if it is truncated.',
     cause: error,
   });
 }

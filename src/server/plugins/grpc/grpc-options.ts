@@ -61,7 +61,7 @@ export const syntax: Syntax<
   properties: {
     except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
     tls: tlsFiles(
-      "use TLS, with this client certificate and with this CA for the upstreams' certificates; by default the system's CAs",
+      "use TLS, with this client certificate and this CA for the upstreams' certificates (default: the system's CAs)",
       (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
     ),
     tlsServerName: chained(
@@ -80,7 +80,7 @@ export const syntax: Syntax<
       help: 'maximum number of in-flight queries per upstream and worker; further queries go to the next upstream',
     }),
     fallthrough: fallthrough({
-      help: 'pass names that do not exist or that no upstream has answered to the next plugin; if ZONES are given, only names in these zones',
+      help: 'pass names that do not exist, or that no upstream has answered, to the next plugin; if ZONES are given, only names in these zones',
     }),
   },
   check: (options) =>

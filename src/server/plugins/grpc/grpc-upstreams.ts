@@ -58,7 +58,7 @@ export function findUpstreams(
     code: 'upstreams-empty',
     text: 'plugin/grpc: no nameservers found',
     place: at,
-    remedy: 'Add `nameserver IP` to the file, or name the upstreams in the Corefile.',
+    remedy: 'Add `nameserver IP` to the file, or list the upstreams in the Corefile.',
   });
 }
 

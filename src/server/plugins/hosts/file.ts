@@ -70,7 +70,7 @@ export class HostsFile {
       if (code === '') throw error;
       if (stats !== null && (code === 'EFBIG' || code === 'ENOTREG')) {
         this.#seen(stats);
-        this.#log.error(`${this.path} is not read: it ${whyFailed(error)}`);
+        this.#log.error(`${this.path} is not read because it ${whyFailed(error)}`);
       } else if (code !== 'ENOENT' && code !== 'EISDIR') this.#tell(whyFailed(error));
       return false;
     }
@@ -100,7 +100,7 @@ export class HostsFile {
   #tellOdd(first: number, count: number): void {
     const lines = count === 1 ? 'this line contains' : `this line and ${count - 1} more contain`;
     this.#log.warning(
-      `${this.path}:${first}: ${lines} binary data: lines without an address and names are ignored; is the file complete?`,
+      `${this.path}:${first}: ${lines} binary data: lines without an address and names are ignored; check that the file is complete`,
     );
   }
 

@@ -314,7 +314,7 @@ describe('hosts', () => {
       '10.0.0.1',
       '10.0.0.2',
     ]);
-    const rest = 'lines without an address and names are ignored; is the file complete?';
+    const rest = 'lines without an address and names are ignored; check that the file is complete';
     assert.deepEqual(world.log, [
       `[WARNING] plugin/hosts: ${file}:2: this line and 1 more contain binary data: ${rest}`,
     ]);

@@ -26,7 +26,7 @@ const syntax = directive({
   args: {
     file: optional(word('FILE'), {
       default: DEFAULT_FILE,
-      help: 'a file in /etc/hosts format; read again when it changes',
+      help: 'a file in /etc/hosts format, which is read again when it changes',
     }),
     zones: zones({
       help: 'queries for names outside these zones go to the next plugin, and such names are ignored in the file',
@@ -64,7 +64,7 @@ const syntax = directive({
     ),
     maxNames: setting('max_names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
-      help: 'maximum number of names in the file, and also in the lines here; names of addresses are counted too, and names above the limit are ignored',
+      help: 'maximum number of names in the file, and also in the lines here; reverse names are counted too, and names above the limit are ignored',
     }),
     fallthrough: fallthrough(),
     fallthroughUnsupported: flag('fallthrough_unsupported', {
@@ -132,7 +132,7 @@ export const hosts: Plugin = definePlugin({
         context.log.warning(`${name} has too many addresses; some are omitted`);
       if (builder.full)
         context.log.error(
-          `${file.path} has more than ${options.maxNames} names: the rest are ignored (max_names)`,
+          `${file.path} has more than ${options.maxNames} names, so the rest are ignored (max_names)`,
         );
       context.log.debug(`Parsed hosts file into ${builder.count} entries`);
       const built = builder.build();

@@ -58,7 +58,7 @@ export const k8sExternal: Plugin = definePlugin({
     throw new Problem({
       code: 'kubernetes-missing',
       text: `plugin/${PLUGIN}: kubernetes plugin not loaded`,
-      remedy: 'Write `kubernetes ZONE` into the same server block: it provides the services.',
+      remedy: 'Add `kubernetes ZONE`, which provides the services, to the same server block.',
     });
   },
 

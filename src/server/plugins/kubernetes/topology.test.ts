@@ -336,7 +336,7 @@ describe('the options', () => {
     ['topology zones', /unknown value 'zones', expected prefixes, nodes, pods/],
     [
       'topology prefixes',
-      /topology prefixes has no prefixes, so it cannot determine any client's zone/,
+      /topology prefixes has no prefixes, so it cannot determine clients' zones/,
     ],
     ['topology_zone a 10.0.0.0/8', /topology_zone has no effect without topology/],
     ['topology nodes\ntopology_zone a 10.0.0.0/99', /invalid CIDR address: 10.0.0.0\/99/],

@@ -48,7 +48,7 @@ const syntax = directive({
     ),
     search: zoneList('search', {
       isStrict: true,
-      help: 'search domains of the nodes; cluster names followed by one of these domains are blocked too',
+      help: 'the nodes’ search domains; cluster names followed by one of these domains are blocked too',
     }),
     except: zoneList('except', {
       isStrict: true,
@@ -114,7 +114,7 @@ class LeakGuard {
       metrics,
       clock,
       name: 'ndots_leakguard_top_clients',
-      help: 'Recently blocked queries, for the ten clients with the most of them.',
+      help: 'Recently blocked queries, for the ten clients with the most.',
       label: 'client',
       width: 16,
       print: this.#client.print,

@@ -12,7 +12,7 @@ const syntax = directive({
   repeat: 'gather',
   properties: {
     waiting: setting('waiting', integer('COUNT', range.waiting), {
-      help: `in-flight queries (default ${range.waiting.default}, or fewer if memory is limited: 8738 in 170 MiB, shared by the workers, or 5010 with four workers)`,
+      help: `in-flight queries (default ${range.waiting.default}, or fewer if memory is limited: with 170 MiB, 8738 shared by the workers, or 5010 with four workers)`,
     }),
     connections: setting('connections', integer('COUNT', range.connections), {
       help: `open connections (default ${range.connections.default}, with TLS ${range.secureConnections.default})`,

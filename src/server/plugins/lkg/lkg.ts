@@ -32,7 +32,7 @@ const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30
 
 const syntax = directive({
   name: 'lkg',
-  summary: 'serves the last known good answers of popular names when upstreams suddenly deny them',
+  summary: 'serves the last known good answers for popular names when upstreams suddenly deny them',
   repeat: 'once',
   args: {
     zones: zones({ help: 'zones that the plugin applies to', noNumbers: 'Write: lkg { hold 1h }' }),
@@ -44,7 +44,7 @@ const syntax = directive({
     }),
     asked: setting('asked', integer('COUNT', askedLimit), {
       default: askedLimit.default,
-      help: 'number of upstream answers after which a name is popular',
+      help: 'number of upstream answers after which a name counts as popular',
     }),
     names: setting('names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
@@ -73,7 +73,7 @@ const LOG_MS = 60_000;
 const kept: readonly ExtendedError[] = [
   {
     code: EDE.STALE_ANSWER,
-    text: 'last known good answer: the upstream denies the name',
+    text: 'last known good answer, because the upstream denies the name',
   },
 ];
 
@@ -110,14 +110,14 @@ class Guard {
     this.#replies = metrics
       .counter(
         'ndots_lkg_held_replies_total',
-        'Number of upstream denials that were replaced by the last good answer.',
+        'Number of upstream denials that were replaced with the last good answer.',
         [],
       )
       .with();
     this.#held = metrics
       .gauge(
         'ndots_lkg_held_answers',
-        'Number of stored answers that are served although upstreams deny them.',
+        'Number of stored answers that are served although upstreams deny the names.',
         [],
       )
       .with();
@@ -128,7 +128,7 @@ class Guard {
       metrics,
       clock,
       name: 'ndots_lkg_top_names',
-      help: 'Recently held replies, for the ten names with the most of them.',
+      help: 'Recently held replies, for the ten names with the most.',
       label: 'name',
       width: NAME_MAX,
       print: printName,
@@ -137,7 +137,7 @@ class Guard {
     const { log } = context;
     this.#turned = new Digest((count, example) =>
       log.warning(
-        `upstreams deny names that existed: ${count} answers of popular names are held, such as ${example}`,
+        `upstreams deny names that existed; holding ${count} answers for popular names, such as ${example}`,
       ),
     );
     this.#returned = new Digest((count, example) =>
@@ -145,7 +145,7 @@ class Guard {
     );
     this.#expired = new Digest((count, example) =>
       log.warning(
-        `${count} held answers are dropped, because upstreams denied them for the whole "hold" time, such as ${example}`,
+        `${count} held answers, such as ${example}, are dropped because upstreams denied them for the whole "hold" time`,
       ),
     );
     const digests = [this.#turned, this.#returned, this.#expired];

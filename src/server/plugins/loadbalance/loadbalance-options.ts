@@ -47,7 +47,7 @@ const properties: {
     worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
       parseDuration(text) === null ? `invalid reload duration '${text}'` : reason,
     ),
-    { help: 'how often to check the weight file, default 30s; 0: never' },
+    { help: 'how often to check the weight file (default 30s; 0: never)' },
   ),
   prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses in these networks first' }),
 };
@@ -78,7 +78,7 @@ export const syntax: Syntax<
         code: 'property-unknown',
         hint:
           other === 'reload'
-            ? 'Only `loadbalance weighted FILE` has something to reload.'
+            ? 'Only `loadbalance weighted FILE` has a file to reload.'
             : 'Weights already determine the first address.',
       }),
     ];

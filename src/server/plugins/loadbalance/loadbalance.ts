@@ -75,7 +75,7 @@ function readText(path: string, file: string): string | null {
     throw new Problem({
       code: 'file-unreadable',
       text: `plugin/loadbalance: weight file ${file} cannot be read: ${whyFailed(error)}`,
-      remedy: `Make ${path} readable for the user that the server runs as.`,
+      remedy: `Make ${path} readable by the user that the server runs as.`,
       cause: error,
     });
   }

@@ -38,7 +38,7 @@ export function readWeights(text: string, file: string): readonly NameWeights[] 
         if (!isDomainName(first))
           fail(
             `Wrong domain name:"${first}"`,
-            'A line of one word is a name, such as www.example.org',
+            'A line with one word is a name, such as www.example.org',
           );
         found.push({ name: first.toLowerCase(), weights: [] });
         return;

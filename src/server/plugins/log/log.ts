@@ -17,7 +17,7 @@ const classNames = ['all', 'success', 'denial', 'error'] as const;
 
 const logClass = value('all|success|denial|error', ({ text }) => {
   const found = classNames.find((name) => name === text);
-  return found ?? wrong(`invalid Class: ${text}`, `Known are ${classNames.join(', ')}.`);
+  return found ?? wrong(`invalid Class: ${text}`, `Known classes: ${classNames.join(', ')}.`);
 });
 
 /** A single argument is always a name. If there are several, the last one is a format if it contains a brace. */
@@ -32,7 +32,7 @@ const scope = position(
       text === '' || isDomainName(text)
         ? absoluteName(text).toLowerCase()
         : line.refuse(`not a valid domain name: ${text}`, place, {
-            hint: text.includes('{') ? 'A format needs a name before it: log . FORMAT' : null,
+            hint: text.includes('{') ? 'A format must follow a name: log . FORMAT' : null,
           }),
     );
     return { names: names.length === 0 ? ['.'] : names, format: hasFormat ? last : commonFormat };

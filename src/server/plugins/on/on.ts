@@ -14,7 +14,10 @@ const event = value('startup|shutdown|certrenew', ({ text }) => {
   const found = events.find((name) => name === text.toLowerCase());
   return (
     found ??
-    wrong(`Wrong event name or event not supported: '${text}'`, `Known are ${events.join(', ')}.`)
+    wrong(
+      `Wrong event name or event not supported: '${text}'`,
+      `Known events: ${events.join(', ')}.`,
+    )
   );
 });
 

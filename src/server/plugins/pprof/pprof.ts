@@ -100,7 +100,7 @@ heap?seconds=N      memory that was allocated within N seconds and is still in u
 cmdline             the command line
 
 go tool pprof http://ADDRESS/debug/pprof/profile?seconds=10
-For the browser's DevTools add &thread=control, &thread=worker-0, &thread=worker-1 ...
+For the browser's DevTools, add &thread=control, &thread=worker-0, &thread=worker-1 ...
 `;
 
 /** Removes the zero bytes that the runtime leaves after its title. */
@@ -133,11 +133,11 @@ class Profiles {
     const words = new URL(request.url ?? '/', 'http://localhost').searchParams;
     const seconds = Number(words.get('seconds') ?? SECONDS);
     if (!(seconds > 0 && seconds <= SECONDS_MAX)) {
-      answerText(response, 400, `seconds is a number up to ${SECONDS_MAX}\n`);
+      answerText(response, 400, `seconds must be a number up to ${SECONDS_MAX}\n`);
       return;
     }
     if (this.#busy) {
-      answerText(response, 503, 'another profile is running: try again later\n');
+      answerText(response, 503, 'another profile is running; try again later\n');
       return;
     }
     this.#busy = true;
@@ -191,7 +191,11 @@ function sendThread(
 ): void {
   const found = threads.get(thread);
   if (found === undefined) {
-    answerText(response, 404, `no thread ${thread}: there are ${[...threads.keys()].join(', ')}\n`);
+    answerText(
+      response,
+      404,
+      `no thread ${thread}; available: ${[...threads.keys()].join(', ')}\n`,
+    );
     return;
   }
   const name = `${thread}.${kind === 'profile' ? 'cpuprofile' : 'heapprofile'}`;

@@ -14,7 +14,7 @@ import { readWebConfig } from './web-config.ts';
 const address = hostPort('ADDRESS');
 
 const config = setting('tls', word('CONFIGFILE'), {
-  help: 'serve HTTPS, configured by a file in the format that Prometheus exporters use',
+  help: 'serve HTTPS, configured by a file in the Prometheus exporter format',
 });
 
 const tls: PropertySchema<string | null> = {

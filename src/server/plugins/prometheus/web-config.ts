@@ -14,10 +14,10 @@ const known = [
 ];
 
 const absent: Readonly<Record<string, string>> = {
-  basic_auth_users: 'Require client certificates: client_auth_type: RequireAndVerifyClientCert.',
-  rate_limit: 'Remove it: connections are bounded.',
-  cipher_suites: "Remove it: the runtime's secure ones of TLS 1.2 and 1.3 are used.",
-  curve_preferences: "Remove it: the runtime's secure ones are used.",
+  basic_auth_users: 'To require client certificates: client_auth_type: RequireAndVerifyClientCert.',
+  rate_limit: 'Remove it; the number of connections is limited.',
+  cipher_suites: "Remove it; the runtime's secure cipher suites for TLS 1.2 and 1.3 are used.",
+  curve_preferences: "Remove it; the runtime's secure defaults are used.",
 };
 
 const versions: Readonly<Record<string, SecureVersion>> = {
@@ -53,7 +53,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
   const tls = given as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(tls)) {
     if (!known.includes(name))
-      throw wrong(`${name} is not available`, absent[name] ?? `Known are ${known.join(', ')}.`);
+      throw wrong(`${name} is not available`, absent[name] ?? `Known: ${known.join(', ')}.`);
   }
   const text = (name: string): string => {
     const value = tls[name] ?? '';
@@ -74,7 +74,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
   if (auth === undefined)
     throw wrong(
       `invalid ClientAuth: ${text('client_auth_type')}`,
-      `Known are ${Object.keys(auths).filter(Boolean).join(', ')}.`,
+      `Known: ${Object.keys(auths).filter(Boolean).join(', ')}.`,
     );
   const hasAuthority = text('client_ca') !== '' || text('client_ca_file') !== '';
   if (hasAuthority && !auth.request)

@@ -22,7 +22,7 @@ const cidr = value<Net>(
     (text.includes('/') ? parseNet(text) : null) ??
     wrong(
       `${text}: invalid CIDR address: ${text}`,
-      'Write networks as 10.0.0.0/8 or 2001:db8::/32, and one address with /32 or /128.',
+      'Write networks as 10.0.0.0/8 or 2001:db8::/32, and single addresses with /32 or /128.',
     ),
 );
 
@@ -42,7 +42,7 @@ const others: PropertySchema<ProxyAction | null> = custom<ProxyAction>(
         );
   },
   {
-    help: 'how to handle headers from other sources: use them, ignore them, close the connection, or treat them as part of the query; default ignore, use without `allow`',
+    help: 'how to handle headers from other sources: use them, ignore them, close the connection, or treat them as part of the query (default: ignore, or use if there is no `allow`)',
   },
 );
 
@@ -91,7 +91,7 @@ const syntax = directive({
             'proxyproto',
             at,
             "headers from all sources are accepted, so any client can claim another's address",
-            { remedy: 'Add `allow CIDR…` with the addresses of the load balancers.' },
+            { remedy: 'Add `allow CIDR…` with the load balancers’ addresses.' },
           ),
         ],
 });

@@ -103,7 +103,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
 function endless(found: Reply, target: string): Reply {
   const why =
     found === endlessAliases
-      ? new Error(`the CNAME to ${target} that a rule made: ${found.cause?.message}`)
+      ? new Error(`the CNAME to ${target} created by a rule: ${found.cause?.message}`)
       : null;
   return failure(RCODE.SERVFAIL, 'rewrite', why, found.errors);
 }

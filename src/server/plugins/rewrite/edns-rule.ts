@@ -67,7 +67,7 @@ function localContent(text: string): Content {
   if (variable !== null) return variableContent(variable[1]!, text);
   const bytes = text.startsWith('0x') ? parseHex(text.slice(2)) : utf8.encode(text);
   if (bytes === null)
-    throw new RuleError(`${text} is not hex`, 'Hex has two digits for each byte.');
+    throw new RuleError(`${text} is not hex`, 'Write hex with two digits for each byte.');
   return () => bytes;
 }
 

@@ -30,13 +30,13 @@ const syntax = directive({
   args: {
     words: position(
       '[continue|stop] FIELD …',
-      'one rule; with `continue`, later rules are tried too; default stop',
+      'one rule; with `continue`, later rules are tried too (default: stop)',
       (line) => line.takeAll(),
     ),
   },
   properties: {
     block: lines('*', 'FIELD …|answer …', (name, words) => [name, ...words], {
-      help: 'one rule on several lines, if the directive line has only `continue` or `stop`',
+      help: 'one rule on several lines, if the directive line contains only `continue` or `stop`',
     }),
   },
   check: (uses) =>
@@ -84,7 +84,7 @@ function suspicion(
   if (kind.toLowerCase() === 'prefix' && !from.endsWith('.')) {
     return {
       what: `prefix ${from} is read as ${absoluteText(from)}`,
-      why: 'It matches only names whose first labels are exactly that. To match the beginning of a label, write a regex.',
+      why: 'It matches only names that begin with exactly these labels. To match the beginning of a label, write a regex.',
     };
   }
   const exact = kind.toLowerCase() === 'exact' ? from : rule.length === 3 ? kind : null;

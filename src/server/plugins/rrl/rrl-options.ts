@@ -98,7 +98,7 @@ export const syntax: Syntax<typeof args, typeof properties, 'once'> = directive(
     ].some((allowance) => allowance !== null && allowance > 0)
       ? []
       : [
-          pluginRemark('rrl', at, 'nothing is limited: no allowance is set', {
+          pluginRemark('rrl', at, 'nothing is limited because no allowance is set', {
             remedy: 'Write, for example: responses-per-second 10',
           }),
         ],

@@ -88,7 +88,7 @@ class Rrl {
       metrics,
       clock,
       name: 'ndots_rrl_top_clients',
-      help: 'Recent replies and queries above the allowances, for the ten clients with the most of them.',
+      help: 'Recent replies and queries above the allowances, for the ten clients with the most.',
       label: 'client',
       width: 16,
       print: this.#client.print,
@@ -216,7 +216,7 @@ function counters({ metrics }: WorkerContext): (route: Route) => Count {
   const families = {
     dropped: metrics.counter(
       'ndots_rrl_dropped_total',
-      'Replies above the allowances that were not sent, and queries above them that were not answered.',
+      'Replies and queries above the allowances that were not sent or answered.',
       labels,
     ),
     slipped: metrics.counter(

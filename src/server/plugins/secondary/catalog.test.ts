@@ -59,7 +59,7 @@ describe('a catalog zone', () => {
       assert.throws(() => readCatalog(packed, 100), message, text);
     }
     const named = await zone(`${head}${version}a.zones 0 PTR b.\nb.zones 0 PTR c.\n`);
-    assert.throws(() => readCatalog(named, 1), /names more than 1 zones \(max_members\)$/);
+    assert.throws(() => readCatalog(named, 1), /lists more than 1 zones \(max_members\)$/);
   });
 });
 

@@ -32,7 +32,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
   const catalog = printName(packed.origin);
   const below = (labels: string, zone: WireName): WireName => {
     const name = joinNames(foldName(parseName(`${labels}.`)), zone);
-    if (name === null) throw new Error(`catalog zone ${catalog} has too long a name`);
+    if (name === null) throw new Error(`the name of catalog zone ${catalog} is too long`);
     return name;
   };
   const versionAt = below('version', packed.origin);
@@ -59,7 +59,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
       if (zones.has(id))
         throw new Error(`catalog member ${id}.zones.${catalog} must have exactly one PTR record`);
       if (zones.set(id, target).size > most)
-        throw new Error(`catalog zone ${catalog} names more than ${most} zones (max_members)`);
+        throw new Error(`catalog zone ${catalog} lists more than ${most} zones (max_members)`);
     } else if (labels.length === 2 && labels[0] === 'coo') {
       const id = labels[1]!;
       if (goesTo.has(id)) throw new Error(`catalog member ${id} has more than one coo PTR record`);

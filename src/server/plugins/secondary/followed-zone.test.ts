@@ -217,7 +217,7 @@ describe('a zone from another server', () => {
     await all.clock.advance(3 * 106_000);
     const told = all.log.filter((line) => line.startsWith('[WARNING]'));
     assert.deepEqual(told, [
-      '[WARNING] plugin/secondary: example.org. has serial 9 at 192.0.2.2:53, older than 10, which stays in use',
+      '[WARNING] plugin/secondary: example.org. has serial 9 at 192.0.2.2:53, which is older than 10; the newer version stays in use',
     ]);
     assert.equal(all.counted.failures, 3);
     all.primary = 10;
@@ -286,7 +286,7 @@ describe('a zone from another server', () => {
       await all.clock.advance(106_000);
       assert.deepEqual(all.published, ['10']);
       assert.ok(all.counted.failures > 0);
-      const failed = `192.0.2.2:53": it says serial 11, and transfers ${transferred}`;
+      const failed = `192.0.2.2:53": it announces serial 11but transfers ${transferred}`;
       assert.ok(
         all.log.some((line) => line.includes(failed)),
         all.log.join('\n'),

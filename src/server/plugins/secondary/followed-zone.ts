@@ -212,7 +212,7 @@ export class FollowedZone {
     }
     if (this.#abort.signal.aborted) return false;
     if (old !== null && !isNewer(found.serial, old.serial))
-      throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
+      throw new Error(`it announces serial ${said} but transfers ${found.serial}`);
     if (found.packed === null) return false;
     const differences = found.differences ?? (await publisher.differences(zone, found.packed));
     if (this.#abort.signal.aborted) return false;
@@ -247,7 +247,7 @@ export class FollowedZone {
     if (this.#olderTold.get(where) === serial) return;
     this.#olderTold.set(where, serial);
     log.warning(
-      `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which stays in use`,
+      `${zone} has serial ${serial} at ${where}, which is older than ${old.serial}; the newer version stays in use`,
     );
   }
 

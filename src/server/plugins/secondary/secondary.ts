@@ -46,14 +46,14 @@ const syntax = directive({
     }),
     catalog: addingUp(
       custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
-        help: 'treat the zones as catalogs (RFC 9432), and transfer the zones they list from the same primaries; with MEMBER-ZONES, only these zones and zones under them',
+        help: 'treat the zones as catalogs (RFC 9432), and transfer the zones they list from the same primaries; if MEMBER-ZONES are given, only these zones and zones under them',
       }),
     ),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
       help: 'sign queries to primaries with this key (TSIG), and accept only replies signed with it. The key is a file with one key, as printed by `tsig-keygen`, or a name, a base64 secret and an algorithm (default hmac-sha256)',
     }),
     maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
-      help: "maximum size of a zone; a larger version is rejected, and the previous one stays in use; by default a quarter of the container's memory above 95 MiB (with 170 MiB, that is 18 MiB or some 600 000 records), or 1 GiB without a memory limit",
+      help: "maximum size of a zone; a larger version is rejected, and the previous one stays in use. Default: a quarter of the container's memory above 95 MiB (with a limit of 170 MiB, this is 18 MiB or some 600 000 records), or 1 GiB without a memory limit",
     }),
     maxMembers: setting('max_members', integer('COUNT', membersLimit), {
       default: membersLimit.default,
@@ -64,7 +64,7 @@ const syntax = directive({
       help: 'number of simultaneous checks and transfers per primary; other zones wait',
     }),
     fallthrough: fallthrough({
-      help: 'pass names without records to the next plugin; with ZONES only names in these zones',
+      help: 'pass names without records to the next plugin; if ZONES are given, only names in these zones',
     }),
   },
   retired: { upstream: 'alias targets are always resolved by the full server' },
@@ -80,7 +80,7 @@ const syntax = directive({
         pluginRemark(
           'secondary',
           at,
-          `ignored, because no primary is configured: ${names.join(' ')}`,
+          `ignored because no primary is configured: ${names.join(' ')}`,
           {
             code: 'directive-warning',
             remedy: 'Write in braces: transfer from ADDRESS',

@@ -65,7 +65,7 @@ export class ZoneMemory implements KeptAcrossReloads {
       this.leave(largest);
       largest.giveUp(
         new NoRoom(
-          `there is no memory left for it: all zones together may use ${this.#most} bytes (max_size)`,
+          `there is not enough memory for it, because all zones together may use only ${this.#most} bytes (max_size)`,
         ),
       );
       if (largest === by) return;

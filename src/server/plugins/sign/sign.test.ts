@@ -363,7 +363,7 @@ describe('sign', () => {
   test('without a key nothing is signed, which causes a warning', async (t) => {
     const { open, folder } = stage(t, { 'db.example.org.signed': text });
     const { log } = await open('');
-    assert.match(log.join('\n'), /nothing is signed: there is no key to sign with/);
+    assert.match(log.join('\n'), /nothing is signed because there is no key to sign with/);
     assert.equal(readFileSync(join(folder, 'db.example.org.signed'), 'utf8'), text);
   });
 
@@ -377,9 +377,9 @@ describe('sign', () => {
   const refusals: readonly (readonly [string, RegExp])[] = [
     ['key', /Wrong argument count/],
     ['key file', /Wrong argument count/],
-    ['key other x', /unknown source of keys 'other'/],
+    ['key other x', /unknown key source 'other'/],
     ['key directory nowhere', /open .*nowhere: no such file or directory/],
-    ['key directory .', /there is no key signing key of example\.org\. in/],
+    ['key directory .', /there is no key signing key for example\.org\. in/],
     ['key file nothing', /nothing\.key: no such file/],
     ['key file zsk', /DNSKEY in ".*zsk\.key" is not a CSK\/KSK/],
     ['directory a b', /Wrong argument count/],

@@ -45,7 +45,7 @@ const syntax = directive({
             kind?.place ?? name.place,
           );
         if (kind.text !== 'file' && kind.text !== 'directory')
-          return refuse(`unknown source of keys '${kind.text}'`, kind.place, {
+          return refuse(`unknown key source '${kind.text}'`, kind.place, {
             hint: 'Write: key file KEY, or key directory DIR.',
           });
         return { kind: kind.text, names };
@@ -62,7 +62,7 @@ const syntax = directive({
   warn(all, at) {
     if (all.every(({ keys }) => keys.length > 0)) return [];
     return [
-      pluginRemark('sign', at, 'nothing is signed: there is no key to sign with', {
+      pluginRemark('sign', at, 'nothing is signed because there is no key to sign with', {
         code: 'directive-warning',
         remedy:
           'Write: key file KEY, with a key from: dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE',
@@ -116,7 +116,7 @@ function unreadableName(file: string): Problem {
     code: 'directive-value',
     text: `plugin/sign: dbfile ${JSON.stringify(file)} contains invalid characters`,
     hint: 'The Corefile is not UTF-8 there.',
-    remedy: 'Save it as UTF-8, or give the file a name in ASCII.',
+    remedy: 'Save it as UTF-8, or give the file an ASCII name.',
   });
 }
 
@@ -152,8 +152,8 @@ function readFolder(folder: string, zone: string, place: Place): readonly KeyPai
     .toSorted();
   const pairs = own.map((file) => readKeyPair(join(folder, file))).filter(isKeySigning);
   if (pairs.length > 0) return pairs;
-  throw pluginProblem('sign', place, `there is no key signing key of ${zone} in ${folder}`, {
-    hint: `Its files are named K${zone}+<algorithm>+<id>.key and .private.`,
+  throw pluginProblem('sign', place, `there is no key signing key for ${zone} in ${folder}`, {
+    hint: `Its files must be named K${zone}+<algorithm>+<id>.key and .private.`,
     remedy: `dnssec-keygen -K ${folder} -a ECDSAP256SHA256 -f KSK ${zone}`,
   });
 }
@@ -161,7 +161,7 @@ function readFolder(folder: string, zone: string, place: Place): readonly KeyPai
 function keySigning(pair: KeyPair, place: Place): KeyPair {
   if (isKeySigning(pair)) return pair;
   throw pluginProblem('sign', place, `DNSKEY in "${pair.file}.key" is not a CSK/KSK`, {
-    hint: 'Its flags are 256; one key with flags 257 signs the whole zone.',
+    hint: 'Its flags are 256; a single key must have flags 257 to sign the whole zone.',
     remedy: 'dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE',
   });
 }

@@ -25,7 +25,7 @@ const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({
   name: 'slowlog',
-  summary: 'logs slow queries and shows where their time went',
+  summary: 'logs slow queries and shows where the time was spent',
   repeat: 'once',
   args: {
     thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {

@@ -104,7 +104,7 @@ class TemplateRun {
     const outer = this.#variables.length;
     for (const [key, item] of items(value)) {
       if (++this.#rounds > ROUNDS_MAX)
-        throw new TemplateError(`range goes on for more than ${ROUNDS_MAX} rounds`, pipe.at);
+        throw new TemplateError(`range exceeds ${ROUNDS_MAX} iterations`, pipe.at);
       const given = pipe.variables.length === 1 ? [item] : [key, item];
       pipe.variables.forEach((name, index) => this.#set(name, given[index], pipe.declares));
       const jump = this.walk(node.body, item);

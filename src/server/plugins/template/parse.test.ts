@@ -123,7 +123,10 @@ describe('Go templates', () => {
     ['{{ .Name | "x" }}', '11: non executable command in pipeline stage 2'],
     ['{{ % }}', '3: unexpected "%" in command'],
     ['{{ 12x }}', '3: bad number syntax: "12x"'],
-    ['{{ define "x" }}{{ end }}', '3: {{define}} is not known here: each record is one template'],
+    [
+      '{{ define "x" }}{{ end }}',
+      '3: {{define}} is not supported here, because each record is one template',
+    ],
     ['{{ $a, $b := .Name }}', '5: too many declarations in command'],
   ];
   for (const [text, wanted] of mistakes)
@@ -154,7 +157,7 @@ describe('Go templates', () => {
     ['{{ .Meta }}', '3: at <.Meta>: wrong number of args for Meta: want 1 got 0'],
     ['{{ nil }}', '3: nil is not a command'],
     ['{{ range .Name }}{{ end }}', "9: range can't iterate over Ä.example."],
-    ['{{ range 100000 }}{{ end }}', '9: range goes on for more than 10000 rounds'],
+    ['{{ range 100000 }}{{ end }}', '9: range exceeds 10000 rounds'],
     ['{{ .Question }}', "3: at <{{.Question}}>: can't print a value of type question"],
   ];
   for (const [text, wanted] of failures)

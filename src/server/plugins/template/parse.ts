@@ -92,7 +92,10 @@ class TemplateParser {
           return { kind: word.text };
         default:
           if (unknown.has(word.text))
-            this.#fail(`{{${word.text}}} is not known here: each record is one template`, word);
+            this.#fail(
+              `{{${word.text}}} is not supported here, because each record is one template`,
+              word,
+            );
       }
     }
     const pipe = this.#pipe('command');

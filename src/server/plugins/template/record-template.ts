@@ -123,7 +123,7 @@ export function doubtsAbout(
     const meant = nearest(name, dataFields);
     const hint =
       meant === null
-        ? `There are ${dataFields.map((field) => `.${field}`).join(', ')}.`
+        ? `Available fields: ${dataFields.map((field) => `.${field}`).join(', ')}.`
         : `Did you mean .${meant}?`;
     return { text: `${section}: there is no field .${name}`, hint, place: placeIn(token, at) };
   });

@@ -122,7 +122,7 @@ export const syntax: Syntax<
   },
   properties: {
     patterns: lines(['match'], 'REGEX…', readPatterns, {
-      help: 'the name (in lower case, with its final dot) must match one of these RE2 expressions; default all names',
+      help: 'the name (in lower case, with its trailing dot) must match one of these RE2 expressions (default: all names)',
     }),
     answers: lines(['answer'], 'RR…', readTemplates, {
       help: 'records for the answer section, as Go templates that produce zone file lines',
@@ -143,7 +143,7 @@ export const syntax: Syntax<
       help: 'an Extended DNS Error (RFC 8914) for clients that use EDNS',
     }),
     fallthrough: fallthrough({
-      help: 'pass a name in ZONES that no expression matches to the next template, then to the next plugin; without this the reply is SERVFAIL',
+      help: 'pass a name in ZONES that no expression matches to the next template, then to the next plugin; without this, the reply is SERVFAIL',
     }),
   },
   retired: { upstream: 'CNAMEs are always followed' },

@@ -48,7 +48,7 @@ export class CertificateWatch implements KeptAcrossReloads {
       if (why === null) return;
       looking.cancel();
       log.error(
-        `the certificate ${this.#path} ${why}: clients that verify it will fail; replace it with the renewed one and reload`,
+        `the certificate ${this.#path} ${why}, so clients that verify it will fail; replace it with the renewed one and reload`,
       );
     });
     this.#looking = looking;

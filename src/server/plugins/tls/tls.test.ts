@@ -65,7 +65,9 @@ describe('tls', () => {
       chmodSync(file, mode);
       const world = await worldWith('tls a.crt a.key {\n keylog open-secrets\n }');
       await world.close();
-      return /open-secrets" can be read by others: run chmod 600 /.test(world.log.join('\n'));
+      return /open-secrets" contains the secrets of all connections but can be read by others; run chmod 600 /.test(
+        world.log.join('\n'),
+      );
     };
     assert.equal(await warned(0o644), true);
     assert.equal(await warned(0o640), true);
@@ -169,7 +171,7 @@ describe('tls', () => {
   test('a key in place of the certificate is reported', async () => {
     assert.match(
       await refusal('tls a.key a.crt'),
-      /a\.key contains a private key: the certificate comes first/,
+      /a\.key contains a private key; the certificate must come first/,
     );
   });
 
@@ -188,7 +190,7 @@ describe('tls', () => {
     );
     await assert.rejects(
       worldWith('tls {\n acme dns.example.org\n }'),
-      /certificates by ACME are not available/,
+      /ACME certificates are not supported/,
     );
   });
 });

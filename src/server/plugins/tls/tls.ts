@@ -21,7 +21,7 @@ const files = position(
   'PEM files: certificate chain, private key, and the CA for client certificates',
   (line) => {
     if (line.left === 0) {
-      return line.refuse('certificates by ACME are not available', undefined, {
+      return line.refuse('ACME certificates are not supported', undefined, {
         hint: 'Only certificates in files are supported: tls CERT KEY [CA].',
         remedy: 'Have cert-manager or another ACME client write the files, and mount them.',
       });
@@ -79,7 +79,7 @@ export const tls: Plugin = definePlugin({
     const why = outOfTime(parts.cert, context.clock.wall());
     if (why !== null)
       context.log.warning(
-        `the certificate ${certificate} ${why}: clients that verify it will fail`,
+        `the certificate ${certificate} ${why}, so clients that verify it will fail`,
       );
     const at = context.path(certificate);
     const watch = context.keep(`tls/${at}`, () => new CertificateWatch(at, context));
@@ -90,7 +90,7 @@ export const tls: Plugin = definePlugin({
     context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
     if (existsSync(path) && (statSync(path).mode & OTHERS_READ) !== 0)
       context.log.warning(
-        `${JSON.stringify(path)} can be read by others: run chmod 600 ${path}, because it contains the secrets of all connections`,
+        `${JSON.stringify(path)} contains the secrets of all connections but can be read by others; run chmod 600 ${path}`,
       );
   },
 });

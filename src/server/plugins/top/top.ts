@@ -40,7 +40,7 @@ const syntax = directive({
   properties: {
     counted: setting('track', integer('COUNT', countedLimit), {
       default: countedLimit.default,
-      help: 'number of clients and names to count; those with a share of the queries below 1/COUNT may be missed',
+      help: 'number of clients and names to count; those with less than 1/COUNT of the queries may be missed',
     }),
     search: zoneList('search', {
       isStrict: true,
@@ -88,20 +88,20 @@ class Top {
       clients: clients('ndots_top_clients', 'Recent queries, for the busiest clients.'),
       deniedClients: clients(
         'ndots_top_nxdomain_clients',
-        'Recent queries for nonexistent names, for the clients with the most of them.',
+        'Recent queries for nonexistent names, for the clients with the most.',
       ),
       searchClients: clients(
         'ndots_top_search_clients',
-        'Recent queries for nonexistent names under a search domain, for the clients with the most of them.',
+        'Recent queries for nonexistent names under a search domain, for the clients with the most.',
       ),
       names: names('ndots_top_names', 'Recent queries, for the most-queried names.'),
       deniedNames: names(
         'ndots_top_nxdomain_names',
-        'Recent queries for nonexistent names, for the most-queried ones.',
+        'Recent queries for nonexistent names, for the most-queried names.',
       ),
       failedNames: names(
         'ndots_top_failed_names',
-        'Recent queries that got SERVFAIL or another failure, for the names with the most of them.',
+        'Recent queries that got SERVFAIL or another failure, for the names with the most.',
       ),
     };
     context.onStart(() => {

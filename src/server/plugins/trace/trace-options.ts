@@ -60,7 +60,7 @@ function urlOf(text: string, path: string): string | null {
 function datadog(place: Place): Problem {
   return new Problem({
     code: 'tracer-not-supported',
-    text: "plugin/trace: tracing endpoint type 'datadog' is not supported: the agent's own protocol is not supported",
+    text: "plugin/trace: tracing endpoint type 'datadog' is not supported, because the agent's own protocol is not supported",
     place,
     remedy:
       'Write `trace otlp AGENT:4318` and have the agent receive OTLP (DD_OTLP_CONFIG_RECEIVER_PROTOCOLS_HTTP_ENDPOINT=0.0.0.0:4318).',
@@ -120,7 +120,7 @@ export const syntax: Syntax<
     ),
     backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0 }), {
       default: 1000,
-      help: 'maximum number of queued spans, on the control thread and in each worker; when it is exceeded, the oldest are dropped. 0: the default; at most 1000000',
+      help: 'maximum number of queued spans, on the control thread and in each worker; the oldest spans above it are dropped. 0: the default; at most 1000000',
     }),
     batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0 }), {
       default: 100,
@@ -137,7 +137,7 @@ export const syntax: Syntax<
       : [
           pluginRemark('trace', at, 'datadog_analytics_rate has no effect', {
             code: 'property-retired',
-            remedy: 'Remove the line: the agent does the sampling.',
+            remedy: 'Remove the line, because the agent does the sampling.',
           }),
         ],
 });

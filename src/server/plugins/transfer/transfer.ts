@@ -72,7 +72,7 @@ export const transfer: Plugin = definePlugin({
     const { clock, random, log, metrics } = context;
     const sent = metrics.counter(
       'ndots_transfer_notifies_total',
-      'Number of notifications of changed zones sent to other servers.',
+      'Number of notifications about changed zones sent to other servers.',
       ['result'],
     );
     const notifier = new Notifier({ clock, random, log, sent });
@@ -89,7 +89,7 @@ export const transfer: Plugin = definePlugin({
     const { writer, log } = context;
     const transfers = context.metrics.counter(
       'ndots_transfers_total',
-      'Number of transfers to other servers that were started, by kind: full, incremental, or current (nothing has changed).',
+      'Number of transfers started to other servers, by kind: full, incremental, or current (nothing has changed).',
       ['kind'],
     );
     const refusals = context.metrics

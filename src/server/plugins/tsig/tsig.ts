@@ -32,7 +32,7 @@ const syntax = directive({
     secrets: each(
       'secret',
       { name: required(domainName('NAME')), secret: required(token('KEY')) },
-      { help: 'a key, given as its name and its secret in base64' },
+      { help: 'a key, given as a name and a base64 secret' },
     ),
     files: list('secrets', word('FILE'), {
       max: 1,
@@ -66,7 +66,7 @@ const syntax = directive({
           makeKey(name, text, (why) => {
             const hint = 'tsig-keygen NAME creates a key and prints it.';
             remarks.push(
-              pluginRemark('tsig', place, `${why}: no signature with it can be valid`, {
+              pluginRemark('tsig', place, `${why}, so no signature with it can be valid`, {
                 code: 'directive-warning',
                 hint,
               }),

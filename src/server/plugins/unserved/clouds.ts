@@ -52,9 +52,9 @@ export const route53: Plugin = refusing({
       fallthrough: fallthrough(),
     },
   },
-  why: "its zones are read over Amazon's API, with the credentials of a cloud account, and this server has no client for it.",
+  why: "its zones are read over Amazon's API with a cloud account's credentials, and this server has no client for that API.",
   instead:
-    'Write `forward ZONE 169.254.169.253`: the resolver of the VPC answers for private hosted zones as well as public ones.',
+    'Write `forward ZONE 169.254.169.253`: the VPC resolver answers for private hosted zones as well as public ones.',
 });
 
 export const azure: Plugin = refusing({
@@ -78,9 +78,9 @@ export const azure: Plugin = refusing({
       fallthrough: fallthrough(),
     },
   },
-  why: "its zones are read over Azure's API, with the credentials of a cloud account, and this server has no client for it.",
+  why: "its zones are read over Azure's API with a cloud account's credentials, and this server has no client for that API.",
   instead:
-    'Write `forward ZONE 168.63.129.16`: the resolver of the virtual network answers for the private zones that are linked to it, and for public ones.',
+    'Write `forward ZONE 168.63.129.16`: the virtual network’s resolver answers for the private zones that are linked to it, and for public ones.',
 });
 
 export const clouddns: Plugin = refusing({
@@ -94,9 +94,9 @@ export const clouddns: Plugin = refusing({
       fallthrough: fallthrough(),
     },
   },
-  why: "its zones are read over Google's API, with the credentials of a cloud account, and this server has no client for it.",
+  why: "its zones are read over Google's API with a cloud account's credentials, and this server has no client for that API.",
   instead:
-    'Write `forward ZONE 169.254.169.254`: the resolver of the VPC network answers for its private zones as well as public ones.',
+    'Write `forward ZONE 169.254.169.254`: the VPC network’s resolver answers for its private zones as well as public ones.',
 });
 
 export const nomad: Plugin = refusing({
@@ -111,7 +111,7 @@ export const nomad: Plugin = refusing({
       ttl: setting('ttl', integer('ttl', { min: 0, max: 3600 })),
     },
   },
-  why: "it queries Nomad's API for each query, and ndots has no source for Nomad.",
+  why: "it calls Nomad's API for each query, and ndots does not support that API.",
   instead:
-    "Have a `template` of Nomad's write the services into a hosts file and serve it with `hosts FILE`, or run CoreDNS for this zone and `forward` it there.",
+    'Have a Nomad `template` write the services to a hosts file and serve it with `hosts FILE`, or run CoreDNS for this zone and `forward` it there.',
 });

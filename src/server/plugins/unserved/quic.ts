@@ -15,9 +15,10 @@ function limit(property: string, least: 0 | 1): Value<number> {
   });
 }
 
-const why = 'the runtime has no QUIC, and no npm package has it for all supported machines.';
+const why =
+  'the runtime does not support QUIC, and no npm package provides it for all supported machines.';
 const instead =
-  'Serve `tls://` (DNS over TLS) or `https://` (DNS over HTTPS): clients that speak QUIC speak one of them too.';
+  'Serve `tls://` (DNS over TLS) or `https://` (DNS over HTTPS); clients that speak QUIC also speak one of these.';
 
 /** Limits of `quic://` listeners. */
 export const quic: Plugin = refusing({

@@ -44,7 +44,7 @@ export function typeOf(value: ExpressionValue): Type {
  */
 export function asString(value: ExpressionValue): string {
   if (typeof value !== 'string')
-    throw new ExpressionValueError(`${typeOf(value)} where a string should be`);
+    throw new ExpressionValueError(`${typeOf(value)} instead of a string`);
   return value;
 }
 
@@ -54,14 +54,14 @@ export function asString(value: ExpressionValue): string {
  */
 export function asNumber(value: ExpressionValue): number {
   if (typeof value !== 'number')
-    throw new ExpressionValueError(`${typeOf(value)} where a number should be`);
+    throw new ExpressionValueError(`${typeOf(value)} instead of a number`);
   return value;
 }
 
 /** Returns the value as a Boolean. @throws ExpressionValueError if it is not one */
 export function asBool(value: ExpressionValue): boolean {
   if (typeof value !== 'boolean')
-    throw new ExpressionValueError(`${typeOf(value)} where a bool should be`);
+    throw new ExpressionValueError(`${typeOf(value)} instead of a bool`);
   return value;
 }
 
@@ -70,8 +70,7 @@ export function asBool(value: ExpressionValue): boolean {
  * @throws ExpressionValueError if it is not one
  */
 export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
-  if (!Array.isArray(value))
-    throw new ExpressionValueError(`${typeOf(value)} where an array should be`);
+  if (!Array.isArray(value)) throw new ExpressionValueError(`${typeOf(value)} instead of an array`);
   return value as readonly ExpressionValue[];
 }
 
@@ -84,7 +83,7 @@ export function isMap(value: ExpressionValue): value is ReadonlyMap<string, Expr
  * @throws ExpressionValueError if it is not one
  */
 export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionValue> {
-  if (!isMap(value)) throw new ExpressionValueError(`${typeOf(value)} where a map should be`);
+  if (!isMap(value)) throw new ExpressionValueError(`${typeOf(value)} instead of a map`);
   return value;
 }
 
@@ -98,7 +97,7 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
   if (made.length <= (typeof made === 'string' ? TEXT_MAX : ITEMS_MAX)) return made;
   const what = typeof made === 'string' ? `${TEXT_MAX} characters` : `${ITEMS_MAX} items`;
   throw new ExpressionValueError(
-    `the result would have ${made.length}, and at most ${what} are allowed`,
+    `the result would have ${made.length}, but at most ${what} are allowed`,
   );
 }
 
@@ -132,7 +131,7 @@ export function stepThrough(values: readonly ExpressionValue[]): void {
 export function checkLength(characters: number): void {
   if (characters > TEXT_MAX)
     throw new ExpressionValueError(
-      `the result would have ${characters} characters, and at most ${TEXT_MAX} are allowed`,
+      `the result would have ${characters} characters, but at most ${TEXT_MAX} are allowed`,
     );
 }
 

@@ -258,7 +258,7 @@ class ExpressionParser {
     if (given !== undefined) return { ...given, at };
     const instead = known(notThere, text);
     if (instead !== undefined)
-      throw new ExpressionError(`${text} of expr-lang is not supported: ${instead}`, at);
+      throw new ExpressionError(`expr-lang’s ${text} is not supported: ${instead}`, at);
     if (!isFunction(text)) {
       const meant = nearest(text, [
         ...Object.keys(ofQuery),
@@ -270,7 +270,7 @@ class ExpressionParser {
         at,
       );
     }
-    if (!this.#take('(')) throw new ExpressionError(`${text} is a function: write ${text}()`, at);
+    if (!this.#take('(')) throw new ExpressionError(`${text} is a function; write ${text}()`, at);
     return this.#call(text, at, []);
   }
 

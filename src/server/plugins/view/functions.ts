@@ -154,7 +154,9 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   reverse: builtin('array', [1, 1], ([items]) => asArray(items!).toReversed()),
   sort: builtin('array', [1, 2], ([items, order = 'asc']) => {
     if (order !== 'asc' && order !== 'desc')
-      throw new ExpressionValueError(`the order is 'asc' or 'desc', not ${JSON.stringify(order)}`);
+      throw new ExpressionValueError(
+        `the order must be 'asc’ or 'desc', not ${JSON.stringify(order)}`,
+      );
     const sign = order === 'asc' ? 1 : -1;
     return asArray(items!).toSorted((a, b) => sign * compare(a, b));
   }),
@@ -200,10 +202,10 @@ export const notThere: Readonly<Record<string, string>> = {
   fromJSON: 'write the value itself: arrays and maps are supported',
   toBase64: 'compare the text itself',
   fromBase64: 'compare the text itself',
-  now: 'views cannot depend on the time: change the Corefile, which `reload` takes',
-  date: 'views cannot depend on the time: change the Corefile, which `reload` takes',
-  duration: 'views cannot depend on the time: change the Corefile, which `reload` takes',
-  timezone: 'views cannot depend on the time: change the Corefile, which `reload` takes',
+  now: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
+  date: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
+  duration: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
+  timezone: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
 };
 
 /** Functions with an array and a predicate over its items (`#`). */

@@ -214,7 +214,7 @@ describe('view', () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ["name( == 'a'", /unexpected token "==" \(1:7\)/],
       ["nam() == 'a'", /unknown name nam, did you mean name\? \(1:1\)/],
-      ["name == 'a'", /name is a function: write name\(\) \(1:1\)/],
+      ["name == 'a'", /name is a function; write name\(\) \(1:1\)/],
       ['name() == 1', /invalid operation: == \(mismatched types string and number\)/],
       ['not name()', /invalid operation: not \(mismatched type string\)/],
       ["name() matches '('", /error parsing regexp: missing closing \)/],
@@ -235,8 +235,8 @@ describe('view', () => {
         /more than 20 names have values/,
       ],
       ['name().length > 1', /type string has no field length/],
-      ['now().Hour() < 8', /now of expr-lang is not supported: views cannot depend on the time/],
-      ['reduce([1], # + 1) == 1', /reduce of expr-lang is not supported: write sum\(\)/],
+      ['now().Hour() < 8', /now is not supported: views cannot depend on the time/],
+      ['reduce([1], # + 1) == 1', /reduce is not supported: write sum\(\)/],
       ["constructor('x')", /unknown name constructor/],
       [`${'('.repeat(200)}true${')'.repeat(200)}`, /nested too deeply/],
       [`${'id() > 1 || '.repeat(6000)}true`, /more than 5000 operators \(1:\d+\)/],
@@ -261,7 +261,7 @@ describe('view', () => {
     const world = await worldWith('name()');
     assert.match(
       world.log.join('\n'),
-      /\[WARNING\] plugin\/view: 'name\(\)' is never true: it gives a string/,
+      /\[WARNING\] plugin\/view: 'name\(\)' is never true because its result is a string/,
     );
     await world.close();
   });

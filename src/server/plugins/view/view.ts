@@ -50,16 +50,21 @@ const syntax = directive({
   },
   properties: {
     conditions: lines(['expr'], 'EXPRESSION', readCondition, {
-      help: 'the block serves a query only if this is true; if there are several lines, all must be true',
+      help: 'the block serves a query only if this is true; if there are several lines, all of them must be true',
     }),
   },
   warn: ({ conditions }) =>
     conditions
       .filter(({ part }) => part.type !== 'bool' && part.type !== 'any')
       .map(({ part, text, token }) =>
-        pluginRemark('view', token.place, `'${text}' is never true: it gives a ${part.type}`, {
-          hint: 'The block serves a query only if the result is true.',
-        }),
+        pluginRemark(
+          'view',
+          token.place,
+          `'${text}' is never true because its result is a ${part.type}`,
+          {
+            hint: 'The block serves a query only if the result is true.',
+          },
+        ),
       ),
 });
 

@@ -23,7 +23,7 @@ export interface VisibilityRule {
 export function readRule({ text }: Token, words: readonly Token[], refuse: Refuse): VisibilityRule {
   const to = words.findIndex((word) => word.text === 'to');
   if (words[0]?.text !== 'from' || to < 2 || to === words.length - 1) {
-    return refuse(`a line reads '${text} from NAMESPACE… to NAMESPACE…'`, undefined, {
+    return refuse(`a line must have the form '${text} from NAMESPACE… to NAMESPACE…'`, undefined, {
       hint: `Write namespaces as names, as prefixes like team-*, or as * for all; after 'from', ${UNKNOWN} means clients that are not pods.`,
     });
   }
@@ -43,7 +43,7 @@ function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): N
   const unknown = client && text === UNKNOWN;
   if (!unknown && !NAMESPACE.test(text)) {
     return refuse(`not a namespace: ${JSON.stringify(text)}`, place, {
-      hint: 'Namespaces are in lower case; * is allowed only at the end.',
+      hint: 'Namespaces are lower case, and * is allowed only at the end.',
     });
   }
   const open = text.endsWith('*');

@@ -341,8 +341,8 @@ cluster.local {
 
   test('errors are reported', async () => {
     for (const [line, message] of [
-      ['deny team-a to *', /a line reads 'deny from NAMESPACE… to NAMESPACE…'/],
-      ['deny from a to', /a line reads/],
+      ['deny team-a to *', /a line must have the form 'deny from NAMESPACE… to NAMESPACE…'/],
+      ['deny from a to', /a line must have the form/],
       ['deny from Team to *', /not a namespace: "Team"/],
       ['deny from a to @unknown', /not a namespace: "@unknown"/],
       ['deny from a*b to c', /not a namespace/],

@@ -30,7 +30,7 @@ const syntax = directive({
   args: { zones: zones({ help: 'zones of the cluster' }) },
   properties: {
     rules: lines(['allow', 'deny'], 'from NAMESPACE… to NAMESPACE…', readRule, {
-      help: `the first rule that matches the client's and the name's namespaces applies; \`team-*\` means all namespaces that begin with \`team-\`, \`*\` all, \`${UNKNOWN}\` clients that are not pods`,
+      help: `the first rule that matches the client's and the name's namespaces applies; \`team-*\` means all namespaces that begin with \`team-\`, \`*\` means all, and \`${UNKNOWN}\` means clients that are not pods`,
     }),
     answer: setting('answer', choice('nxdomain', 'refused'), {
       default: 'nxdomain',
@@ -128,7 +128,7 @@ class Visibility {
     const { metrics, clock } = context;
     const denied = metrics.counter(
       'ndots_visibility_denied_total',
-      'Number of queries for names in namespaces that the client may not see.',
+      'Number of queries for names in namespaces that the client is not allowed to see.',
       ['server', 'view'],
     );
     this.#denied = perRoute(({ server, view }) => denied.with(server, view));
@@ -136,7 +136,7 @@ class Visibility {
       metrics,
       clock,
       name: 'ndots_visibility_top_namespaces',
-      help: 'Recently denied queries, for the ten client namespaces with the most of them.',
+      help: 'Recently denied queries, for the ten client namespaces with the most.',
       label: 'namespace',
       width: 63,
       print: (key) => (key.length === 0 ? UNKNOWN : Buffer.from(key).toString('latin1')),

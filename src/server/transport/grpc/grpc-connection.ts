@@ -165,7 +165,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     if (this.#streams.size > 0) return;
     this.#watchdog?.cancel();
     this.#watchdog = null;
-    if (this.#retiring) this.#end('the server accepts no more calls on this connection');
+    if (this.#retiring) this.#end('the server does not accept more calls on this connection');
   }
 
   /** Writes this turn's output in a single write. */

@@ -186,7 +186,7 @@ export class GrpcStream {
       return -1;
     }
     if (size <= messageMax) return PREFIX + size;
-    const text = `a message of ${size} bytes; at most ${messageMax} are accepted`;
+    const text = `the message has ${size} bytes, but at most ${messageMax} are accepted`;
     this.#failed(new GrpcFailure('large', text, STATUS.RESOURCE_EXHAUSTED), false);
     return -1;
   }

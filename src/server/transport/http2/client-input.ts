@@ -118,7 +118,7 @@ export class ClientInput {
         if (end - start === 4) host.onWindow(id, readWord(bytes, start));
         return;
       case FRAME.PUSH_PROMISE:
-        return host.onViolation('it pushes a stream, which ndots disabled');
+        return host.onViolation('it pushed a stream, although ndots disabled that');
     }
     // Frames of other types are ignored.
     if (block.error !== null) host.onViolation('a header block is malformed');
@@ -133,7 +133,7 @@ export class ClientInput {
   #calm(): void {
     this.#out = [];
     this.#socket.write(wordsFrame(FRAME.GOAWAY, 0, 0, 0, ERROR.ENHANCE_YOUR_CALM));
-    this.#host.onViolation('it floods the connection with empty frames');
+    this.#host.onViolation('it is flooding the connection with empty frames');
   }
 
   #takeBody({ bytes, start, end, flags, id }: Http2FrameReader): void {

@@ -228,7 +228,7 @@ function usable<T>(make: () => T): T {
     throw new Problem({
       code: 'tls-certificate',
       text: `the TLS certificate can't be used: ${whyFailed(error)}`,
-      hint: 'The key does not belong to the certificate, or one of the files is not PEM.',
+      hint: 'The key does not match the certificate, or one of the files is not PEM.',
       remedy: 'Compare "openssl x509 -noout -pubkey -in CERT" with "openssl pkey -pubout -in KEY".',
       cause: error,
     });

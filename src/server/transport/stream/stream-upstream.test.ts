@@ -525,7 +525,7 @@ describe('HTTPS upstream', () => {
     const { up } = upstream(t, 'https', portOf(made));
     await assert.rejects(
       exchange(up, ask('a.'), 20_000),
-      /it floods the connection with empty frames/,
+      /it is flooding the connection with empty frames/,
     );
     while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   });

@@ -28,7 +28,7 @@ const span: Field<number> = {
   read(from) {
     const byte = from.u8();
     if (byte >> 4 > 9 || (byte & 15) > 9)
-      from.fail('LOC has a length whose digit or exponent is above 9');
+      from.fail('LOC has a length with a digit or exponent above 9');
     return (byte >> 4) * 10 ** (byte & 15);
   },
   write: (value, to) => u8.write(spanByte(value), to),

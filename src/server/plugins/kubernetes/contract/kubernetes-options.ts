@@ -161,13 +161,13 @@ export const syntax: Syntax<
     kubeconfig: fields(
       'kubeconfig',
       { file: required(word('FILE')), context: optional(word('CONTEXT')) },
-      { help: 'connect with a context from this file, by default the current one' },
+      { help: 'connect with a context from this file (default: the current one)' },
     ),
     snapshot: setting('snapshot', word('FILE'), {
       help: 'store the last known state in a file, and answer from it after a restart while the API server is unavailable',
     }),
     apiserverMemoryBytes: setting('apiserver_memory', byteSize('SIZE', apiserverMemoryLimit), {
-      help: "memory for the API server's objects on the control thread; objects that do not fit are ignored; by default an eighth of the container's memory above 95 MiB (with 170 MiB, that is 9 MiB or some 110 000 objects), or 64 MiB without a memory limit",
+      help: "memory for the API server's objects on the control thread; objects that do not fit are ignored. Default: one eighth of the container's memory above 95 MiB (with a limit of 170 MiB, this is 9 MiB or some 110 000 objects), or 64 MiB without a memory limit",
     }),
     apiserverQps: setting('apiserver_qps', atLeastZero('apiserver_qps', 'QPS', false), {
       default: 0,
@@ -198,10 +198,10 @@ export const syntax: Syntax<
     ),
     pods: setting('pods', podMode, {
       default: 'disabled',
-      help: 'which names such as `10-0-0-1.NS.pod.ZONE` exist: none, those for any address, or those for addresses of pods in that namespace',
+      help: 'which names such as `10-0-0-1.NS.pod.ZONE` exist: none, those for any address, or those for pod addresses in that namespace',
     }),
     endpointPodNames: flag('endpoint_pod_names', {
-      help: 'name endpoints without a host name after their pod, not their address',
+      help: 'name endpoints without a host name after their pod instead of their address',
     }),
     ttl: lax(
       setting(
@@ -301,7 +301,7 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
   if (primaryZone(options.zones) === null) {
     problems.push(
       pluginRemark('kubernetes', at, 'non-reverse zone name must be used', {
-        hint: 'PTR answers have to point somewhere, so list the cluster domain too: kubernetes cluster.local in-addr.arpa.',
+        hint: 'PTR answers must point to a name, so list the cluster domain too: kubernetes cluster.local in-addr.arpa.',
       }),
     );
   }
@@ -329,7 +329,7 @@ function checkTopology(options: ZoneOptions, at: Place): Problem[] {
     return problem('topology_zone has no effect without topology', 'Add topology prefixes.');
   if (topology === 'prefixes' && topologyZones.length === 0) {
     return problem(
-      "topology prefixes has no prefixes, so it cannot determine any client's zone",
+      "topology prefixes has no prefixes, so it cannot determine clients' zones",
       'Add topology_zone ZONE PREFIX for each zone, or use topology nodes.',
     );
   }

@@ -66,7 +66,7 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
   );
   const left = metrics.counter(
     'ndots_kubernetes_apiserver_left_out_total',
-    'API server objects, and changes to them, that were omitted because of apiserver_memory, by kind.',
+    'API server objects and changes that were omitted because of apiserver_memory, by kind.',
     ['kind'],
   );
   return {

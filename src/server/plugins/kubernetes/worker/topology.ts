@@ -39,7 +39,7 @@ export class Topology {
     this.#placeOf = placeOf;
     const family = metrics.counter(
       'ndots_kubernetes_topology_answers_total',
-      'Answers for headless services whose endpoints have hints, by the endpoints that were selected: node, zone, or all.',
+      'Answers for headless services whose endpoints have hints, by selected endpoints: node, zone, or all.',
       ['by'],
     );
     const [node, zone, all] = [family.with('node'), family.with('zone'), family.with('all')];
