@@ -527,7 +527,7 @@ describe('the directive etcd', () => {
       ['etcd {\nmin-lease-ttl soon\n}', /invalid min-lease-ttl value: invalid TTL format/],
       ['etcd {\nmax-lease-ttl -5s\n}', /invalid max-lease-ttl value: TTL must be non-negative/],
       ['etcd {\ntls a b c d\n}', /maximum of three arguments allowed for TLS config, found 4/],
-      ['etcd {\nendpoint ftp://x\n}', /not an endpoint of etcd/],
+      ['etcd {\nendpoint ftp://x\n}', /not an etcd endpoint/],
     ] as const) {
       const found = optionsOf(text);
       assert.match(typeof found === 'string' ? found : 'nothing', told);

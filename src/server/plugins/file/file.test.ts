@@ -589,7 +589,7 @@ describe('file', () => {
     );
     assert.match(
       warnings[0]!,
-      /The trailing dot is missing: mail\.example\.org\. means a name under mail\.example\.org , while example\.org\./,
+      /The trailing dot is missing: mail\.example\.org means a name under example\.org\., while mail\.example\.org\. /,
     );
     assert.match(warnings[1]!, /c\.test.*mx\.other\.example\.example\.org\./);
     assert.match(warnings[2]!, /SRV: its target www\.example\.org\.example\.org\./);

@@ -283,7 +283,7 @@ describe('the Corefile', () => {
     await world.close();
     await assert.rejects(
       serve('endpoint http://127.0.0.1:1\nendpoint a{2'),
-      /'a\{2' is not the URL/,
+      /'a\{2' is not an API server URL/,
     );
   });
 

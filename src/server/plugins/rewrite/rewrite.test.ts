@@ -394,7 +394,7 @@ describe('rewrite cname', () => {
       assert.ok(seen.length <= 21);
       const lines = world.log.filter((line) => line.includes('aliases continue'));
       assert.equal(lines.length, 1, lines.join('\n'));
-      assert.match(lines[0]!, /the CNAME to a\.x\. that a rule made/);
+      assert.match(lines[0]!, /the CNAME to a\.x\. created by a rule/);
     });
 });
 

@@ -286,7 +286,7 @@ describe('a zone from another server', () => {
       await all.clock.advance(106_000);
       assert.deepEqual(all.published, ['10']);
       assert.ok(all.counted.failures > 0);
-      const failed = `192.0.2.2:53": it announces serial 11but transfers ${transferred}`;
+      const failed = `192.0.2.2:53": it announces serial 11 but transfers ${transferred}`;
       assert.ok(
         all.log.some((line) => line.includes(failed)),
         all.log.join('\n'),

@@ -157,7 +157,7 @@ describe('Go templates', () => {
     ['{{ .Meta }}', '3: at <.Meta>: wrong number of args for Meta: want 1 got 0'],
     ['{{ nil }}', '3: nil is not a command'],
     ['{{ range .Name }}{{ end }}', "9: range can't iterate over Ä.example."],
-    ['{{ range 100000 }}{{ end }}', '9: range exceeds 10000 rounds'],
+    ['{{ range 100000 }}{{ end }}', '9: range exceeds 10000 iterations'],
     ['{{ .Question }}', "3: at <{{.Question}}>: can't print a value of type question"],
   ];
   for (const [text, wanted] of failures)

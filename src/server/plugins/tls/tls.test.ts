@@ -123,7 +123,7 @@ describe('tls', () => {
 
   for (const [what, year, told] of [
     ['is over', 2200, /the certificate a\.crt expired on \w{3} /],
-    ['has not come yet', 2000, /the certificate a\.crt is not valid before \w{3} .*: clients/],
+    ['has not come yet', 2000, /the certificate a\.crt is not valid before \w{3} .*, so clients/],
   ] as const)
     test(`a certificate whose time ${what} causes a warning`, async () => {
       const clock = new VirtualClock(Date.UTC(year, 0, 1));
