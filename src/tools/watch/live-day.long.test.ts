@@ -66,6 +66,7 @@ test('a day with 10 000 clients: memory stays flat, and counts equal those of a 
   for (let hour = 0; hour < HOURS; hour++) {
     for (let tick = 0; tick < TICKS; tick++) {
       const nowMs = STORY_START + hour * HOUR_MS + (tick * HOUR_MS) / TICKS;
+      model.advance(nowMs);
       for (let each = 0; each < PER_HOUR / TICKS; each++) {
         const at = all % CLIENTS;
         const client = `10.${20 + (at >> 14)}.${(at >> 7) & 127}.${at & 127}`;
