@@ -1,8 +1,8 @@
 /**
  * The page of `ndots console` in a real Chromium: `node bench/console-page.ts`. The model has 100 000 lookups. Reports
- * the compressed size of the files that a browser loads first, the time to the first paint, which shows the current
- * numbers, and the memory and the longest task of the Lookups page while it gets frames and is filtered, sorted and
- * scrolled. The time of a task is the CPU time of the page's main thread, because tasks take longer on a busy machine.
+ * the compressed size of the first files, and the time to the first paint, which shows the current numbers. The Lookups
+ * page then gets frames while it is filtered, sorted and scrolled. Its memory and its longest task are reported. Goals
+ * apply to the CPU time of a task, because tasks take longer on a busy machine.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const LOOKUPS = smoke ? 1000 : 100_000;
 /** More packets than enough: a lookup has at least a query and a reply. */
 const PACKETS = 12 * LOOKUPS;
 const LOADS = smoke ? 1 : 9;
-/** How long the page gets frames before the table is used, in milliseconds. */
+/** The period with frames before the table is used, in milliseconds. */
 const WATCH_MS = smoke ? 1000 : 10_000;
 const MIB = 1024 * 1024;
 const PATIENCE_MS = 120_000;

@@ -1,9 +1,9 @@
 /**
- * What `ndots console` costs the server that it reads: `node bench/console-tabs.ts`. Three servers answer service names
- * at 20 000 queries per second, in turn: without the directive `console`, with it while nobody reads, and while a
- * console with ten open tabs reads it. Compares the server's CPU time per query with that of the first one in the same
+ * The cost of `ndots console` for the server that it reads: `node bench/console-tabs.ts`. Three servers answer service
+ * names at 20 000 queries per second, in turn: without the directive `console`, with it but without a reader, and with
+ * a console that has ten open tabs. Compares the server's CPU time per query with that of the first one in the same
  * round. The console and the load run on the other CPU. Also reports the console's CPU use and the share of queries
- * that reached it.
+ * that did not reach it.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -109,7 +109,7 @@ for (const [name, list] of Object.entries(runs)) {
 }
 const ratio = (name: Name): ReturnType<typeof spread> =>
   spread(runs[name].map(({ cpuMicros }, round) => cpuMicros / runs.without[round]!.cpuMicros));
-figureOf('console, nobody reads : no console, CPU per query', ratio('unread'), { atMost: 1.01 });
+figureOf('console without a reader : no console, CPU per query', ratio('unread'), { atMost: 1.01 });
 figureOf('console with ten tabs : no console, CPU per query', ratio('tabs'), { atMost: 1.05 });
 figure('console with ten tabs: of one CPU, on the machine that shows it', spread(busy).median, '%');
 figure(
