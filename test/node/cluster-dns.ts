@@ -1,5 +1,6 @@
 /** Reads the state of the DNS pods in a node's cluster, and the replies that clients get from them. */
 import type { NodeCluster, PodState } from './node-cluster.ts';
+import { until } from './progress.ts';
 
 export const DNS_PODS = 'k8s-app=kube-dns';
 export const DNS_DEPLOYMENT = 'deployment/coredns';
@@ -26,6 +27,15 @@ export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT):
   await node.kubectl('-n', 'kube-system', 'rollout', 'restart', what);
   await node.rolledOut('kube-system', what);
 }
+
+/** Waits until the DNS pods of earlier rollouts are gone. A rollout is over before they are, and they still answer. */
+export const oldPodsGone = (node: NodeCluster): Promise<void> =>
+  until('the old DNS pods to be gone', async () => {
+    const deleted = 'jsonpath={.items[*].metadata.deletionTimestamp}';
+    const words = ['get', 'pods', '-l', DNS_PODS, '-o', deleted];
+    const found = await node.kubectl('-n', 'kube-system', ...words);
+    return found === '' ? null : found;
+  });
 
 /** Maps a metric's name to its type, for the first DNS pod. */
 export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string, string>> {

@@ -1,7 +1,14 @@
 /** The API server and etcd stop under load, for a moment and for a minute. A DNS container restarts in the meantime. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DNS_DEPLOYMENT, DNS_PODS, memoryOf, QUICK_PROBE, setImage } from './cluster-dns.ts';
+import {
+  DNS_DEPLOYMENT,
+  DNS_PODS,
+  memoryOf,
+  oldPodsGone,
+  QUICK_PROBE,
+  setImage,
+} from './cluster-dns.ts';
 import { NodeCluster } from './node-cluster.ts';
 import { COREDNS_IMAGE, NDOTS_IMAGES } from './node-images.ts';
 import { noNode } from './node-programs.ts';
@@ -10,7 +17,7 @@ import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
 /** Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
 const BACK_MS = 240_000;
-/** Milliseconds without the API server. */
+/** Milliseconds without the API server or etcd. */
 const AWAY_MS = 60_000;
 /** A DNS pod must know a new Service within this many seconds of the API server's return. */
 const KNOWN_SECONDS = 30;
@@ -18,7 +25,12 @@ const KNOWN_SECONDS = 30;
 const KNOWN_MAX_MS = 300_000;
 /** The API server's Service address. */
 const API_SERVICE = 'https://10.96.0.1';
-const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+/** Programs and how tests name them. */
+const controlPlane = [
+  ['kube-apiserver', 'the API server'],
+  ['etcd', 'etcd'],
+] as const;
+const MANIFESTS = '/etc/kubernetes/manifests';
 
 describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
@@ -26,6 +38,8 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     node = await NodeCluster.start();
     await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
     await setImage(node, NDOTS_IMAGES[0]);
+    // Without the API server, kube-proxy does not learn that they have ended.
+    await oldPodsGone(node);
   });
   after(() => node?.[Symbol.asyncDispose]());
 
@@ -89,10 +103,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     return (performance.now() - from) / 1000;
   }
 
-  for (const [program, name] of [
-    ['kube-apiserver', 'the API server'],
-    ['etcd', 'etcd'],
-  ] as const)
+  for (const [program, name] of controlPlane)
     test(`${name} is killed: no query is lost, and a new Service is known soon`, async (t) => {
       const report = await streamWhile(node, `${program} killed`, async () => {
         for (const pid of await processes(program)) await node.space.must(['kill', '-9', pid]);
@@ -107,25 +118,26 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     });
 
   /**
-   * Takes the API server down for a minute and kills a DNS container in the 20th second.
+   * Takes the API server or etcd down for a minute and kills a DNS container in the 20th second.
    * @returns seconds from the API server's return to a new Service in both kinds of pods, and to kube-proxy's rules
    */
   async function awayForAMinute(
     name: string,
+    program: (typeof controlPlane)[number][0] = 'kube-apiserver',
   ): Promise<{ readonly lived: number; readonly restarted: number; readonly led: number }> {
     let [lived, restarted, led] = [NaN, NaN, NaN];
-    await streamWhile(node, `${name}: API server away for ${AWAY_MS / 1000} s`, async () => {
+    await streamWhile(node, `${name}: ${program} away for ${AWAY_MS / 1000} s`, async () => {
       const [first] = await node.pods('kube-system', DNS_PODS);
       const pid = await node.pidOf('kube-system', DNS_PODS);
-      await node.space.must(['mv', MANIFEST, '/etc/kubernetes/']);
-      await until('the API server to end', async () => {
-        const left = await processes('kube-apiserver');
+      await node.space.must(['mv', `${MANIFESTS}/${program}.yaml`, '/etc/kubernetes/']);
+      await until(`${program} to end`, async () => {
+        const left = await processes(program);
         return left.length === 0 ? null : left.join(' ');
       });
       await pause(20_000);
       await node.space.must(['kill', '-9', String(pid)]);
       await pause(AWAY_MS - 20_000);
-      await node.space.must(['mv', '/etc/kubernetes/kube-apiserver.yaml', MANIFEST]);
+      await node.space.must(['mv', `/etc/kubernetes/${program}.yaml`, MANIFESTS]);
       await back();
       const from = performance.now();
       const [known, proxied] = await Promise.all([knownAfter(from), ledAfter()]);
@@ -135,18 +147,19 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
         else lived = seconds;
     });
     say(
-      `${name}: after the API server was ready, a new Service was known to the pod that lived after ${lived.toFixed(1)} s, to the restarted one after ${restarted.toFixed(1)} s; kube-proxy led to the API server after ${led.toFixed(1)} s`,
+      `${name}, ${program} away: after the API server was ready, a new Service was known to the pod that lived after ${lived.toFixed(1)} s, to the restarted one after ${restarted.toFixed(1)} s; kube-proxy led to the API server after ${led.toFixed(1)} s`,
     );
     await node.rolledOut('kube-system', DNS_DEPLOYMENT);
     return { lived, restarted, led };
   }
 
-  test('away for a minute while a DNS container is restarted: pods follow the cluster again soon', async () => {
-    const { lived, restarted, led } = await awayForAMinute('ndots');
-    assert.ok(lived < KNOWN_SECONDS, `${lived} s`);
-    // The only API server address it knows is the Service's.
-    assert.ok(restarted < led + KNOWN_SECONDS, `${restarted} s, and kube-proxy ${led} s`);
-  });
+  for (const [program, name] of controlPlane)
+    test(`${name} away for a minute while a DNS container is restarted: pods follow the cluster again soon`, async () => {
+      const { lived, restarted, led } = await awayForAMinute('ndots', program);
+      assert.ok(lived < KNOWN_SECONDS, `${lived} s`);
+      // The only API server address it knows is the Service's.
+      assert.ok(restarted < led + KNOWN_SECONDS, `${restarted} s, and kube-proxy ${led} s`);
+    });
 
   test('CoreDNS in the same outage, and the memory of both', async () => {
     const memory = async (name: string): Promise<void> => {
@@ -158,6 +171,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     };
     await memory('ndots');
     await setImage(node, COREDNS_IMAGE);
+    await oldPodsGone(node);
     await awayForAMinute('CoreDNS');
     await memory('CoreDNS');
   });
