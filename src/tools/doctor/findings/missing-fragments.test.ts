@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  addressRecord,
   back,
   dnsMessage,
+  framed as framedOf,
   TCP,
   tcpPacket,
   udpPacket,
@@ -59,4 +61,40 @@ const codes = async (isAnswered: boolean): Promise<readonly string[]> => {
 test('replies over TCP that never come from one server, which accepts connections, were too large for the path', async () => {
   assert.equal((await codes(false))[0], 'ND3012');
   assert.ok(!(await codes(true)).includes('ND3012'));
+});
+
+/** Full-size segments of an answer over TCP, sent again when the server’s timer runs out. @param times repeats */
+function stuckSegments(client: string, times: number, spacingMs: number): readonly Captured[] {
+  const answer = Array.from({ length: 60 }, (_, i) => addressRecord(BIG, `10.9.0.${i}`));
+  return Array.from({ length: 3 }, (_, i): readonly Captured[] => {
+    const [ms, port] = [i * 9000, 30_000 + i];
+    const way = ends(client, port);
+    const reply = framedOf(dnsMessage(BIG, 'A', { id: port, reply: true, answer }));
+    const segment = tcpPacket(back(way), 501, TCP.PSH | TCP.ACK, reply);
+    return [
+      ...overTcp(ms, client, '10.96.0.10', port, false),
+      at(ms + 6, segment),
+      ...Array.from({ length: times }, (__, n) => at(ms + 6 + spacingMs * 2 ** n, segment)),
+    ];
+  }).flat();
+}
+
+test('full-size segments that are sent again and again, where they pass, never reach the client', async () => {
+  const [first] = (await examine(inOrder([stuckSegments(POD, 5, 220)]))).findings;
+  assert.equal(first?.code, 'ND3012');
+  assert.equal(first.severity, 'critical');
+  assert.match(first.seen.join(' '), /3 TCP connections to 10\.244\.1\.5.*15 times/);
+});
+
+test('segments that are captured twice, or repeated once, are not stuck', async () => {
+  for (const [times, spacingMs] of [
+    [5, 0.01],
+    [1, 220],
+  ] as const)
+    assert.deepEqual(
+      (await examine(inOrder([stuckSegments(POD, times, spacingMs)]))).findings
+        .filter(({ severity }) => severity !== 'info')
+        .map(({ code }) => code),
+      [],
+    );
 });

@@ -13,9 +13,14 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { listed, sentence, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
+import type { StuckSegment } from '../observe/stuck-segments.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
-import { LARGE_BY_TCP_SHARE, MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
+import {
+  LARGE_BY_TCP_SHARE,
+  MIN_LARGE_LOSSES,
+  STUCK_CONNECTIONS,
+} from '../thresholds/transport.ts';
 
 /**
  * Large replies do not arrive, because fragments are dropped or packets are too big for a link.
@@ -38,10 +43,11 @@ export const missingFragments: FindingKind = {
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
     const gapped = lostSegments(observed, claims);
+    const stuck = observed.stuckSegments.list;
     const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
     const long = packets.length === 0 ? longReplies(observed, claims) : null;
     const theirs = long?.losses ?? packets;
-    if (missing + tooBig + incomplete === 0 && theirs.length === 0)
+    if (missing + tooBig + incomplete + stuck.length === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded('no fragment is missing, no packet was too big, and short replies are also lost')
         : unknown('no large reply was requested');
@@ -55,8 +61,11 @@ export const missingFragments: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: theirs.length > 0 || incomplete >= MIN_CASES ? 'critical' : 'warning',
-      confidence: incomplete > 0 ? 0.95 : theirs.length > 0 ? 0.9 : 0.7,
+      severity:
+        theirs.length > 0 || incomplete >= MIN_CASES || stuck.length >= STUCK_CONNECTIONS
+          ? 'critical'
+          : 'warning',
+      confidence: incomplete > 0 ? 0.95 : theirs.length + stuck.length > 0 ? 0.9 : 0.7,
       seen: [
         ...(missing > 0 ? [`Only some fragments of ${missing} replies arrived.`] : []),
         ...(incomplete > 0 ? [incompleteText(observed)] : []),
@@ -72,6 +81,7 @@ export const missingFragments: FindingKind = {
               `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
             ]
           : []),
+        ...(stuck.length > 0 ? [stuckText(observed, stuck)] : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the path (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
@@ -93,7 +103,7 @@ export const missingFragments: FindingKind = {
           : []),
         'Limit UDP answers to 1232 bytes and send the rest over TCP: set bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and open TCP port 53 everywhere.',
         'Set the pod network’s MTU to the link’s MTU minus the overlay’s header.',
-        ...(byTcp.length + gapped.length > 0
+        ...(byTcp.length + gapped.length + stuck.length > 0
           ? [
               'Until then, clamp TCP segments to the path MTU (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and allow ICMP “too big”.',
             ]
@@ -104,7 +114,11 @@ export const missingFragments: FindingKind = {
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
       ...(theirs.length === 0 && incomplete > 0 ? { counted: byHost(observed) } : {}),
       exchanges:
-        theirs.length > 0 ? theirs : observed.askedAgain.longAnew.map(({ first }) => first),
+        theirs.length > 0
+          ? theirs
+          : stuck.length > 0
+            ? behindStuck(observed, stuck)
+            : observed.askedAgain.longAnew.map(({ first }) => first),
     };
   },
   inCluster(facts) {
@@ -240,6 +254,23 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
     ({ answered, chanceOfThese }) =>
       chanceOfThese < UNLIKELY_DEAD && !answered.some((name) => large.has(name)),
   );
+}
+
+/** Truncated exchanges of the clients that TCP segments do not reach: these fetch the rest over TCP. */
+function behindStuck(
+  { truncated }: Observations,
+  stuck: readonly StuckSegment[],
+): readonly SeenExchange[] {
+  const clients = new Set(stuck.map(({ client }) => client));
+  return truncated.filter(({ client }) => clients.has(client.address));
+}
+
+function stuckText(observed: Observations, stuck: readonly StuckSegment[]): string {
+  const names = [...new Set(behindStuck(observed, stuck).map(({ name }) => name))];
+  const least = Math.min(...stuck.map(({ bytes }) => bytes));
+  const times = stuck.reduce((sum, each) => sum + each.times, 0);
+  const about = names.length === 0 ? '' : ` (${listed(names)})`;
+  return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed([...new Set(stuck.map(({ client }) => client))])}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed here each time, but the client never acknowledged them. Short packets such as the handshake got through.`;
 }
 
 /** Replies without their later fragments, by the host that reported them. */

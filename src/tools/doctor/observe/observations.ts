@@ -56,6 +56,7 @@ import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
+import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
@@ -178,6 +179,7 @@ export class Observations {
    * before them.
    */
   readonly gapped: Set<string> = new Set();
+  readonly stuckSegments: StuckSegments = new StuckSegments();
   /** Queries of whose names the capture has only the beginning. */
   cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
@@ -480,7 +482,10 @@ export class Observations {
       if (ports.has(sourcePort) && this.gapped.size < MOST.events)
         this.gapped.add(`${target} ${targetPort}`);
     } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
-    else if (ports.has(sourcePort)) {
+    else if (kind === 'segment-again') {
+      if (ports.has(sourcePort))
+        this.stuckSegments.again(source, target, targetPort, event.code, timeMs);
+    } else if (ports.has(sourcePort)) {
       if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);

@@ -380,3 +380,12 @@ export const SHARED_ADDRESS = { changes: 2, owned: 4 };
  * often short.
  */
 export const LARGE_BY_TCP_SHARE = 0.5;
+
+/**
+ * A segment never arrives: its least bytes (the smallest limit that TCP assumes, RFC 9293, section 3.7.1), the time
+ * between two repeats (less than the 200 ms of Linux’s retransmission timer), and the number of repeats. Chosen.
+ */
+export const STUCK_SEGMENT = { bytes: 536, timerMs: 150, times: 4 };
+
+/** Connections with such segments: from this number on, it is no single client that vanished. Chosen. */
+export const STUCK_CONNECTIONS = 2;

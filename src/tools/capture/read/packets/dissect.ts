@@ -62,7 +62,7 @@ export interface PathEvent {
    * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
    * whose quotation is cut off, from its sender to its receiver. `incomplete`: an ICMP error that quotes the
    * first fragment of a packet whose others did not arrive. `gap`: a segment arrived before an earlier
-   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment
+   * one. `gap-filled`: that segment has arrived. `segment-again`: all of it was seen before. `datagram`: UDP that is not DNS. `payload`: a TCP segment
    * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
    * `multicast`: a query or reply of Multicast DNS (RFC 6762) or LLMNR (RFC 4795).
    */
@@ -75,6 +75,7 @@ export interface PathEvent {
     | 'rejected'
     | 'gap'
     | 'gap-filled'
+    | 'segment-again'
     | 'unreachable'
     | 'unquoted'
     | 'incomplete'
@@ -86,8 +87,8 @@ export interface PathEvent {
   sourcePort: number;
   targetPort: number;
   /**
-   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number;
-   * otherwise 0. For multicast, it is the type of the question or the first record.
+   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number; for a
+   * DNS segment, its bytes; otherwise 0. For multicast, it is the type of the question or the first record.
    */
   code: number;
   /** The first name of a multicast message, absolute and in lower case; otherwise empty. */
@@ -369,8 +370,10 @@ export class Dissector {
       const first = opens ? (sequence + 1) >>> 0 : sequence;
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
-      const gap = this.#streams.push(key, segment, this.#frame, give);
-      if (gap !== null) this.#path(packet, gap ? 'gap' : 'gap-filled', source, target);
+      const event = this.#streams.push(key, segment, this.#frame, give);
+      this.#event.code = payload.length + packet.missing;
+      if (event !== null) this.#path(packet, event, source, target);
+      this.#event.code = 0;
     }
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
   }

@@ -36,6 +36,9 @@ export interface Segment {
  */
 export type GiveMessage = (message: Uint8Array, size: number) => void;
 
+/** `gap`: it comes before an earlier one. `gap-filled`: it closes a gap. `segment-again`: it has been seen. */
+export type SegmentEvent = 'gap' | 'gap-filled' | 'segment-again';
+
 interface Direction {
   /** The next sequence number; null: unknown. */
   next: number | null;
@@ -71,13 +74,15 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /** @returns true if a gap starts with this segment, false if it closes one; null: neither */
-  push(key: string, segment: Segment, frame: number, give: GiveMessage): boolean | null {
+  /** @returns what the segment means for the connection; null: it continues it */
+  push(key: string, segment: Segment, frame: number, give: GiveMessage): SegmentEvent | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;
+    const isKnown = isRepeat(direction, segment);
     this.#push(direction, segment, frame, give);
     const has = direction.ahead.size > 0;
-    return has === had ? null : has;
+    if (has !== had) return has ? 'gap' : 'gap-filled';
+    return isKnown ? 'segment-again' : null;
   }
 
   #push(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
@@ -283,4 +288,10 @@ function looksLikeBegin(bytes: Uint8Array): boolean {
 /** Sequence numbers wrap around at 2^32 (RFC 9293, section 3.4). */
 function difference(one: number, other: number): number {
   return (one - other) | 0;
+}
+
+/** True if all of the segment was read before; a keep-alive repeats one byte. */
+function isRepeat({ next }: Direction, { sequence, bytes, missing }: Segment): boolean {
+  const length = bytes.length + missing;
+  return next !== null && length > 1 && difference(next, sequence) >= length;
 }
