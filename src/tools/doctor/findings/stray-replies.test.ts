@@ -130,3 +130,30 @@ test('replies that come in through another interface than the queries left, and 
   assert.match(first!.seen[0]!, /number 2; .* number 4/);
   assert.equal((await codes(twoInterfaces(2)))[0], 'ND3016');
 });
+
+/** On the node: the replies to one of two clients of the same pod pass, and are not translated back. */
+function oneClient(isSeen: boolean): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 60 }, (_, i) => {
+      const [atMs, port] = [i * 400, 30_000 + i];
+      const isHit = i % 6 === 0;
+      const client = isHit ? CLIENT : '10.244.1.6';
+      const behind = asked(atMs + 0.1, ends(client, port, NEAR), nameOf(i), port, {
+        tookMs: isHit && !isSeen ? null : 0.5,
+      });
+      const error = isHit && isSeen ? icmpError(client, behind[1]!.bytes, 3, 3, NEAR) : null;
+      return [
+        ...asked(atMs, ends(client, port), nameOf(i), port, { tookMs: isHit ? null : 1 }),
+        ...behind,
+        ...(error === null ? [] : [at(atMs + 0.7, error)]),
+      ];
+    }),
+  );
+}
+
+test('on the node: replies to one client pass untranslated, while others of the same pod are translated', async () => {
+  const [first] = (await examine(oneClient(true))).findings;
+  assert.equal(first!.code, 'ND3016');
+  assert.match(first!.seen.join(' '), /kernel on 10\.244\.1\.5 rejected/);
+  assert.notEqual((await codes(oneClient(false)))[0], 'ND3016');
+});

@@ -94,6 +94,7 @@ export const strayReplies: FindingKind = {
               `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were translated to ${listed(from)}. Its replies were seen in transit with its own address but never with the queried one, so the clients did not get them.`,
             ]
           : []),
+        ...refusalText(observed, strays),
       ],
       why: 'Replies are not translated back to the queried address. A proxy in the mesh or network plugin intercepts queries, packets bypass the node that translated them, or a server answers from another of its addresses. A client that queried one address does not accept a reply from another. Or the replies reach the client’s node but are dropped before they are translated (reverse path filter, a raw table rule).',
       fix: [
@@ -109,6 +110,20 @@ export const strayReplies: FindingKind = {
     };
   },
 };
+
+/** A sentence if kernels of these clients report that no socket accepts the replies. */
+function refusalText(
+  { refusedReplies }: Observations,
+  strays: readonly SeenExchange[],
+): readonly string[] {
+  const refused = strays.filter(
+    ({ client }) => refusedReplies.get(`${client.address} ${client.port}`) === true,
+  );
+  const clients = [...new Set(refused.map(({ client }) => client.address))];
+  return clients.length === 0
+    ? []
+    : [`The kernel on ${listed(clients)} rejected such replies (ICMP port unreachable).`];
+}
 
 /**
  * Repeated queries whose reply passed here at once, if the kernels of their clients report that no socket accepts it.
@@ -159,7 +174,7 @@ function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
  * that address itself.
  */
 function untranslated(
-  { losses, servers, backends }: Observations,
+  { losses, servers, backends, clients }: Observations,
   claims: Claims,
 ): readonly SeenExchange[] {
   const answered = losses.filter(
@@ -175,8 +190,20 @@ function untranslated(
         : [],
     ),
   );
-  const byServer = Map.groupBy(
+  // Or those to one client, whose path back bypasses the translation.
+  const byPair = Map.groupBy(
     answered.filter((loss) => !ofPods.has(loss)),
+    ({ client, server }) => `${client.address} ${server.address}`,
+  );
+  const ofClients = new Set(
+    [...byPair.values()].flatMap((theirs) => {
+      const [{ client, server }] = theirs as [SeenExchange];
+      const asked = clients.get(client.address)?.servers.get(server.address)?.asked ?? Infinity;
+      return theirs.length >= STRAYS_FEW && theirs.length >= STRAYS_LOST * asked ? theirs : [];
+    }),
+  );
+  const byServer = Map.groupBy(
+    answered.filter((loss) => !ofPods.has(loss) && !ofClients.has(loss)),
     ({ server }) => server.address,
   );
   const ofServers = [...byServer].flatMap(([address, theirs]) => {
@@ -193,7 +220,7 @@ function untranslated(
     const lost = meanwhile.reduce((sum, [, second]) => sum + second.lost, 0);
     return lost >= STRAYS_LOST * asked ? theirs : [];
   });
-  return [...ofPods, ...ofServers];
+  return [...ofPods, ...ofClients, ...ofServers];
 }
 
 interface Aside {
