@@ -10,9 +10,11 @@ import { serveTheSame } from '../observe/roles.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import {
   MAX_STALE,
+  MIN_ANSWERED_BEFORE,
   NEW_SOCKETS_ELSEWHERE,
   REUSED_SOCKET,
   STALE_FLOW,
+  STALE_REPEATS,
 } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
@@ -30,12 +32,14 @@ export const staleFlow: FindingKind = {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: 0.93,
+      confidence: found.isAlone ? 0.7 : 0.93,
       seen: [
-        `Queries from ${flow.client} port ${flow.port} to ${flow.server} were answered until ${clock(flow.lastAnsweredMs)}, but the next ${flow.unanswered} got no reply.`,
-        found.elsewhere === 0
-          ? `Other ports got replies from ${flow.server} during the same time.`
-          : `${flow.server} no longer answers any client, and (nearly) no later socket queries it. ${found.elsewhere} new sockets went to other servers for the same clients and got replies.`,
+        `Queries from ${flow.client} port ${flow.port} to ${flow.server} were answered until ${clock(flow.lastAnsweredMs)}, but the next ${flow.unanswered} got no reply${flow.unansweredTries > flow.unanswered ? `, nor did any of their ${flow.unansweredTries - flow.unanswered} repeats` : ''}.`,
+        found.isAlone
+          ? `All queries to ${flow.server} left from this port, so the capture does not show whether new sockets still get replies. No ICMP error came back.`
+          : found.elsewhere === 0
+            ? `Other ports got replies from ${flow.server} during the same time.`
+            : `${flow.server} no longer answers any client, and (nearly) no later socket queries it. ${found.elsewhere} new sockets went to other servers for the same clients and got replies.`,
         ...(found.others > 0
           ? [
               `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
@@ -48,7 +52,9 @@ export const staleFlow: FindingKind = {
         'Permanently, use a kube-proxy that removes such entries (1.32 and later), a node-local cache (no address translation), or a client that opens a new socket after a time-out.',
       ],
       prove: `on the node, conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ' shows a reply src that is not an endpoint of the Service`,
-      disproved: 'the reply src of that entry is a running DNS pod',
+      disproved: found.isAlone
+        ? `a new socket on the same pod gets no reply from ${flow.server} either, so the server or the path is down`
+        : 'the reply src of that entry is a running DNS pod',
       exchanges: losses,
     };
   },
@@ -89,15 +95,39 @@ export const deadFlow: FindingKind = {
   },
 };
 
+/** Several queries, or a few that are repeated for long, got no reply on this socket. */
+function staysSilent(flow: FlowView): boolean {
+  if (flow.unanswered >= STALE_FLOW.queries) return flow.silentMs >= STALE_FLOW.ms;
+  return (
+    flow.lastAnsweredMs > -Infinity &&
+    flow.unansweredTries >= STALE_REPEATS.tries &&
+    flow.silentMs >= STALE_REPEATS.ms
+  );
+}
+
 function silentFlows(observed: Observations): readonly FlowView[] {
   return observed.flows.list.filter(
     (flow) =>
-      flow.unanswered >= STALE_FLOW.queries &&
-      flow.silentMs >= STALE_FLOW.ms &&
+      staysSilent(flow) &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Other clients were answered to the end of the silence, or new sockets reach another pod.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
-        openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE),
+        openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE ||
+        isOnlySocket(observed, flow)),
+  );
+}
+
+/**
+ * True if a client repeats its queries for long on the only socket to an address, without an ICMP error. A
+ * server that is down looks the same, but programs that keep one socket for that long are rare.
+ */
+function isOnlySocket({ flows, unreachable }: Observations, flow: FlowView): boolean {
+  return (
+    flows.to(flow.server).length === 1 &&
+    flow.silentMs >= STALE_REPEATS.ms &&
+    flow.asked - flow.lost >= MIN_ANSWERED_BEFORE &&
+    flow.asked - flow.lost + flow.unansweredTries >= flow.asked &&
+    unreachable.get(flow.server) === undefined
   );
 }
 
@@ -125,6 +155,8 @@ interface Found {
   readonly others: number;
   /** New sockets that other servers got instead; 0: the server keeps answering. */
   readonly elsewhere: number;
+  /** No other socket shows whether the server still answers. */
+  readonly isAlone: boolean;
 }
 
 function take(observed: Observations, claims: Claims, flows: readonly FlowView[]): Found | null {
@@ -158,6 +190,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
     losses: [...own, ...losses.filter((loss) => !own.includes(loss))],
     others: sockets.size - 1,
     elsewhere: isDone ? openedElsewhere(observed, flow) : 0,
+    isAlone: isDone && isOnlySocket(observed, flow),
   };
 }
 

@@ -112,6 +112,11 @@ export class FlowView {
     return new Set(this.#since.map(({ id }) => id)).size;
   }
 
+  /** The same, with each repeat counted. */
+  get unansweredTries(): number {
+    return this.#since.length;
+  }
+
   /** From when on; Infinity: the last one was answered. */
   get silentSinceMs(): number {
     return this.#since.reduce((least, { ms }) => Math.min(least, ms), Infinity);

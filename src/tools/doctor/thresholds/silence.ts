@@ -21,6 +21,9 @@ export const MAX_SILENT_ADDRESSES = 16;
 /** Share of all sockets that dead pods of a Service can have: from one of twelve replicas to more dead than live ones. Chosen. */
 export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
 
+/** A share of lost choices may differ this much from that of one dead endpoint. Standard deviations; chosen: 1 % by chance. */
+export const ENDPOINT_SHARE_DEVIATIONS = 2.5;
+
 /** Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations): a client that waits for one socket opens no other, so silent ones come in groups. Chosen. */
 export const SOCKET_TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 
@@ -35,6 +38,12 @@ export const SILENT_SINGLE_QUERIES = { least: 0.18, lost: 6, asked: 16, ms: 2000
 
 /** A port stays without replies: queries with ids of their own, and milliseconds. Chosen. */
 export const STALE_FLOW = { queries: 3, ms: 1500 };
+
+/** The same for a client that repeats the same queries on its socket, each under one id: queries with their repeats, and milliseconds. Chosen: longer than any resolver library keeps a socket. */
+export const STALE_REPEATS = { tries: 4, ms: 12_000 };
+
+/** The only socket to an address was well before it fell silent: queries answered. Chosen. */
+export const MIN_ANSWERED_BEFORE = 4;
 
 /** This many new sockets to other servers, and none to this one, show that it gets no new ones. Sockets; chosen. */
 export const NEW_SOCKETS_ELSEWHERE = 8;
