@@ -118,6 +118,7 @@ import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
 import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
+import { unseenEndpoint } from './unseen-endpoint.ts';
 import { lostMasquerade, untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { virtualAddress } from './virtual-address.ts';
@@ -186,6 +187,7 @@ export const findingKinds: readonly FindingKind[] = [
   virtualAddress,
   shadowedName,
   failedConnections,
+  unseenEndpoint,
   pairRace,
   silentSockets,
   randomLoss,

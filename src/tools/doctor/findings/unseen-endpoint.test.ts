@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seededRandom } from '../../../server/base/random.ts';
+import type { Captured } from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const SERVICE = '10.96.0.10';
+const PODS = ['10.244.0.5', '10.244.0.12'];
+const SECOND = 1000;
+
+/**
+ * On the node: a lookup opens a socket, and its A query is repeated there until it is answered; AAAA follows. Lost
+ * queries are seen before the translation only.
+ * @param isLost by a number in [0, 1), and whether the socket has got a reply
+ */
+function onNode(isLost: (draw: number, isKnown: boolean) => boolean): readonly Captured[] {
+  const random = seededRandom(7);
+  const draw = (): number => random.integer(1_000_000) / 1_000_000;
+  const packets: (readonly Captured[])[] = [];
+  for (let i = 0; i < 120; i++) {
+    const [client, port] = [`10.244.1.${(i % 4) + 20}`, 32_000 + i];
+    const name = `n${i % 9}.shop.svc.cluster.local.`;
+    const pod = PODS[random.integer(2)]!;
+    let isKnown = false;
+    let atMs = i * 700;
+    for (const type of ['A', 'AAAA'])
+      for (let attempt = 0; attempt < 4; attempt++) {
+        const lost = isLost(draw(), isKnown);
+        const id = 2 * i + (type === 'A' ? 1 : 2);
+        packets.push(
+          asked(atMs, ends(client, port, SERVICE), name, id, { type, tookMs: lost ? null : 1 }),
+        );
+        if (!lost) packets.push(asked(atMs + 0.1, ends(client, port, pod), name, id, { type }));
+        atMs += lost ? 2.5 * SECOND : 3;
+        isKnown ||= !lost;
+        if (!lost) break;
+      }
+  }
+  return inOrder(packets);
+}
+
+const codes = async (packets: readonly Captured[]): Promise<readonly string[]> =>
+  (await examine(packets)).findings.map(({ code }) => code);
+
+test('a third of the choices lost on the node, beside two live endpoints, is one dead endpoint', async () => {
+  const [first] = (await examine(onNode((draw, isKnown) => !isKnown && draw < 1 / 3))).findings;
+  assert.equal(first?.code, 'ND3008');
+  assert.match(first.seen.join(' '), /2 endpoints, which answered/);
+});
+
+test('losses that also hit sockets with an entry, or far from one endpoint’s share, are not a dead endpoint', async () => {
+  assert.ok(!(await codes(onNode((draw) => draw < 1 / 3))).includes('ND3008'));
+  assert.ok(
+    !(await codes(onNode((draw, isKnown) => !isKnown && draw < 0.08))).includes('ND3008'),
+  );
+});
