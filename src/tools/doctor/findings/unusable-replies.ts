@@ -9,7 +9,7 @@ import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, share, shownBy } from '../texts.ts';
 import { REJECTED_COOKIES, REJECTED_SHARE } from '../thresholds/errors.ts';
-import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 
 interface Kind {
   readonly code: string;
@@ -122,7 +122,9 @@ const badCookies: Kind = {
     `for i in 1 2 3 4 5 6; do dig +norecurse +cookie=COOKIE-OF-A-REPLY ${name} @${server}; done: some replies are BADCOOKIE`,
   disproved: 'only the first query of each client is BADCOOKIE, and the next one is answered',
   isFelt: ({ count }, { total, replyFaults }) =>
-    count < REJECTED_COOKIES * replyFaults.read ? null : total.servfail + total.lost > 0,
+    count < REJECTED_COOKIES * replyFaults.read
+      ? null
+      : total.servfail + total.lost > 0 || count >= MOST * replyFaults.read,
 };
 
 const badVersions: Kind = {
@@ -285,7 +287,9 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
         replies === undefined || replies.count < MIN_CASES ? null : kind.isFelt(replies, observed);
       if (replies === undefined || isFelt === null)
         return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
-      if (isFelt) for (const each of replies.names.list) claims.names.add(each.name);
+      // The header has only a part of this error, which looks like another one.
+      if (isFelt || fault === 'bad-cookie')
+        for (const each of replies.names.list) claims.names.add(each.name);
       const isLoop = fault === 'endless' && formLoop(replies.names.list);
       return told(isLoop ? aliasLoops : kind, replies, isFelt, replyFaults.read);
     },
