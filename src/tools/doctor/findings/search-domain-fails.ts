@@ -1,7 +1,7 @@
 /** Search domains that fail for every name under them. */
 import { outcome } from '../../probe/probe-queries.ts';
 import type { SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
-import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
+import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { explainLate } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -24,11 +24,11 @@ import {
   notAsked,
   noSuffix,
 } from './finding.ts';
-import { clock, listed, sentence, share } from '../texts.ts';
+import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isServer, upstreams } from '../observe/roles.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
-import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import {
   COMPARED_LOSSES,
   FAILING_DOMAIN,
@@ -65,6 +65,8 @@ export const searchDomainFails: FindingKind = {
         continue;
       const own = new Set(names);
       if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
+      // An upstream that does not know EDNS fails for no other clients (ND4009).
+      if (sum.error >= MOST * bad && areMisread(observed, own)) continue;
       const losses = claims.open.filter(({ name }) => own.has(name));
       // Losses with another cause say nothing about the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, COMPARED_LOSSES))
@@ -77,8 +79,11 @@ export const searchDomainFails: FindingKind = {
       const exchanges = observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => names.includes(name)),
       );
-      const what =
-        sum.lost >= 0.5 * bad ? 'no reply' : sum.servfail >= sum.refused ? 'SERVFAIL' : 'REFUSED';
+      const errors = keysOf(
+        observed.failed.filter(({ name }) => own.has(name)),
+        ({ rcode }) => rcodeName(rcode),
+      );
+      const what = sum.lost >= 0.5 * bad ? 'no reply' : (errors[0] ?? 'SERVFAIL');
       return {
         ...told(domain, (losses[0] ?? exchanges[0])?.server.address),
         seen: [
@@ -121,6 +126,19 @@ export const searchDomainFails: FindingKind = {
     });
   },
 };
+
+/** True if the errors are FORMERR or NOTIMP, and all clients that get them use EDNS. */
+function areMisread({ failed, clients }: Observations, own: ReadonlySet<string>): boolean {
+  const errors = failed.filter(({ name }) => own.has(name));
+  return errors.every(({ rcode, client }) => {
+    const view = clients.get(client.address);
+    return (
+      (rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP) &&
+      view !== undefined &&
+      view.withEdns >= view.outcomes.asked
+    );
+  });
+}
 
 /** The servers behind others that these failures come from; nothing if the capture has one server. */
 function failingUpstream(observed: Observations, own: ReadonlySet<string>): readonly string[] {
