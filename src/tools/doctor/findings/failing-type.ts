@@ -1,11 +1,17 @@
 /** Queries of one type that fail regardless of their name. */
-import { TYPE, typeName } from '../../../server/wire/iana.ts';
+import { rcodeName, TYPE, typeName } from '../../../server/wire/iana.ts';
 import { TYPE_CUT } from '../../capture/pair/message-head.ts';
-import { isFailure } from '../observe/outcomes.ts';
-import { isLost } from '../../capture/pair/seen-exchange.ts';
+import { addOutcomes, isFailure, noOutcomes, wrong } from '../observe/outcomes.ts';
+import { isLost, latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { upstreams } from '../observe/roles.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import { MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
+import {
+  LONG_WAIT_MS,
+  MANY_ERRORS,
+  MIN_CASES,
+  MOST,
+  SPARED_SHARE,
+} from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** Other findings cover these. */
@@ -17,15 +23,23 @@ export const failingType: FindingKind = {
   title: 'Queries of one type fail, while others are answered',
   name: 'a type that fails',
   inCapture(observed, claims) {
-    const { types, names } = observed;
+    const { types, names, domains } = observed;
     const a = types.get(TYPE.A);
     if (a === undefined || a.asked < MANY_ERRORS) return unknown('too few A queries');
     if (a.lost + a.servfail + a.refused + a.error > SPARED_SHARE * a.asked)
       return excluded('A queries fail as well');
-    for (const [type, { asked, lost, servfail, refused, error }] of types.entries) {
+    for (const [type, whole] of types.entries) {
+      if (others.has(type) || wrong(whole) < MANY_ERRORS) continue;
+      const all = names.list.filter((view) => view.type === type && !claims.names.has(view.name));
+      // A DNS pod answers for the names of the cluster itself, whatever its upstream does.
+      const outside = all.filter(({ name }) => !domains.isOfCluster(name));
+      const sums = noOutcomes();
+      for (const { outcomes } of outside) addOutcomes(sums, outcomes);
+      const isOutside = wrong(whole) < MOST * whole.asked;
+      const { asked, lost, servfail, refused, error } = isOutside ? sums : whole;
+      const views = isOutside ? outside : all;
       const bad = lost + servfail + refused + error;
-      if (others.has(type) || bad < MANY_ERRORS || bad < MOST * asked) continue;
-      const views = names.list.filter((view) => view.type === type && !claims.names.has(view.name));
+      if (bad < MANY_ERRORS || bad < MOST * asked) continue;
       const withA = views.filter(({ name }) => (names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0);
       const isAnswered = views.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0);
       if (withA.length < 2 && (views.length < MIN_CASES || isAnswered)) continue;
@@ -35,8 +49,17 @@ export const failingType: FindingKind = {
       const failed = observed.affected
         .flatMap(({ exchanges }) => exchanges)
         .filter((each) => each.type === type && (isFailure(each) || isLost(each)));
+      // A of the same names is fine: nothing else is wrong with them.
+      for (const { name } of withA) claims.names.add(name);
       const called = typeName(type);
-      const what = lost >= servfail + refused + error ? 'no reply' : 'an error';
+      const errors = keysOf(failed.filter(isFailure), ({ rcode }) => rcodeName(rcode));
+      const what =
+        lost >= servfail + refused + error
+          ? 'no reply'
+          : errors.length === 1
+            ? errors[0]!
+            : 'an error';
+      const late = failed.filter((each) => (latencyOf(each) ?? 0) >= LONG_WAIT_MS).length;
       const hit = losses.length > 0 ? losses : failed;
       const [first] = hit;
       const behind = upstreams(observed);
@@ -52,6 +75,12 @@ export const failingType: FindingKind = {
           sentence(
             `${share(bad, asked)} ${called} queries to ${server} got ${what}. They are for ${listed(views.map(({ name }) => name))}`,
           ),
+          ...(late > 0
+            ? [
+                `${late} of these errors came after a second or more, because the server waited for an upstream that does not answer ${called} queries.`,
+              ]
+            : []),
+          ...(isOutside ? [`${called} queries for cluster names are answered.`] : []),
           `Of the A queries, ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
         ],
         why: `Something between here and the servers for these names drops or refuses this type. It may be a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes and curl for HTTPS; database and directory clients for SRV) are slow or fail.`,
