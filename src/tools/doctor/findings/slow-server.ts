@@ -9,6 +9,7 @@ import {
   type SeenLookup,
 } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
+import { isFailure } from '../observe/outcomes.ts';
 import { type ServerView } from '../observe/server-view.ts';
 import {
   excluded,
@@ -23,7 +24,14 @@ import { clock, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
-import { FELT_MS, LATE_MS, MIN_QUERIES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import {
+  FELT_MS,
+  LATE_MS,
+  MIN_CASES,
+  MIN_QUERIES,
+  SLOW_QUANTILE,
+  SPARED_SHARE,
+} from '../thresholds/evidence.ts';
 import {
   COLD_CACHE,
   LATE_AT_TIMES,
@@ -84,8 +92,10 @@ export const slowServer: FindingKind = {
     const path = lost.length > 0 ? null : observed.pathTimes.of(slow.address);
     const mostly = took(slow.quantile(LATE_QUANTILE) / 2);
     const often = took(slow.quantile(SLOW_QUANTILE) / 2);
+    const outside = behind.has(slow.address) ? null : externalOnly(slow.address, observed);
     return {
       ...said(slow.address),
+      ...(outside === null ? {} : waitsForUpstream(slow.address)),
       ...(path === null ? {} : pathOrServer(slow.address)),
       severity:
         path === null && observed.slowLookups >= SLOW_LOOKUPS * observed.lookups
@@ -98,6 +108,7 @@ export const slowServer: FindingKind = {
           : [
               `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, whatever the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake to compare with.' : `TCP handshakes of the same clients, with other hosts, took ${took(path.handshakeMs)}.`}`,
             ]),
+        ...(outside === null ? [] : [outside]),
         `One in three replies from ${slow.address || LOGGED} took more than ${mostly}${often === mostly ? '' : `, and one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
@@ -327,6 +338,45 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
 /** Lookups that took long, those included of whose names the capture has only the beginning. */
 function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
   return [...affected, ...slowCut];
+}
+
+/**
+ * Says that all late replies are for external names while cluster names are quick; null: it is not
+ * so.
+ */
+function externalOnly(address: string, observed: Observations): string | null {
+  const { domains, servers } = observed;
+  const late = slowLookups(observed).flatMap(({ exchanges }) =>
+    exchanges.filter(
+      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
+    ),
+  );
+  const names = [...new Set(late.map(({ name }) => name))];
+  const inside = late.filter(({ name }) => domains.isOfCluster(name)).length;
+  const seconds = servers.get(address)?.history ?? [];
+  const own = seconds.reduce((sum, [, each]) => sum + each.own, 0);
+  const ownMs = seconds.reduce((sum, [, each]) => sum + each.ownMs, 0) / Math.max(1, own);
+  const failed = late.filter(isFailure).length;
+  if (late.length === 0 || failed > 0.5 * late.length || inside > SPARED_SHARE * late.length)
+    return null;
+  if (own < MIN_CASES || ownMs >= LATE_MS) return null;
+  const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+  return sentence(
+    `Only external names are slow: ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}. The slow names are ${listed(names)}`,
+  );
+}
+
+/** Only what the server forwards is late. */
+function waitsForUpstream(address: string): Pick<Finding, 'title' | 'why' | 'fix' | 'disproved'> {
+  return {
+    title: 'External names are slow while cluster names are quick, so the upstream is slow',
+    why: `${address || LOGGED} answers cluster names from memory at once, so it is neither overloaded nor far away. It forwards external names, and the upstream resolver or the path to it takes this long. A client whose timeout is shorter gives up before the reply arrives.`,
+    fix: [
+      'Find the slow upstream with coredns_proxy_request_duration_seconds by "to", and query it directly from a node with a DNS pod. Replace it, or repair the path to it.',
+      'Until then, use a second upstream (in ndots, forward { policy latency } prefers the fastest) and a cache with prefetch and serve_stale.',
+    ],
+    disproved: 'the upstream answers the same external names at once when it is queried directly',
+  };
 }
 
 /** Replies that all take as long: a capture of one place alone does not show where. */
