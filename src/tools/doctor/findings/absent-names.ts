@@ -5,6 +5,8 @@
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
+import { absoluteName } from '../observe/absolute-name.ts';
+import { blockListTest } from '../observe/block-lists.ts';
 import { searchSteps, type SearchSteps } from '../observe/search-steps.ts';
 import { countdown, countsDown } from '../observe/remembered-denial.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
@@ -40,6 +42,10 @@ export const absentNames: FindingKind = {
       return excluded(
         'these are existing names with a search domain appended; a capture at one of several servers shows only some steps of each search',
       );
+    const isOfList = blockListTest(names.list);
+    const ofLists = absent.samples.filter(({ name }) => isOfList(absoluteName(name))).length;
+    if (ofLists >= SEARCHED_SHARE * absent.samples.length)
+      return excluded('these names ask block lists, where NXDOMAIN means "not listed"');
     const isKnown = ({ candidates }: SeenLookup): boolean =>
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)

@@ -1,6 +1,7 @@
 /** A flood of names below one domain, each of which is asked for once: no cache helps. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
+import { blockListTest } from '../observe/block-lists.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, wrong } from '../observe/outcomes.ts';
@@ -16,8 +17,7 @@ import {
 } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Block lists of mail servers are asked for addresses, as `4.3.2.1.zen.example.`. */
-const OF_ADDRESS = /^(?:\d{1,3}\.){4}|\.arpa\.$/;
+const ARPA = /\.arpa\.$/;
 
 /** Longer ones are identifiers. */
 const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;
@@ -30,11 +30,13 @@ export const madeUpNames: FindingKind = {
   inCapture(observed, claims) {
     const { total, names, domains, seconds } = observed;
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
+    const isOfList = blockListTest(names.list);
     const external = Map.groupBy(
       names.list.filter(
         ({ name, type }) =>
           type !== TYPE.PTR &&
-          !OF_ADDRESS.test(name) &&
+          !ARPA.test(name) &&
+          !isOfList(name) &&
           !domains.isOfCluster(name) &&
           domains.domainOf(name) === null,
       ),

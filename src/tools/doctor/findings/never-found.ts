@@ -7,6 +7,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
 import { absoluteName } from '../observe/absolute-name.ts';
+import { blockListTest } from '../observe/block-lists.ts';
 import { searchSteps } from '../observe/search-steps.ts';
 import { strayCharacters } from '../observe/stray-characters.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
@@ -93,6 +94,7 @@ function isRepeated(lookups: readonly SeenLookup[]): boolean {
 function missingNames(observed: Observations, claims: Claims): readonly MissingName[] {
   const { failedLookups, names, domains } = observed;
   const steps = searchSteps(observed);
+  const isOfList = blockListTest(names.list);
   const written = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) => {
     const view = names.get(name, TYPE.A);
     const isMissing = view !== undefined && isNeverFound(view);
@@ -104,7 +106,8 @@ function missingNames(observed: Observations, claims: Claims): readonly MissingN
     // Names such as `_ta-4f66.` (RFC 8145) are queried whether they exist or not.
     const isOptional = name.startsWith('_') || domains.domainOf(name) !== null;
     const isOpen = isMissing && !isKnown && !isOptional;
-    if (!isOpen || steps.isStep(name) || steps.isPart(name)) return [];
+    if (!isOpen || isOfList(absoluteName(name)) || steps.isStep(name) || steps.isPart(name))
+      return [];
     return failed >= MIN_CASES && found === 0 ? { name, failed, type: TYPE.A } : [];
   });
   const whole = names.list.flatMap((view): MissingName[] => {

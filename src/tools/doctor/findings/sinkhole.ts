@@ -1,5 +1,6 @@
 /** Names with an address that no client can connect to. */
 import { TYPE } from '../../../server/wire/iana.ts';
+import { blockListTest } from '../observe/block-lists.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -19,11 +20,13 @@ export const sinkhole: FindingKind = {
       ({ type, outcomes }) => (type === TYPE.A || type === TYPE.AAAA) && outcomes.found > 0,
     );
     if (found.length === 0) return unknown('no address was found');
+    const isOfList = blockListTest(found);
     const views = found.filter(
       ({ name, addresses, outcomes }) =>
         addresses.length > 0 &&
         addresses.every((address) => NOWHERE.test(address)) &&
         !LOCAL.test(name) &&
+        !isOfList(name) &&
         !claims.names.has(name) &&
         outcomes.found > 0,
     );

@@ -4,6 +4,7 @@
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { isBlockListName } from './block-lists.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isServiceConfig } from './service-config.ts';
 
@@ -33,6 +34,8 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const { name: meant } = lookup;
+    // NXDOMAIN of a block list is an answer: the address is not listed.
+    if (isBlockListName(meant)) return;
     // The program does not want a name that the search path made, not even the last one.
     const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;

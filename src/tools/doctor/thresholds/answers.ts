@@ -80,3 +80,6 @@ export const MIN_PREFIX_NAMES = 2;
 
 /** Zones outside of a wildcard's domain with its address: then another server makes it up. Zones; chosen. */
 export const MIN_OTHER_ZONES = 2;
+
+/** This many names of one zone with addresses such as 127.0.0.2 show a block list. Names; chosen. */
+export const MIN_LIST_CODES = 2;
