@@ -188,10 +188,17 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   const { late, quick } = latePods(observed, server, fromS, toS);
   // (A server that queries others itself is one process.)
   const isOne = observed.clients.get(server.address) !== undefined;
-  const isOfOne = late.length > 0 || (!isOne && isOfTwoPaces(server, fromS, toS));
+  const hasPaces = isOfTwoPaces(server, fromS, toS);
+  // If the others answered meanwhile, replies would overtake those that wait.
+  const isOutrun = observed.lines.get(server.address)?.isOutrun ?? false;
+  const isOfOne = late.length > 0 || (!isOne && hasPaces && isOutrun);
+  const pods = stretches.flatMap((each) =>
+    observed.backends.get(each.server.address) === undefined ? [] : each.server.address,
+  );
+  const isInBursts = !isOfOne && hasPaces;
   return {
     ...said,
-    ...(isOfOne ? ofOnePod(late) : {}),
+    ...(isOfOne ? ofOnePod(late) : isInBursts ? inBursts(isOne ? [server.address] : pods) : {}),
     confidence: 0.88,
     seen: [
       ...(late.length > 0
@@ -202,7 +209,14 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
           ? [
               `In the same seconds, ${server.address} answered some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
             ]
-          : []),
+          : isInBursts
+            ? [
+                `${server.address} answered nothing for up to a second or more at a time, and then all waiting queries at once. Between these stalls, it answered at once.`,
+                ...(pods.length > 1
+                  ? [`${listed(pods)}, the DNS pods behind it, are late in the same seconds.`]
+                  : []),
+              ]
+            : []),
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
       `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
@@ -219,6 +233,20 @@ function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fi
     fix: [
       `For ${pods}, remove the CPU limit (it throttles in bursts) and set a CPU request. Then check the node’s load (kubectl top node, pressure stall information).`,
       'Delete the pod so that it starts on another node, and spread the replicas over nodes.',
+    ],
+  };
+}
+
+/** Replies come in bursts: the process gets no CPU time in between. @param pods those that stall, if the capture shows them */
+function inBursts(pods: readonly string[]): Pick<Finding, 'title' | 'why' | 'fix'> {
+  const which = pods.length === 0 ? 'the DNS pods' : listed(pods);
+  return {
+    title: 'The DNS pods stall for lack of CPU time, and then answer all waiting queries at once',
+    why: `A server that is merely busy answers steadily, only later. Here, ${which} stood still and then ran again, for cached and cluster names as well, so the upstream is not the cause. The CPU limit throttles ${pods.length === 1 ? 'the pod' : 'all of these pods'} (their quota is used up early in each period), or their node freezes them: overcommitted CPUs, swapping, or a paused virtual machine.`,
+    fix: [
+      `Remove the CPU limit from the DNS pods (${which}), which throttles them in bursts, and set a CPU request.`,
+      'Check whether throttling is the reason: container_cpu_cfs_throttled_periods_total of these pods rises. If it does not, check the nodes (kubectl top node, pressure stall information, steal time).',
+      'Spread the replicas over nodes, so that one busy node does not stop all of them.',
     ],
   };
 }
