@@ -18,6 +18,7 @@ import {
   MIN_PART_LOSSES,
   MIN_PART_MS,
   PART_EXPLAINS,
+  PART_NEEDLESS,
   PART_LASTS_MS,
   PART_SURE,
 } from './thresholds/lateness.ts';
@@ -58,6 +59,8 @@ const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', '
 
 /** Errors, without their cause. */
 const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
+/** Refusals; if the rule behind them is known, the finding is sure, and a part shows less of it. */
+const REFUSED = 'ND4010';
 /** Loss without a pattern. */
 const RANDOM = 'ND3013';
 /** A server that stopped answers late when it continues. */
@@ -75,7 +78,12 @@ const symptoms: readonly Symptom[] = [
   },
   {
     bad: ({ findings, failed }) =>
-      findings.some(({ code }) => ofFailures.has(code)) ? [] : (failed ?? []),
+      findings.some(
+        ({ code, confidence }) =>
+          ofFailures.has(code) || (code === REFUSED && confidence >= PART_NEEDLESS),
+      )
+        ? []
+        : (failed ?? []),
     vague: errors,
     isTold: ({ severity }) => severity === 'critical',
   },

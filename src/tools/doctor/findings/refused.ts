@@ -7,17 +7,13 @@ import { zoneOf as registeredZoneOf } from '../observe/domain-of-name.ts';
 import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import {
-  ENDED_LOOKUPS,
-  MIN_RULED,
-  REFUSED_AT_TIMES,
-  REFUSED_IN_TURN,
-} from '../thresholds/errors.ts';
+import { ENDED_LOOKUPS, REFUSED_AT_TIMES, REFUSED_IN_TURN } from '../thresholds/errors.ts';
 import {
   FELT_MS,
   FROM_UPSTREAM_SHARE,
@@ -27,7 +23,6 @@ import {
   NEARLY_ALL,
   OUTAGE_SHARE,
   RARE_SHARE,
-  SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
 /** Extended DNS Errors that an acl sends. */
@@ -78,7 +73,8 @@ export const refused: FindingKind = {
     const isByChance =
       !byClient && causes.length === 0 && pods === null && ofThese >= REFUSED_AT_TIMES * all;
     const alone = soleRefuser(observed, clients, server);
-    const rule = byClient || causes.length > 0 || pods !== null ? null : ruleOf(observed, names);
+    const rule =
+      byClient || causes.length > 0 || pods !== null ? null : refusalRule(observed, names);
     const isLimit = isByChance && rule === null && alone === null;
     const zone =
       byClient || isLimit || alone !== null || rule !== null || pods !== null
@@ -108,7 +104,12 @@ export const refused: FindingKind = {
         confidence: 0.92,
       },
       rule !== null && {
-        seen: [rule.seen],
+        ...(rule.denied.length === 0
+          ? {}
+          : {
+              title: 'A rule refuses certain names to some clients, while others can resolve them',
+            }),
+        seen: [rule.seen, ...proxyText(observed, rule)],
         why: 'A rule refuses these names to this client. It may be in a DNS proxy on the node or beside the pod that allows only listed names (an egress policy with DNS rules, such as toFQDNs), or in a view or acl on the server. A resolver stops at REFUSED, and the search-path names that come first are also refused, so even listed names are not reached.',
         fix: [
           'Find the policy with DNS rules that selects these pods. Make it allow each name with every search domain appended (a pattern such as *.svc.cluster.local), or answer NXDOMAIN instead of REFUSED.',
@@ -236,52 +237,6 @@ export const refused: FindingKind = {
     };
   },
 };
-
-/** Evidence in the refusals of a rule about names and clients, or null. */
-function ruleOf(
-  { refusals, names: { list }, domains }: Observations,
-  refusedNames: readonly NameView[],
-): { readonly seen: string } | null {
-  // A limit refuses a name that it answers for the same client at other times.
-  let [atTimes, refusedInAll] = [0, 0];
-  for (const { list: theirs } of refusals.names.list)
-    for (const { refused: count, answered } of theirs) {
-      refusedInAll += count;
-      if (answered > 0) atTimes += count;
-    }
-  if (atTimes > SPARED_SHARE * refusedInAll) return null;
-  const [denied, allowed] = [new Set<string>(), new Set<string>()];
-  for (const { name, type } of refusedNames) {
-    const all = refusals.names.get(`${type} ${name}`)?.list ?? [];
-    const never = all.filter(
-      ({ refused: count, answered }) => count >= MIN_RULED && answered === 0,
-    );
-    const always = all.filter(({ refused: count }) => count === 0);
-    if (never.length === 0 || never.length + always.length < all.length) continue;
-    if (always.length === 0) continue;
-    for (const { client } of never) denied.add(client);
-    for (const { client } of always) allowed.add(client);
-  }
-  const isOnlyOne = ![...denied].some((client) => allowed.has(client));
-  if (denied.size > 0 && isOnlyOne)
-    return {
-      seen: `Queries from ${listed([...denied])} are refused for names that ${listed([...allowed])} can resolve, so the refusals depend on the client and the name.`,
-    };
-  // A server with the cluster domain does not refuse its names because of a missing zone.
-  const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
-  const isSteady = refusedNames.every(({ outcomes: { found, nodata } }) => found + nodata === 0);
-  const never = list.filter(
-    ({ name, outcomes }) =>
-      domains.isOfCluster(name) && outcomes.found > 0 && outcomes.refused === 0,
-  );
-  const many = new Set(inside.map(({ name }) => name));
-  if (!isSteady || many.size < MIN_CASES || never.length === 0) return null;
-  const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
-  if (repeated.length < MIN_CASES) return null;
-  return {
-    seen: `The refusals depend on the name, even within the cluster’s domain. ${listed([...many])} never get an answer, while ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
-  };
-}
 
 /**
  * The clients' other servers, if this one refuses (nearly) every query that it answers and the

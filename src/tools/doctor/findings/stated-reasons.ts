@@ -4,6 +4,7 @@ import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
 import { isOfBarred } from '../observe/barred.ts';
+import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, shownBy } from '../texts.ts';
@@ -111,7 +112,9 @@ function ruleOf(kind: Kind): FindingKind {
         .filter(({ code: each }) => kind.codes.has(each))
         .filter(({ failed }) => kind.whole || failed > 0)
         // A rule about the client (ND4010) does not go by names.
-        .filter((each) => kind !== filtered || !isOfClient(each, observed))
+        .filter(
+          (each) => kind !== filtered || !(isOfClient(each, observed) || isOfRule(each, observed)),
+        )
         .toSorted((one, other) => other.count - one.count);
       const [first] = reasons;
       if (first === undefined) return excluded(shownBy(0, replyFaults.read));
@@ -164,6 +167,14 @@ function isOfClient(reason: StatedReason, observed: Observations): boolean {
         ({ name, type }) => (observed.names.get(name, type)?.outcomes.refused ?? 0) > 0,
       ))
   );
+}
+
+/** True if some clients are refused names that others can resolve (ND4010). */
+function isOfRule({ names: { list } }: StatedReason, observed: Observations): boolean {
+  const views = list.flatMap(({ name, type }) => observed.names.get(name, type) ?? []);
+  const refused = views.filter(({ outcomes }) => outcomes.refused > 0);
+  if (refused.length < views.length || refused.length === 0) return false;
+  return (refusalRule(observed, refused)?.denied.length ?? 0) > 0;
 }
 
 /** `7 (Signature Expired): "signature expired 20251126"`. */

@@ -171,6 +171,9 @@ export const PART_EXPLAINS = 0.5;
 /** A shorter part is chance. Milliseconds; chosen. */
 export const MIN_PART_MS = 1000;
 
+/** A finding about the whole with this confidence has its cause, so that no part has to be examined. 0 to 1; chosen. */
+export const PART_NEEDLESS = 0.9;
+
 /** A finding about a part with less confidence does not replace one about the whole. 0 to 1; chosen. */
 export const PART_SURE = 0.7;
 

@@ -1,0 +1,90 @@
+/** Refusals that depend on the client and the name, as those of a policy with DNS rules do. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { listed } from '../texts.ts';
+import { MIN_RULED } from '../thresholds/errors.ts';
+import { MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
+import type { NameView } from './name-view.ts';
+import type { Observations } from './observations.ts';
+import { isServer } from './roles.ts';
+
+/** A rule, and the clients that it tells apart; none if it goes by the name alone. */
+export interface RefusalRule {
+  readonly seen: string;
+  readonly denied: readonly string[];
+  readonly allowed: readonly string[];
+}
+
+/** Evidence in the refusals of a rule about names and clients, or null. */
+export function refusalRule(
+  observed: Observations,
+  refusedNames: readonly NameView[],
+): RefusalRule | null {
+  const {
+    refusals,
+    names: { list },
+    domains,
+  } = observed;
+  // A limit refuses a name that it answers for the same client at other times.
+  let [atTimes, refusedInAll] = [0, 0];
+  for (const { list: theirs } of refusals.names.list)
+    for (const { refused: count, answered } of theirs) {
+      refusedInAll += count;
+      if (answered > 0) atTimes += count;
+    }
+  if (atTimes > SPARED_SHARE * refusedInAll) return null;
+  const [denied, allowed] = [new Set<string>(), new Set<string>()];
+  for (const { name, type } of refusedNames) {
+    const all = refusals.names.get(`${type} ${name}`)?.list ?? [];
+    const never = all.filter(
+      ({ refused: count, answered }) => count >= MIN_RULED && answered === 0,
+    );
+    const always = all.filter(({ refused: count }) => count === 0);
+    if (never.length === 0 || never.length + always.length < all.length) continue;
+    if (always.length === 0) continue;
+    for (const { client } of never) denied.add(client);
+    for (const { client } of always) allowed.add(client);
+  }
+  const isOnlyOne = ![...denied].some((client) => allowed.has(client));
+  const programs = [...allowed].filter((client) => !isServer(observed, client));
+  if (denied.size > 0 && isOnlyOne)
+    return {
+      denied: [...denied],
+      allowed: programs.length > 0 ? programs : [...allowed],
+      seen: `Queries from ${listed([...denied])} are refused for names that ${listed(programs.length > 0 ? programs : [...allowed])} can resolve, so the refusals depend on the client and the name.`,
+    };
+  // A server with the cluster domain does not refuse its names because of a missing zone.
+  const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
+  const isSteady = refusedNames.every(({ outcomes: { found, nodata } }) => found + nodata === 0);
+  const never = list.filter(
+    ({ name, outcomes }) =>
+      domains.isOfCluster(name) && outcomes.found > 0 && outcomes.refused === 0,
+  );
+  const many = new Set(inside.map(({ name }) => name));
+  if (!isSteady || many.size < MIN_CASES || never.length === 0) return null;
+  const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
+  if (repeated.length < MIN_CASES) return null;
+  return {
+    ...{ denied: [], allowed: [] },
+    seen: `The refusals depend on the name, even within the cluster’s domain. ${listed([...many])} never get an answer, while ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
+  };
+}
+
+/**
+ * Shows that the refused queries reach no DNS pod, while those of other clients do: a proxy on the
+ * way answers them.
+ */
+export function proxyText(
+  { affected, clients }: Observations,
+  { denied, allowed }: RefusalRule,
+): readonly string[] {
+  const translated = allowed.some((client) => (clients.get(client)?.translated ?? 0) >= MIN_CASES);
+  const refused = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter(({ client, rcode }) => rcode === RCODE.REFUSED && denied.includes(client.address));
+  if (!translated || refused.length < MIN_CASES) return [];
+  if (refused.some(({ hops }) => hops.length > 0)) return [];
+  const [{ server }] = refused as [(typeof refused)[number]];
+  return [
+    `The refused queries to ${server.address} reach no DNS pod, while those from ${listed(allowed)} do. A DNS proxy on the node of ${listed(denied)} answers them itself.`,
+  ];
+}
