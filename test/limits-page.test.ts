@@ -72,7 +72,7 @@ describe('the limits page', () => {
         link === null
           ? new RegExp(`'${name}',[^]*?\\(default ${value}[;)]`)
           : value.startsWith('by ')
-            ? new RegExp(`- \`${name} .*by default`)
+            ? new RegExp(`- \`${name} .*(?:by default|Default:)`)
             : new RegExp(`- \`${name}[ \`].*${number}`);
       assert.match(text, said, `${setting} ${value}`);
     }

@@ -1,2 +1,4 @@
-/** The version of these shapes. A version may gain fields, but none are removed or changed. */
+/** The version of the views' shapes, which readers compare. */
+
+/** A version may gain fields, but none are removed or changed. */
 export const VIEW_VERSION = 1;

@@ -51,7 +51,5 @@ test('a third of the choices lost on the node, beside two live endpoints, is one
 
 test('losses that also hit sockets with an entry, or far from one endpoint’s share, are not a dead endpoint', async () => {
   assert.ok(!(await codes(onNode((draw) => draw < 1 / 3))).includes('ND3008'));
-  assert.ok(
-    !(await codes(onNode((draw, isKnown) => !isKnown && draw < 0.08))).includes('ND3008'),
-  );
+  assert.ok(!(await codes(onNode((draw, isKnown) => !isKnown && draw < 0.08))).includes('ND3008'));
 });

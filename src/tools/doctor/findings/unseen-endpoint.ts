@@ -36,7 +36,8 @@ export const unseenEndpoint: FindingKind = {
         answered(view.outcomes) >= MIN_CASES && [...view.clients].some((each) => clients.has(each)),
     );
     const flows = observed.flows.list.filter(
-      ({ client, server, lastMs }) => servers.has(server) && clients.has(client) && lastMs >= fromMs,
+      ({ client, server, lastMs }) =>
+        servers.has(server) && clients.has(client) && lastMs >= fromMs,
     );
     const choices = choicesOf(flows, fresh.length);
     const part = 1 / (live.length + 1);
