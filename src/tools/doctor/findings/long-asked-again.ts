@@ -12,9 +12,11 @@ export const longAskedAgain: FindingKind = {
   code: 'ND3012',
   title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
   name: 'lost fragments or a wrong MTU',
-  inCapture(observed) {
+  inCapture(observed, claims) {
     const { askedAgain } = observed;
-    const repeats = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)];
+    const repeats = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)].filter(
+      ({ first }) => !claims.isExplained(first),
+    );
     if (repeats.length < MIN_CASES)
       return excluded('questions with large replies are not repeated, or there are none');
     const clients = new Set(repeats.map(({ first }) => first.client.address));

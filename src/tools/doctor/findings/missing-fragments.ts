@@ -13,6 +13,7 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { listed, sentence, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
+import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { StuckSegment } from '../observe/stuck-segments.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
@@ -44,6 +45,7 @@ export const missingFragments: FindingKind = {
     const byTcp = largeByTcp(observed, claims);
     const gapped = lostSegments(observed, claims);
     const stuck = observed.stuckSegments.list;
+    const repeated = repeatedByReporters(observed);
     const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
     const long = packets.length === 0 ? longReplies(observed, claims) : null;
     const theirs = long?.losses ?? packets;
@@ -52,23 +54,35 @@ export const missingFragments: FindingKind = {
         ? excluded('no fragment is missing, no packet was too big, and short replies are also lost')
         : unknown('no large reply was requested');
     claims.take(theirs);
+    claims.take(repeated.map(({ first }) => first));
     // Retransmitted segments arrive late, if at all.
     for (const { server } of gapped) claims.late.add(server.address);
     // No reply shows that these are large, but short ones that were queried in the same way were
     // answered.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
-    if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
+    if (long !== null) {
+      claims.take(unsized(observed, claims, UDP_BYTES));
+      // Servers that wait for these replies fail in the end.
+      for (const { name } of long.losses) claims.names.add(name);
+    }
     return {
       code: this.code,
       title: this.title,
       severity:
-        theirs.length > 0 || incomplete >= MIN_CASES || stuck.length >= STUCK_CONNECTIONS
+        theirs.length > 0 ||
+        incomplete + repeated.length >= MIN_CASES ||
+        stuck.length >= STUCK_CONNECTIONS
           ? 'critical'
           : 'warning',
       confidence: incomplete > 0 ? 0.95 : theirs.length + stuck.length > 0 ? 0.9 : 0.7,
       seen: [
         ...(missing > 0 ? [`Only some fragments of ${missing} replies arrived.`] : []),
         ...(incomplete > 0 ? [incompleteText(observed)] : []),
+        ...(repeated.length > 0
+          ? [
+              `These hosts repeated ${repeated.length} queries although replies of up to ${Math.max(...repeated.map(({ first }) => first.replyBytes))} bytes had passed this point, so the other fragments are lost after it.`,
+            ]
+          : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
@@ -112,13 +126,17 @@ export const missingFragments: FindingKind = {
       prove:
         'run ndots query NAME TXT +bufsize=4096, then the same with +bufsize=1232 (only the second gets an answer, over TCP), and ping -M do -s 1400 between pods on two nodes',
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
-      ...(theirs.length === 0 && incomplete > 0 ? { counted: byHost(observed) } : {}),
+      ...(theirs.length + repeated.length === 0 && incomplete > 0
+        ? { counted: byHost(observed) }
+        : {}),
       exchanges:
         theirs.length > 0
           ? theirs
           : stuck.length > 0
             ? behindStuck(observed, stuck)
-            : observed.askedAgain.longAnew.map(({ first }) => first),
+            : (repeated.length > 0 ? repeated : observed.askedAgain.longAnew).flatMap(
+                ({ first, again }) => [first, again],
+              ),
     };
   },
   inCluster(facts) {
@@ -271,6 +289,20 @@ function stuckText(observed: Observations, stuck: readonly StuckSegment[]): stri
   const times = stuck.reduce((sum, each) => sum + each.times, 0);
   const about = names.length === 0 ? '' : ` (${listed(names)})`;
   return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed([...new Set(stuck.map(({ client }) => client))])}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed here each time, but the client never acknowledged them. Short packets such as the handshake got through.`;
+}
+
+/**
+ * Queries with large replies that hosts repeat, of which the same hosts report (by ICMP) that fragments did not arrive.
+ */
+function repeatedByReporters({ askedAgain, incomplete }: Observations): readonly RepeatedQuery[] {
+  if (incomplete.size === 0) return [];
+  const hosts = byHost({ incomplete });
+  const seen = new Set<SeenExchange>();
+  return [...askedAgain.longRepeats, ...askedAgain.longAnew].filter(({ first, again }) => {
+    if (seen.has(again) || !hosts.has(first.client.address)) return false;
+    seen.add(again);
+    return true;
+  });
 }
 
 /** Replies without their later fragments, by the host that reported them. */

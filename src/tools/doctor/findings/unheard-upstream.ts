@@ -1,10 +1,13 @@
 /** Forwarders that repeat the health checks which an upstream has answered: no reply reaches them. */
+import type { RepeatedQuery } from '../observe/asked-again.ts';
+import { UDP_BYTES } from '../../capture/pair/seen-exchange.ts';
 import { refusedStrays } from '../observe/losses.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { isServer } from '../observe/roles.ts';
 import { keysOf, listed, share } from '../texts.ts';
 import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
-import { excluded, type FindingKind } from './finding.ts';
+import { SMALL_ANEW } from '../thresholds/transport.ts';
+import { excluded, type Finding, type FindingKind } from './finding.ts';
 
 /** A capture at the upstream, or on the way to it: all is answered there, and nothing arrives. */
 export const unheardUpstream: FindingKind = {
@@ -24,8 +27,12 @@ export const unheardUpstream: FindingKind = {
       if (view.outcomes.lost > (1 - NEARLY_ALL) * view.outcomes.asked) continue;
       const clients = keysOf(checks, ({ first }) => first.client.address);
       const anew = clients.reduce((sum, client) => sum + askedAgain.smallAnewOf(client), 0);
-      // Other replies arrive: only large ones, or only some, get lost.
-      if (anew < MIN_CASES) continue;
+      if (anew < MIN_CASES) {
+        const large = askedAgain.middleAnew.filter(({ first }) => first.server.address === server);
+        // Other replies arrive, so only some get lost.
+        if (large.length < MIN_CASES || anew > SMALL_ANEW * large.length) continue;
+        return largeOnesLost(server, large, checks);
+      }
       // In a capture in a DNS pod the replies have come as far as that pod.
       const isThere = clients.length === 1 && isServer(observed, clients[0]!);
       const pods = clients.filter(
@@ -68,6 +75,35 @@ export const unheardUpstream: FindingKind = {
     return excluded('no forwarder repeats health checks that were answered');
   },
 };
+
+/** Only replies that need EDNS are asked again; the checks come again because each of these fails. */
+function largeOnesLost(
+  server: string,
+  large: readonly RepeatedQuery[],
+  checks: readonly RepeatedQuery[],
+): Finding {
+  const clients = keysOf(large, ({ first }) => first.client.address);
+  const least = Math.min(...large.map(({ first }) => first.replyBytes));
+  const names = keysOf(large, ({ first }) => first.name);
+  return {
+    code: 'ND3012',
+    title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
+    severity: 'critical',
+    confidence: 0.85,
+    seen: [
+      `${listed(clients)} repeated ${large.length} queries that ${server} had answered here over UDP. The replies have ${least} bytes or more and are for ${listed(names)}`,
+      `Hardly any query with a reply of up to ${UDP_BYTES} bytes was repeated. The client checked ${server} again ${checks.length} times (NS for the root), as forwarders do after a failure, and these short replies ended the checks.`,
+    ],
+    why: `Between this point and the client, something drops UDP replies of more than ${UDP_BYTES} bytes, as firewalls without EDNS support (RFC 6891) do. Small answers and answers over TCP get through.`,
+    fix: [
+      `Find the firewall that limits the length of DNS replies (“message-length maximum ${UDP_BYTES}”), and make it allow 1232 bytes.`,
+      `Until then, set bufsize ${UDP_BYTES} in the Corefile, so that longer answers come over TCP.`,
+    ],
+    prove: `from ${clients[0]}, run ndots query ${names[0]} @${server} +bufsize=1232, then with +bufsize=${UDP_BYTES}; only the second gets an answer, over TCP`,
+    disproved: `the replies of ${least} bytes or more arrive at ${clients[0]}`,
+    exchanges: large.flatMap(({ first, again }) => [first, again]),
+  };
+}
 
 /** The first two numbers of an IPv4 address, the first two groups of an IPv6 address. */
 function networkOf(address: string): string {

@@ -83,8 +83,8 @@ function isBeforeReply({ flows }: Observations, loss: SeenExchange): boolean {
 }
 
 /**
- * How often an endpoint was chosen, and a dead one among these. A socket keeps its endpoint from the first
- * packet that leaves the node; a lost packet leaves no entry, so that the next one chooses again.
+ * Counts the choices of an endpoint, and those of a dead one. A socket keeps its endpoint from the first packet that
+ * leaves the node. A lost packet leaves no entry, so the next one chooses again.
  */
 function choicesOf(
   flows: readonly FlowView[],

@@ -6,7 +6,12 @@ import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
-import { isLost, needsFragments, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  isLost,
+  needsFragments,
+  UDP_BYTES,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
 import { SAME_QUERY_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   FIXED_IDS,
@@ -68,6 +73,8 @@ export class AskedAgain {
   readonly #longRepeats: RepeatedQuery[] = [];
   /** The same with another id: a cache that got the reply does not ask again. */
   readonly #longAnew: RepeatedQuery[] = [];
+  /** Those of replies that fit into a packet, but not into UDP without EDNS. */
+  readonly #middleAnew: RepeatedQuery[] = [];
   /** Health checks of forwarders that were answered, and repeated. */
   readonly #checks: RepeatedQuery[] = [];
   readonly #long = new Map<string, SeenExchange>();
@@ -138,6 +145,11 @@ export class AskedAgain {
     return this.#checks;
   }
 
+  /** Questions whose replies have 513 bytes or more, and fit into a packet, that were asked again with another id. */
+  get middleAnew(): readonly RepeatedQuery[] {
+    return this.#middleAnew;
+  }
+
   /** Questions with small replies that this client asked again soon, with another id. */
   smallAnewOf(client: string): number {
     return this.#askers.get(client)?.smallAnew ?? 0;
@@ -147,8 +159,13 @@ export class AskedAgain {
   get longAnew(): readonly RepeatedQuery[] {
     const byClient = Map.groupBy(this.#longAnew, ({ first }) => first.client.address);
     return [...byClient].flatMap(([client, repeats]) =>
-      this.#askers.get(client)!.smallAnew <= SPARED_SHARE * repeats.length ? repeats : [],
+      this.#spares(client, repeats) ? repeats : [],
     );
+  }
+
+  #spares(client: string, repeats: readonly RepeatedQuery[]): boolean {
+    const middle = this.#middleAnew.filter(({ first }) => first.client.address === client).length;
+    return this.smallAnewOf(client) + middle <= SPARED_SHARE * repeats.length;
   }
 
   /** True if the client asks whether its upstream works. */
@@ -167,8 +184,13 @@ export class AskedAgain {
       }
       return;
     }
-    if (!needsFragments(first.replyBytes)) asker.smallAnew++;
-    else if (this.#longAnew.length < REPEATS_MAX) {
+    if (first.replyBytes <= UDP_BYTES) asker.smallAnew++;
+    else if (!needsFragments(first.replyBytes)) {
+      if (this.#middleAnew.length >= REPEATS_MAX) return;
+      this.#kept.keep(first);
+      this.#kept.keep(again);
+      this.#middleAnew.push({ first, again });
+    } else if (this.#longAnew.length < REPEATS_MAX) {
       this.#kept.keep(first);
       this.#kept.keep(again);
       this.#longAnew.push({ first, again });

@@ -41,6 +41,8 @@ export interface Asked {
    * before.
    */
   rates: Rates | null;
+  /** Bytes of the longest reply over UDP that came back to it. */
+  longest: number;
   /** The times of its queries, from the same one on. */
   replay: BucketReplay | null;
 }

@@ -2,12 +2,19 @@
  * Replies over UDP that are longer than something on the way lets pass, though none of them is in
  * fragments.
  */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { TYPE, typeName } from '../../../server/wire/iana.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
-import { sentSpan, UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  bytesOf,
+  sentSpan,
+  UDP_BYTES,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from './claims.ts';
+import { choices } from './dead-names.ts';
+import { wasAnswered } from './losses.ts';
 import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { LONG_AT_TIMES, LONG_UNSEEN, RETRY_MS } from '../thresholds/transport.ts';
 
@@ -26,7 +33,11 @@ export interface LongReplies {
  */
 export function longReplies(observed: Observations, claims: Claims): LongReplies | null {
   return (
-    longOnes(observed, claims) ?? longAtTimes(observed, claims) ?? unseenOnes(observed, claims)
+    longOnes(observed, claims) ??
+    longAtTimes(observed, claims) ??
+    strandedOnes(observed, claims) ??
+    unseenOnes(observed, claims) ??
+    unseenOfOneName(observed, claims)
   );
 }
 
@@ -71,6 +82,68 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
     limit,
     losses,
     seen: `${losses.length} queries with EDNS in ${lookups} lookups got no reply (${namesOf(losses)}). When their answers do arrive, they exceed ${limit} bytes. Shorter answers always arrive.`,
+  };
+}
+
+/**
+ * Replies that were seen on their way and did not reach the client, all of them longer than any that did.
+ */
+function strandedOnes({ clients }: Observations, { open }: Claims): LongReplies | null {
+  const stranded = open.filter((loss) => loss.protocol === 'udp' && wasAnswered(loss));
+  const limit = stranded.reduce(
+    (most, { client, server }) =>
+      Math.max(most, clients.get(client.address)?.servers.get(server.address)?.longest ?? 0),
+    UDP_BYTES,
+  );
+  const losses = stranded.filter((loss) => bytesOf(loss) > limit);
+  const arrived = losses.reduce((sum, { client, server }) => {
+    const { asked = 0, lost = 0 } = clients.get(client.address)?.servers.get(server.address) ?? {};
+    return Math.max(sum, asked - lost);
+  }, 0);
+  const isChance =
+    losses.length < MIN_CASES ||
+    losses.length < MOST * open.length ||
+    arrived < MIN_CASES ||
+    // If loss did not depend on the size, these would hardly all be the longest ones.
+    -choices(arrived + losses.length, losses.length) >= Math.log(MAX_CHANCE);
+  if (isChance) return null;
+  const servers = [...new Set(losses.map(({ server }) => server.address))];
+  return {
+    limit,
+    losses,
+    seen: `${losses.length} replies of up to ${Math.max(...losses.map(bytesOf))} bytes from ${listed(servers)} (${namesOf(losses)}) were seen in transit but did not reach the client. ${arrived} replies of up to ${limit} bytes did.`,
+  };
+}
+
+/**
+ * One name of which one type is never answered, although other types of the name are, and other names of the type. No
+ * filter by name or type drops that, and the server truncates replies to queries without EDNS.
+ */
+function unseenOfOneName(observed: Observations, { open }: Claims): LongReplies | null {
+  const { names, servers, truncated } = observed;
+  const losses = open.filter((loss) => allowsLong(observed, loss));
+  const [first] = losses;
+  if (first === undefined || losses.length < LONG_UNSEEN.alone || losses.length < open.length)
+    return null;
+  const { name, type, server } = first;
+  const view = servers.get(server.address);
+  const isOne = losses.every(
+    (loss) => loss.name === name && loss.type === type && loss.server.address === server.address,
+  );
+  if (!isOne || view === undefined || (names.get(name, type)?.longest ?? 0) > 0) return null;
+  const cut = truncated.filter(
+    (each) => each.server.address === server.address && each.udpSize === 0 && each.name !== name,
+  );
+  const other = names.list.find(
+    (each) => each.name === name && each.type !== type && each.longest > 0,
+  );
+  const arrived = view.edns.asked - view.edns.lost;
+  const longest = view.longestBetween(-Infinity, Infinity);
+  if (cut.length === 0 || other === undefined || arrived === 0 || longest > UDP_BYTES) return null;
+  return {
+    limit: UDP_BYTES,
+    losses,
+    seen: `${losses.length} queries with EDNS for ${typeName(type)} records of ${namesOf(losses)} got no reply from ${server.address}, while queries with EDNS for other records of that name did. No UDP reply of more than ${longest} bytes arrived from there. The server has longer answers, since it truncates replies to queries without EDNS (${namesOf(cut)}).`,
   };
 }
 

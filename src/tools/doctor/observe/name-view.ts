@@ -11,7 +11,7 @@ import { SECTION } from '../../../server/wire/writer.ts';
 import { bytesOf, isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
-import { outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
+import { isFailure, outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
 
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
@@ -335,7 +335,8 @@ export class NameView {
     const ttl =
       exchange.rcode === RCODE.NXDOMAIN && !isLost(exchange) ? negativeTtlOf(exchange.reply!) : -1;
     this.#countServer(server, outcome, exchange, ttl);
-    this.knowLength(bytesOf(exchange));
+    // An error says nothing about the size of the answer.
+    if (isLost(exchange) || !isFailure(exchange)) this.knowLength(bytesOf(exchange));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;

@@ -546,10 +546,15 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null, replay: null };
+      server = {
+        ...{ asked: 0, lost: 0, longest: 0, silentPorts: new Set() },
+        ...{ rates: null, replay: null },
+      };
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
+    if (exchange.protocol === 'udp' && !isLost(exchange))
+      server.longest = Math.max(server.longest, exchange.replyBytes);
     if (server.asked === MIN_QUERIES && this.#followed < MOST.rates) {
       this.#followed++;
       server.rates = new Rates();

@@ -157,10 +157,10 @@ export const LONG_AT_TIMES = { lookups: 4, chance: 0.002 };
 export const RETRY_MS = 5500;
 
 /**
- * Losses of unknown size: queries, names, share of all losses, and similar queries that are
- * answered. Chosen.
+ * Losses of unknown size: queries, names, share of all losses, similar queries that are
+ * answered, and queries if it is one name alone. Chosen.
  */
-export const LONG_UNSEEN = { queries: 6, names: 2, share: 0.9, answered: 6 };
+export const LONG_UNSEEN = { alone: 4, queries: 6, names: 2, share: 0.9, answered: 6 };
 
 /**
  * Other connections that repeat their first packet: connections opened, and the share that repeats.
@@ -382,10 +382,16 @@ export const SHARED_ADDRESS = { changes: 2, owned: 4 };
 export const LARGE_BY_TCP_SHARE = 0.5;
 
 /**
- * A segment never arrives: its least bytes (the smallest limit that TCP assumes, RFC 9293, section 3.7.1), the time
- * between two repeats (less than the 200 ms of Linux’s retransmission timer), and the number of repeats. Chosen.
+ * A segment that never arrives: bytes, repeats, and milliseconds between two of these. Chosen. TCP assumes that 536
+ * bytes get through (RFC 9293, section 3.7.1). The retransmission timer of Linux is at least 200 ms.
  */
 export const STUCK_SEGMENT = { bytes: 536, timerMs: 150, times: 4 };
 
-/** Connections with such segments: from this number on, it is no single client that vanished. Chosen. */
+/** Connections with such segments. A single client may have vanished. Connections; chosen. */
 export const STUCK_CONNECTIONS = 2;
+
+/**
+ * For each large reply that a forwarder asks for again, at most this many small ones: its own clients also repeat
+ * questions. Ratio; chosen.
+ */
+export const SMALL_ANEW = 0.25;
