@@ -45,3 +45,25 @@ test('losses without truncated replies, or at any rate, have another cause', asy
   assert.ok(!(await codes(inBursts, false, 50)).includes('ND4045'));
   assert.ok(!(await codes(() => 12, true, 1)).includes('ND4045'));
 });
+
+/** Each second has the same number of queries, in one burst; those behind the first few, or any, are dropped. */
+async function steadily(isOver: (turn: number, i: number) => boolean): Promise<readonly string[]> {
+  let i = 0;
+  const packets = Array.from({ length: 20 }, (_, second) =>
+    Array.from({ length: 20 }, (__, turn) => {
+      const ms = second * 1000 + turn * 20;
+      i++;
+      const name = `t${(i * 7) % 19}.tenant.example.`;
+      const over = isOver(turn, i);
+      if (over && turn % 4 === 0) return slipped(ms, i, name);
+      const tookMs = over ? null : 0.4;
+      return asked(ms, ends(RESOLVER, 20_000 + i, SERVER), name, i, { tookMs });
+    }).flat(),
+  );
+  return (await examine(inOrder(packets))).findings.map(({ code }) => code);
+}
+
+test('where each second has losses, those at the end of its burst show the limit', async () => {
+  assert.equal((await steadily((turn) => turn >= 9))[0], 'ND4045');
+  assert.ok(!(await steadily((_, i) => (i * 7919) % 11 > 5)).includes('ND4045'));
+});

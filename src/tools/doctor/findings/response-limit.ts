@@ -21,9 +21,9 @@ export const responseLimit: FindingKind = {
       const losses = claims.openTo(address).filter(({ protocol }) => protocol === 'udp');
       const view = observed.servers.get(address) ?? observed.backends.get(address);
       if (view === undefined || theirs.length < MIN_CASES || losses.length < MIN_CASES) continue;
-      const whole = wholeOf(observed, theirs);
+      const whole = wholeOf(observed, address, theirs);
       if (whole < MIN_CASES) continue;
-      const rates = ratesOf(view, theirs);
+      const rates = ratesText(view, theirs) ?? crowdingText(observed, address);
       if (rates === null) continue;
       claims.take(losses);
       explainWaiting(observed, claims, silencesOf(losses));
@@ -40,8 +40,8 @@ export const responseLimit: FindingKind = {
         severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
         confidence: 0.9,
         seen: [
-          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} complete replies over UDP, so their size is not the reason.`,
-          `Losses depend on the rate. In seconds with such losses, ${address} received ${rates.lossy.toFixed(0)} queries on average (${rates.most} at most), compared with ${rates.calm.toFixed(1)} in seconds without losses.`,
+          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} complete replies that fit into UDP, so their size is not the reason.`,
+          `Losses depend on the rate. ${rates}`,
           sentence(
             `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names under ${zone}` : listed(names)}`,
           ),
@@ -67,28 +67,14 @@ function slipsOf({ truncated }: Observations): ReadonlyMap<string, readonly Seen
   return Map.groupBy(all, (each) => (each.hops.at(-1)?.server ?? each.server).address);
 }
 
-/** The minimum number of complete replies over UDP to the same questions. */
-function wholeOf(
-  { names, clients, truncated }: Observations,
-  slips: readonly SeenExchange[],
-): number {
-  const questions = new Map(
-    slips.map(({ name, type }) => [`${type} ${name}`, names.get(name, type)]),
-  );
-  const cut = truncated.filter(({ name, type }) => questions.has(`${type} ${name}`)).length;
-  const byTcp = clients.list.reduce((sum, client) => sum + client.byTcp, 0);
-  const replies = [...questions.values()].reduce(
-    (sum, view) => sum + (view === undefined ? 0 : view.outcomes.found + view.outcomes.nodata),
-    0,
-  );
-  return replies - cut - byTcp;
+/** The number of complete replies to the same questions that came over UDP or are small enough for it. */
+function wholeOf({ names }: Observations, address: string, slips: readonly SeenExchange[]): number {
+  const views = new Set(slips.map(({ name, type }) => names.get(name, type)));
+  return [...views].reduce((sum, view) => sum + (view?.wholeBy(address) ?? 0), 0);
 }
 
 /** Queries a second with and without losses or slips, or null if they differ too little. */
-function ratesOf(
-  view: ServerView,
-  slips: readonly SeenExchange[],
-): { readonly lossy: number; readonly calm: number; readonly most: number } | null {
+function ratesText(view: ServerView, slips: readonly SeenExchange[]): string | null {
   const slipping = new Set(slips.map(({ sentMs }) => Math.floor(sentMs / 1000)));
   const hit = view.history.filter(([second, { lost }]) => lost > 0 || slipping.has(second));
   const calm = view.history.filter(
@@ -96,7 +82,17 @@ function ratesOf(
   );
   const mean = (list: typeof hit): number =>
     list.reduce((sum, [, { asked }]) => sum + asked, 0) / Math.max(1, list.length);
-  const rates = { lossy: mean(hit), calm: mean(calm) };
-  if (calm.length < MIN_CASES || rates.lossy < RESPONSE_LIMIT.factor * rates.calm) return null;
-  return { ...rates, most: Math.max(...hit.map(([, { asked }]) => asked)) };
+  const [lossy, quiet] = [mean(hit), mean(calm)];
+  if (calm.length < MIN_CASES || lossy < RESPONSE_LIMIT.factor * quiet) return null;
+  const most = Math.max(...hit.map(([, { asked }]) => asked));
+  return `In seconds with such losses, ${view.address} received ${lossy.toFixed(0)} queries on average (${most} at most), compared with ${quiet.toFixed(1)} in seconds without losses.`;
+}
+
+/** The same where nearly all seconds have losses: the last queries of each burst are lost. */
+function crowdingText({ replays }: Observations, address: string): string | null {
+  const crowding = replays.get(address)?.crowding ?? null;
+  if (crowding === null) return null;
+  const { lost, fine, deviations } = crowding;
+  if (lost < RESPONSE_LIMIT.before * fine || deviations < RESPONSE_LIMIT.deviations) return null;
+  return `In the ${RESPONSE_LIMIT.windowMs} ms before a lost query, ${address} received ${lost.toFixed(1)} queries on average, compared with ${fine.toFixed(1)} before the others.`;
 }

@@ -8,7 +8,13 @@ import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
-import { bytesOf, isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  bytesOf,
+  isLost,
+  latencyOf,
+  UDP_BYTES,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
 import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
 import { isFailure, outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
@@ -109,6 +115,8 @@ const TIMES = 14;
 const NEXT = 0;
 const SERVER = 1;
 const LISTED = 2;
+/** In the row of a server, behind its outcomes: complete replies that UDP can carry. */
+const WHOLE = LISTED + outcomeOrder.length;
 
 /**
  * Times in the row of a server: when it first said that the name exists, when it last said that it
@@ -121,7 +129,7 @@ const MISSING_UNTIL = 2;
 /** Storage that all names share: rows, lists, and the addresses of servers. */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
-  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 3);
+  readonly servers: NumberRows = new NumberRows(WHOLE + 1, 3);
   readonly answered: NumberRows = new NumberRows(LISTED, 1);
   readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
   readonly #addresses: string[] = [];
@@ -223,6 +231,12 @@ export class NameView {
 
   get lastNegativeMs(): number {
     return this.#rows.names.time(this.#row, LAST_NEGATIVE);
+  }
+
+  /** Complete replies of this server that came over UDP or are small enough for it; of one behind a service, where it can be seen. */
+  wholeBy(server: string): number {
+    const at = this.#rowOf(this.#rows.servers, SERVERS, server);
+    return at < 0 ? 0 : this.#rows.servers.count(at, WHOLE);
   }
 
   /** By server; of those behind a service, where they can be seen. */
@@ -373,6 +387,9 @@ export class NameView {
     countIn(servers, at, LISTED, outcome);
     if (isLost(exchange)) return;
     const { rcode } = exchange;
+    const fits = exchange.protocol === 'udp' || exchange.replyBytes <= UDP_BYTES;
+    const isWhole = (exchange.replyFlags & FLAG.TC) === 0 && !isFailure(exchange);
+    if (fits && isWhole) servers.increment(at, WHOLE);
     const repliedMs = exchange.repliedMs ?? exchange.sentMs;
     if (rcode === RCODE.NXDOMAIN) {
       servers.setTime(at, LAST_MISSING, Math.max(servers.time(at, LAST_MISSING), repliedMs));

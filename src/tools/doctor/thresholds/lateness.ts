@@ -262,5 +262,9 @@ export const FLOOD = { share: 0.5, perSecond: 15, absent: 0.75 };
  */
 export const COLD_CACHE = { slow: 0.03, names: 5, once: 0.9 };
 
-/** Response rate limiting: queries a second with losses, at least this many times those without. Factor; chosen. */
-export const RESPONSE_LIMIT = { factor: 3 };
+/**
+ * Response rate limiting: queries a second with losses, at least this many times those without (factor). Or queries
+ * in the time before a lost one, at least this many times those before others (factor, standard errors, milliseconds).
+ * Chosen.
+ */
+export const RESPONSE_LIMIT = { factor: 3, before: 1.25, deviations: 4, windowMs: 500 };
