@@ -7,9 +7,9 @@ import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observ
 import { askersText, isForwarder, isLinkLocal, upstreams } from '../observe/roles.ts';
 import { unevenness } from '../observe/evenness.ts';
 import { removedFrom } from '../observe/server-silence.ts';
-import { answered, type Outcomes } from '../observe/outcomes.ts';
+import { answered, lossRate, type Outcomes } from '../observe/outcomes.ts';
 import { REFUSED_IN_TURN } from '../thresholds/errors.ts';
-import { MOST, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { MIN_CASES, MOST, SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query drew ICMP port unreachable');
@@ -243,8 +243,9 @@ export const endedProcesses: FindingKind = {
     );
     const replaced = hosts.filter((host) => isReplaced(host, observed));
     const again = hosts.filter(
-      ({ times, partly, runsAgain }) =>
-        times.length > 1 || (partly && (runsAgain || times.length >= ENDS_AGAIN)),
+      (host) =>
+        host.times.length > 1 ||
+        (host.partly && (host.runsAgain || (!host.isBehind && !isSteady(host, observed)))),
     );
     if (replaced.length + again.length === 0) return none;
     const isRollout = replaced.length > 0;
@@ -255,7 +256,9 @@ export const endedProcesses: FindingKind = {
       code: this.code,
       title: isRollout
         ? 'DNS pods still receive queries after they have ended, because endpoints are removed too late'
-        : 'DNS processes end and restart, and receive queries while they are down',
+        : again.some(({ times }) => times.length >= ENDS_AGAIN)
+          ? 'DNS processes end and restart again and again (a crash loop), and receive queries while down'
+          : 'DNS processes end and restart, and receive queries while they are down',
       severity: 'critical',
       confidence: 0.9,
       seen: [
@@ -272,6 +275,7 @@ export const endedProcesses: FindingKind = {
                 : [],
             )),
         'The hosts themselves send these errors, so they are up, but no process listens on their port.',
+        ...othersText(theirs, observed),
       ],
       ...(isRollout ? rolloutAdvice(theirs) : restartAdvice(theirs)),
       exchanges: losses,
@@ -281,6 +285,25 @@ export const endedProcesses: FindingKind = {
 
 function outcomesOf(address: string, { backends, servers }: Observations): Outcomes {
   return (backends.get(address) ?? servers.get(address))!.outcomes;
+}
+
+/** Pods of the same Service that lose (nearly) nothing: only some of them end. */
+function othersText(
+  hosts: readonly RejectingHost[],
+  { backends }: Observations,
+): readonly string[] {
+  if (!hosts.some(({ isBehind }) => isBehind)) return [];
+  const fine = backends.list.filter(
+    ({ address, outcomes }) =>
+      hosts.every((host) => host.address !== address) &&
+      outcomes.asked >= MIN_CASES &&
+      lossRate(outcomes) <= SPARED_SHARE,
+  );
+  return fine.length === 0
+    ? []
+    : [
+        `${listed(fine.map(({ address }) => address))}, behind the same address, answered all the time.`,
+      ];
 }
 
 /** True if it gets no more queries after its last rejection, and others do. */

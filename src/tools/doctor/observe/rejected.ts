@@ -62,7 +62,15 @@ function hostOf(
   const { servers, backends } = observed;
   const view = backends.get(address) ?? servers.get(address);
   const returned = theirs.map(({ loss }) => loss);
-  const times = timesOf(returned);
+  // A server that queries others itself, or is behind a Service, is one process.
+  const isOne = backends.get(address) !== undefined || observed.clients.get(address) !== undefined;
+  const ranBetween = (fromMs: number, toMs: number): boolean =>
+    isOne &&
+    view?.history.some(
+      ([second, { replied }]) =>
+        second * 1000 > fromMs && (second + 1) * 1000 < toMs && replied >= MIN_CASES,
+    ) === true;
+  const times = timesOf(returned, ranBetween);
   const isIn = ({ sentMs }: SeenExchange): boolean =>
     times.some(
       ({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs + REJECTED_APART_MS,
@@ -98,13 +106,21 @@ function hostOf(
   };
 }
 
-/** Splits them where none came back for longer than clients wait. */
-function timesOf(returned: readonly SeenExchange[]): readonly RejectedTime[] {
+/** Splits them where none came back for longer than clients wait, and where the host answered in between. */
+function timesOf(
+  returned: readonly SeenExchange[],
+  ranBetween: (fromMs: number, toMs: number) => boolean,
+): readonly RejectedTime[] {
   const sorted = returned.toSorted((one, other) => one.sentMs - other.sentMs);
   const times: SeenExchange[][] = [];
   for (const each of sorted) {
     const last = times.at(-1);
-    if (last !== undefined && each.sentMs - last.at(-1)!.sentMs <= REJECTED_APART_MS)
+    const beforeMs = last?.at(-1)?.sentMs ?? -Infinity;
+    if (
+      last !== undefined &&
+      each.sentMs - beforeMs <= REJECTED_APART_MS &&
+      !ranBetween(beforeMs, each.sentMs)
+    )
       last.push(each);
     else times.push([each]);
   }
