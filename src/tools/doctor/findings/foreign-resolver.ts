@@ -13,10 +13,11 @@ export const foreignResolver: FindingKind = {
   inCapture(observed, claims) {
     const { names, domains, replyFaults, clients, backends } = observed;
     const { found: knowing } = askedForCluster(observed);
-    const denials = replyFaults.rootDenials.list.filter(({ name, server }) => {
+    const ofRoot = replyFaults.rootDenials.list.filter(({ name, server }) => {
       const isOpen = domains.isOfCluster(name) && !claims.names.has(name);
       return isOpen && !knowing.has(server);
     });
+    const denials = ofRoot.length > 0 ? ofRoot : deniedWithoutPath(observed);
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
@@ -59,9 +60,11 @@ export const foreignResolver: FindingKind = {
           ? 'Pods also query a second name server that does not know the cluster'
           : this.title,
       severity: 'critical',
-      confidence: 0.95,
+      confidence: ofRoot.length > 0 ? 0.95 : 0.85,
       seen: [
-        `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record, so that server resolves internet names, not cluster names.`,
+        ofRoot.length > 0
+          ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record, so that server resolves internet names, not cluster names.`
+          : `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and got NXDOMAIN. The search path of these clients (${listed([...domains.all])}) has no cluster domain, as in a node’s resolv.conf.`,
         sentence(`The denied names include ${listed(missing)}`),
         both.length > 0
           ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'knows' : 'know'} cluster names.`
@@ -86,6 +89,32 @@ export const foreignResolver: FindingKind = {
     };
   },
 };
+
+/** Denials of cluster names by servers that find external names, for clients without a search domain of the cluster. */
+function deniedWithoutPath({ names: { list }, domains }: Observations): readonly {
+  readonly server: string;
+  readonly name: string;
+  readonly count: number;
+}[] {
+  const all = [...domains.all];
+  if (all.length === 0 || all.some((domain) => domains.isOfCluster(domain))) return [];
+  const finding = new Set(
+    list.flatMap(({ name, servers }) =>
+      domains.isOfCluster(name)
+        ? []
+        : [...servers].flatMap(([server, { found }]) => (found > 0 ? server : [])),
+    ),
+  );
+  return list.flatMap(({ name, servers }) =>
+    domains.isOfCluster(name)
+      ? [...servers].flatMap(([server, { nxdomain, found }]) =>
+          nxdomain > 0 && found === 0 && finding.has(server)
+            ? { server, name, count: nxdomain }
+            : [],
+        )
+      : [],
+  );
+}
 
 function askedOf({ servers }: Observations, addresses: readonly string[]): number {
   return addresses.reduce((sum, at) => sum + (servers.get(at)?.outcomes.asked ?? 0), 0);

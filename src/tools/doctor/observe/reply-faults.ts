@@ -17,8 +17,8 @@ const SERVERS_MAX = 200;
 const CLIENTS_MAX = 1000;
 const SAMPLES_MAX = 200;
 const REASONS_MAX = 200;
-/** The primary server in the SOA record of the root zone. */
-const ROOT_PRIMARY = 'a.root-servers.net.';
+/** The domain of the primary server in the SOA record of the root zone. */
+const ROOT_SERVERS = '.root-servers.net.';
 /** Replies that may be asked for again; with more, the oldest are forgotten. */
 const WAITING_MAX = 5000;
 
@@ -121,7 +121,8 @@ export class ReplyFaults {
 
   #zone({ name, reply, server: { address: server } }: SeenExchange, shape: ReplyShape): void {
     // The root is one byte.
-    if (reply![shape.soaOwnerAt] === 0 && zoneIn(reply!, shape)?.primary === ROOT_PRIMARY) {
+    const isRoot = reply![shape.soaOwnerAt] === 0;
+    if (isRoot && zoneIn(reply!, shape)?.primary.endsWith(ROOT_SERVERS) === true) {
       const denial = this.rootDenials.at(`${server} ${name}`, () => ({ server, name, count: 0 }));
       if (denial !== null) denial.count++;
     }
