@@ -1,5 +1,6 @@
 /** Connections that fail although the lookup before them was answered. */
 import { failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
+import { heldAddress } from '../observe/held-address.ts';
 import { sentence } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -19,6 +20,7 @@ export const failedConnections: FindingKind = {
         : excluded(
             `${observed.others.opened} other connections were seen, and none of them fails repeatedly`,
           );
+    const held = heldAddress(observed, failing);
     const isIpv6 = onlyIpv6Fails(observed, failing);
     const proxied = failing.find(({ proxy }) => proxy !== null);
     const counted = new Map<string, number>();
@@ -27,10 +29,11 @@ export const failedConnections: FindingKind = {
         counted.set(client, (counted.get(client) ?? 0) + count);
     return {
       code: this.code,
-      title: this.title,
-      severity: 'warning',
+      title: held?.title ?? this.title,
+      severity: held?.newer === undefined ? 'warning' : 'critical',
       confidence: 0.9,
       seen: [
+        ...(held?.seen ?? []),
         ...failing.slice(0, MAX_LISTED_CONTACTS).map(({ text }) => sentence(text)),
         ...(failing.length > MAX_LISTED_CONTACTS
           ? [`Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
@@ -42,30 +45,36 @@ export const failedConnections: FindingKind = {
             ]),
         ...(isIpv6 ? ['All of them are IPv6 addresses, while IPv4 connections succeed.'] : []),
       ],
-      why: isIpv6
-        ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
-        : proxied !== undefined
-          ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
-          : 'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.',
-      fix: isIpv6
-        ? [
-            'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
-            'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
-          ]
-        : [
-            ...(proxied === undefined
-              ? []
-              : [
-                  `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
-                ]),
-            'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
-            ...(failing[0]!.name === null
-              ? [
-                  'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
-                ]
-              : []),
-            'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
-          ],
+      why:
+        held !== null
+          ? held.why
+          : isIpv6
+            ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
+            : proxied !== undefined
+              ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
+              : 'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.',
+      fix:
+        held !== null
+          ? held.fix
+          : isIpv6
+            ? [
+                'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
+                'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
+              ]
+            : [
+                ...(proxied === undefined
+                  ? []
+                  : [
+                      `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
+                    ]),
+                'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
+                ...(failing[0]!.name === null
+                  ? [
+                      'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
+                    ]
+                  : []),
+                'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
+              ],
       prove: `run nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port} in the pod`,
       disproved: 'the name now has another address, and connections to that one succeed',
       exchanges: [],

@@ -5,6 +5,8 @@
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { clusterNamesUpstream } from './cluster-names-upstream.ts';
 import { coldStart } from './cold-start.ts';
+import { idleConnections } from './idle-connections.ts';
+import { unreachableBackend } from './unreachable-backend.ts';
 import { ipv6Only } from './ipv6-only.ts';
 import { killedForMemory } from './killed-for-memory.ts';
 import { flaws } from './linter-errors.ts';
@@ -134,6 +136,8 @@ export const findingKinds: readonly FindingKind[] = [
   serviceEndpoints,
   madeUpNames,
   multicastLookups,
+  idleConnections,
+  unreachableBackend,
   tcpBlocked,
   missingFragments,
   longAskedAgain,

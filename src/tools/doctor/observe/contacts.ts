@@ -8,6 +8,8 @@ import { BoundedMap } from './bounded-map.ts';
 const CONTACTS_MAX = 2000;
 const FOLLOWED_MAX = 20_000;
 const CLIENTS_MAX = 100;
+/** Openings of one contact that are remembered. */
+const OPENINGS_MAX = 200;
 /** A TLS handshake, the request, and one more. */
 const TURNS_MAX = 3;
 /** The lowest status of HTTP that is the server's own failure (RFC 9110, section 15.6). */
@@ -34,6 +36,10 @@ export interface Contact {
   readonly server: string;
   readonly port: number;
   opened: number;
+  /** Repeats of first packets (SYN) that got no reply. */
+  repeated: number;
+  /** Clients and times of the first ones that were opened. */
+  readonly openings: { readonly client: string; readonly ms: number }[];
   accepted: number;
   /** Failed connections by client. */
   readonly clients: Map<string, number>;
@@ -86,14 +92,16 @@ export class Contacts {
     if (this.#sequences.size >= FOLLOWED_MAX) this.#sequences.clear();
     if (same?.key !== key) this.#sequences.set(sequence, { key, ms: timeMs });
     const known = this.#followed.get(key);
+    if (known?.state === 'opening' && timeMs >= known.ms + COPY_MS) known.contact.repeated++;
     if (known !== undefined && (known.state === 'opening' || timeMs < known.ms + COPY_MS)) return;
     if (known !== undefined) this.#settle(known);
     const contact = this.#contacts.at(`${server} ${serverPort}`, () => ({
-      ...{ server, port: serverPort, opened: 0, accepted: 0 },
+      ...{ server, port: serverPort, opened: 0, accepted: 0, repeated: 0, openings: [] },
       ...{ clients: new Map(), failures: new Map(), code: 0, isServersAlert: false, waitedMs: 0 },
     }));
     if (contact === null) return;
     contact.opened++;
+    if (contact.openings.length < OPENINGS_MAX) contact.openings.push({ client, ms: timeMs });
     this.#followed.delete(key);
     this.#followed.set(key, {
       ...{ contact, client, ms: timeMs },

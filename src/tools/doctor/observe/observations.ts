@@ -54,6 +54,8 @@ import { SecondReplies } from './second-replies.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
+import { LastLookups } from './last-lookups.ts';
+import { ReusedConnections } from './reused-connections.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
 import { StuckSegments } from './stuck-segments.ts';
@@ -188,6 +190,8 @@ export class Observations {
   readonly others: OtherConnections = new OtherConnections();
   readonly multicast: MulticastNames = new MulticastNames();
   readonly contacts: Contacts = new Contacts();
+  readonly lastLookups: LastLookups = new LastLookups();
+  readonly reusedConnections: ReusedConnections = new ReusedConnections();
   readonly pathTimes: PathTimes = new PathTimes();
   readonly otherSockets: OtherSockets = new OtherSockets();
   /**
@@ -283,6 +287,8 @@ export class Observations {
     this.rejections.length = 0;
     this.otherSockets.clear();
     this.contacts.clear();
+    this.lastLookups.clear();
+    this.reusedConnections.clear();
     this.pathTimes.clear();
     this.multicast.clear();
   }
@@ -346,6 +352,8 @@ export class Observations {
     }
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
+    this.lastLookups.add(exchange);
+    this.reusedConnections.add(exchange);
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
     this.unchecked.add(exchange);

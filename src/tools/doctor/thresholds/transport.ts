@@ -395,3 +395,9 @@ export const STUCK_CONNECTIONS = 2;
  * questions. Ratio; chosen.
  */
 export const SMALL_ANEW = 0.25;
+
+/** A TCP connection without packets for so long is idle. Milliseconds; chosen, below the shortest timeouts of firewalls. */
+export const MIN_IDLE_MS = 1000;
+
+/** A program may use an address a little longer than its TTL says. Milliseconds; chosen: lookups take time, and TTLs are whole seconds. */
+export const TTL_MARGIN_MS = 5000;

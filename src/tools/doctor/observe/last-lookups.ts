@@ -1,0 +1,57 @@
+/** Times of the last answers with addresses, by client and name, and the TTLs of these answers. */
+import { addressTypes, HEADER, RCODE } from '../../../server/wire/iana.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+const LOOKUPS_MAX = 5000;
+
+/** The last answer that a client got for a name. */
+export interface LastLookup {
+  repliedMs: number;
+  /** Seconds. */
+  ttl: number;
+}
+
+/** By client and name. */
+export class LastLookups {
+  readonly #all: BoundedMap<string, LastLookup> = new BoundedMap(LOOKUPS_MAX);
+
+  add({ client, name, type, rcode, answers, reply, repliedMs }: SeenExchange): void {
+    if (
+      !addressTypes.includes(type) ||
+      rcode !== RCODE.NOERROR ||
+      reply === null ||
+      repliedMs === null
+    )
+      return;
+    const ttl = answers > 0 ? firstTtl(reply) : null;
+    const known = this.#all.at(`${client.address} ${name}`, () => ({ repliedMs, ttl: 0 }));
+    if (known === null) return;
+    known.repliedMs = Math.max(known.repliedMs, repliedMs);
+    // AAAA may have no record.
+    if (ttl !== null) known.ttl = ttl;
+  }
+
+  of(client: string, name: string): LastLookup | undefined {
+    return this.#all.get(`${client} ${name}`);
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}
+
+/** The TTL of the first answer, seconds; null: the capture does not have it. */
+function firstTtl(reply: Uint8Array): number | null {
+  let at = afterName(reply, HEADER.SIZE) + 4;
+  at = afterName(reply, at) + 4;
+  if (at + 4 > reply.length) return null;
+  return new DataView(reply.buffer, reply.byteOffset + at, 4).getUint32(0);
+}
+
+/** The end of a name: after its root label, or after a pointer. */
+function afterName(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
+  return at + (bytes[at]! >= 0xc0 ? 2 : 1);
+}
