@@ -108,6 +108,7 @@ import { slowPath } from './slow-path.ts';
 import { slowSearchDomain } from './slow-search-domain.ts';
 import { slowServer } from './slow-server.ts';
 import { splitHorizon } from './split-horizon.ts';
+import { longDenial } from './long-denial.ts';
 import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
 import { statedReasons } from './stated-reasons.ts';
@@ -227,6 +228,7 @@ export const findingKinds: readonly FindingKind[] = [
   familiesDiffer,
   uncachedName,
   newName,
+  longDenial,
   goneName,
   largeUpstreamReplies,
   changedCase,

@@ -100,6 +100,9 @@ export const SAME_ANSWERS_CHANCE = 0.001;
  */
 export const NEW_NAME = { asked: 8, lastsMs: 2000, found: 3, names: 3, feltMs: 10_000 };
 
+/** From this TTL on, a denial in the cluster’s domain lasts too long. Seconds; chosen: CoreDNS gives it 5 to 30. */
+export const LONG_DENIAL_S = 300;
+
 /** The domain of absent names is the one that this share of them has. Share; chosen. */
 export const DOMAIN_SHARE = 0.8;
 
