@@ -103,3 +103,31 @@ test('a limit refuses a client names that it answers at other times: not a rule'
   );
   assert.doesNotMatch(found?.why ?? '', /A rule refuses/);
 });
+
+/**
+ * One pod asks for one external name: some queries are refused at once, some answered after seconds.
+ * @param quick another external name that is answered at once
+ */
+async function behindFullLimit(quick: boolean): Promise<Finding | undefined> {
+  const ask = (ms: number, i: number, name: string, more: Parameters<typeof asked>[4]) =>
+    asked(ms, ends('10.244.1.61', 30_000 + i), name, i, more);
+  const packets = Array.from({ length: 40 }, (_, i) => [
+    ...ask(
+      i * 4000,
+      4 * i,
+      'api.github.com.',
+      i % 4 === 0 ? { tookMs: 3000 } : { rcode: 5, tookMs: 0.4 },
+    ),
+    ...ask(i * 4000 + 500, 4 * i + 1, 'db.shop.svc.cluster.local.', {}),
+    ...(quick ? ask(i * 4000 + 600, 4 * i + 2, 'www.example.com.', {}) : []),
+  ]);
+  const { findings } = await examine(inOrder(packets));
+  return findings.find(({ code }) => code === 'ND4010');
+}
+
+test('a limit that other clients use up: the refused name is itself slow, and hardly any query waits', async () => {
+  const found = await behindFullLimit(false);
+  assert.match(found?.title ?? '', /limit on waiting queries/);
+  assert.match(found!.seen.join(' '), /At most 2 queries.*Other clients/);
+  assert.doesNotMatch((await behindFullLimit(true))?.seen.join(' ') ?? '', /Other clients/);
+});

@@ -67,6 +67,19 @@ export class WaitingLine {
     return this.#late >= MIN_LINE_LATE && this.#overtaken > OVERTAKEN_MAX * this.#late;
   }
 
+  /** Most of the answered queries that waited at a time. */
+  get most(): number {
+    const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
+    let waiting: number[] = [];
+    let most = 0;
+    for (const { sentMs, repliedMs } of sorted) {
+      waiting = waiting.filter((ms) => ms > sentMs);
+      waiting.push(repliedMs);
+      most = Math.max(most, waiting.length);
+    }
+    return most;
+  }
+
   /** Null: too few queries. */
   get line(): Line | null {
     if (this.#queries.length < MIN_LINE_QUERIES) return null;

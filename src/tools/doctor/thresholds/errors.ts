@@ -113,3 +113,6 @@ export const REJECTED_COOKIES = 0.02;
  * seconds have this many times as many queries. One client is the cause from this share of all queries on. Chosen.
  */
 export const REFUSED_RATE = { near: 0.5, steady: 0.6, above: 1.5, ofOne: 0.5 };
+
+/** Fewer waiting queries do not fill a forwarder’s limit. Queries; chosen: dnsmasq’s default is 150, forward has none. */
+export const FORWARD_LIMIT_LEAST = 20;
