@@ -51,11 +51,13 @@ const ofServers: ReadonlySet<string> = new Set([
 ]);
 /** Causes of failures. */
 const ofFailures: ReadonlySet<string> = new Set([
-  ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
+  ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002', 'ND4038'],
   ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
 ]);
 /** Causes of late replies. */
-const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
+const ofLateness: ReadonlySet<string> = new Set([
+  ...['ND4003', 'ND7001', 'ND4004', 'ND4002', 'ND4038'],
+]);
 
 /** Errors, without their cause. */
 const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);

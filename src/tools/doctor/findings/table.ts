@@ -111,6 +111,7 @@ import { splitHorizon } from './split-horizon.ts';
 import { longDenial } from './long-denial.ts';
 import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
+import { staleAnswers } from './stale-answers.ts';
 import { statedReasons } from './stated-reasons.ts';
 import { repliesElsewhere, strayReplies } from './stray-replies.ts';
 import { strippedAnswers } from './stripped-answers.ts';
@@ -232,6 +233,7 @@ export const findingKinds: readonly FindingKind[] = [
   goneName,
   largeUpstreamReplies,
   changedCase,
+  staleAnswers,
   clusterServfail,
   stuckServfail,
   serverFails,

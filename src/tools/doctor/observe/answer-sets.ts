@@ -33,8 +33,13 @@ export interface AnswerSet {
   tookMs: number;
   /** The number of times that its TTL went up: the server fetched the addresses again. */
   renewed: number;
+  /** The last of these times; -Infinity: there was none. */
+  renewedMs: number;
   /** Of the last answer, seconds. */
   lastTtl: number;
+  /** Answers with TTL 0 since the last one with a TTL, and when they began. */
+  zeros: number;
+  zeroMs: number;
   /**
    * The number of times that another set of the same server came before it, and this one before
    * that.
@@ -72,7 +77,7 @@ export class AnswerSets {
         addresses: textsOf(reply, exchange.type),
         isAlias: read.isAlias,
         ...{ count: 0, firstMs: atMs, lastMs: atMs, ttl: 0, renewed: 0, lastTtl: read.ttl },
-        ...{ tookMs: 0, returned: 0 },
+        ...{ tookMs: 0, returned: 0, renewedMs: -Infinity, zeros: 0, zeroMs: Infinity },
       };
       this.list.push(set);
     } else if (this.#last !== null && this.#last.hash !== set.hash) set.returned++;
@@ -81,7 +86,12 @@ export class AnswerSets {
     set.firstMs = Math.min(set.firstMs, atMs);
     set.lastMs = Math.max(set.lastMs, atMs);
     set.ttl = Math.max(set.ttl, read.ttl);
-    if (read.ttl > set.lastTtl) set.renewed++;
+    if (read.ttl > set.lastTtl) {
+      set.renewed++;
+      set.renewedMs = atMs;
+    }
+    if (read.ttl > 0) set.zeros = 0;
+    else if (set.zeros++ === 0) set.zeroMs = atMs;
     set.lastTtl = read.ttl;
     this.#last = set;
   }

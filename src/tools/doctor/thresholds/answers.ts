@@ -83,3 +83,6 @@ export const MIN_OTHER_ZONES = 2;
 
 /** This many names of one zone with addresses such as 127.0.0.2 show a block list. Names; chosen. */
 export const MIN_LIST_CODES = 2;
+
+/** Names with TTL 0 from some moment on, and their replies. Chosen: one name may get a new TTL at its source. */
+export const STALE_ANSWERS = { names: 2, replies: 6 };
