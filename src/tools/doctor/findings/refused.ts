@@ -16,7 +16,6 @@ import { keysOf, listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
-  MIN_RULED,
   REFUSED_AT_TIMES,
   REFUSED_IN_TURN,
 } from '../thresholds/errors.ts';
@@ -30,7 +29,6 @@ import {
   OUTAGE_SHARE,
   RARE_SHARE,
   SLOW_QUANTILE,
-  SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
 /** Extended DNS Errors that an acl sends. */
