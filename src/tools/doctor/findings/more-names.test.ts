@@ -39,6 +39,8 @@ test('a program that looks up one name for each request is reported, several cli
   const found = await findingOf('ND2021', [...others(20), ...one]);
   assert.equal(found?.severity, 'info');
   assert.match(found.seen[0]!, /10\.244\.1\.66 asked 400 times for api\.pay\.example\./);
+  const busy = often(4000, 3, () => ({ address: '192.0.2.4', ttl: 300, client: '10.244.1.66' }));
+  assert.equal((await findingOf('ND2021', [...others(20), ...busy]))?.severity, 'info');
   const many = one.map((each, nth) => ({ ...each, client: `10.244.1.${nth % 9}` }));
   assert.equal(await findingOf('ND2021', [...others(20), ...many]), undefined);
 });

@@ -4,7 +4,7 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
 import { listed, percent, sentence, share } from '../texts.ts';
-import { MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { REPEATED } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -14,7 +14,7 @@ export const repeatedQuestion: FindingKind = {
   title: 'A program looks up the same name for each request, although its TTL allows caching',
   name: 'lookups that a program could remember',
   inCapture(observed, claims) {
-    const { total, names, seconds } = observed;
+    const { total, names, seconds, slowLookups } = observed;
     if (total.asked < MIN_MEASURED_QUERIES) return unknown('too few queries');
     const found = names.list
       .filter(
@@ -31,10 +31,12 @@ export const repeatedQuestion: FindingKind = {
     const [first] = found as [NameView];
     const client = askersOf(first, observed)[0]!;
     const perSecond = asked / Math.max(1, seconds);
+    // Servers that answer all of them in time bear the load well.
+    const isFelt = slowLookups + total.lost >= FELT_SHARE * total.asked;
     return {
       code: this.code,
       title: this.title,
-      severity: perSecond >= REPEATED.costly ? 'warning' : 'info',
+      severity: isFelt && perSecond >= REPEATED.costly ? 'warning' : 'info',
       confidence: 0.9,
       seen: [
         sentence(
