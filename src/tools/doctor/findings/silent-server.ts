@@ -8,6 +8,7 @@ import { listed } from '../texts.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
+import { stubZone } from '../observe/stub-zone.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
 import { askersText, isForwarder, isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -41,7 +42,9 @@ export const silentServer: FindingKind = {
         (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
       );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
-      const isUpstream = [...clients].some((client) => isForwarder(observed, client));
+      const isUpstream =
+        [...clients].some((client) => isForwarder(observed, client)) ||
+        stubZone(observed, address, losses) !== null;
       const listing = isUpstream
         ? []
         : [...clients].filter((client) => hasItFirst(observed, client, address));

@@ -84,6 +84,8 @@ const MOST = {
 } as const;
 /** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
+/** Clients use ports from here on (Linux: ip_local_port_range). */
+const EPHEMERAL = 32_768;
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
 
@@ -199,6 +201,9 @@ export class Observations {
    * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /** UDP ports, other than those of DNS, from which hosts send to clients. */
+  readonly otherPorts: BoundedMap<string, { readonly address: string; readonly port: number }> =
+    new BoundedMap(MOST.addresses);
   readonly prohibited: ProhibitedWays = new ProhibitedWays();
   readonly neighbours: Neighbours = new Neighbours();
   readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
@@ -476,8 +481,14 @@ export class Observations {
         this.astray.at(`${source} ${sourcePort}`, () => true);
       }
     } else if (kind === 'multicast') this.multicast.add(source, event);
-    else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
-    else if (kind === 'syn') {
+    else if (kind === 'datagram') {
+      this.otherSockets.add(source, sourcePort, timeMs);
+      if (sourcePort < EPHEMERAL && targetPort >= EPHEMERAL)
+        this.otherPorts.at(`${source} ${sourcePort}`, () => ({
+          address: source,
+          port: sourcePort,
+        }));
+    } else if (kind === 'syn') {
       this.pathTimes.opening(source, sourcePort, target, targetPort, timeMs);
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))

@@ -9,6 +9,7 @@ import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { answered } from './outcomes.ts';
 import { isPrivate } from './private-address.ts';
+import { isClosed, stubZone } from './stub-zone.ts';
 import { askedForCluster, isForwarder, isServer } from './roles.ts';
 import { makes } from './search-domains.ts';
 
@@ -35,6 +36,7 @@ export function silentCause(
     hangs(observed, address) ??
     onLoopback(observed, address, losses) ??
     looped(observed, address) ??
+    closedForZone(observed, address, losses) ??
     unserved(observed, address, losses) ??
     untranslated(observed, address, losses) ??
     unmasked(observed, address, losses)
@@ -71,6 +73,31 @@ function onLoopback(
       'Set dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and remove the loopback address from their dnsConfig.',
       'If a pod needs dnsPolicy Default, make kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and recreate the pods.',
       'If a DNS proxy should run in the pod at this address, start it.',
+    ],
+    isComplete: true,
+  };
+}
+
+/** A zone is forwarded to a host where no process listens on port 53. */
+function closedForZone(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
+  const zone = stubZone(observed, address, losses);
+  if (zone === null || !isClosed(observed, address)) return null;
+  const ports = observed.otherPorts.list.flatMap((each) =>
+    each.address === address ? each.port : [],
+  );
+  const domain = zone.slice(0, -1);
+  const where = ports.length === 0 ? 'another port' : `UDP port ${listed(ports.map(String))}`;
+  return {
+    title: `Names in ${domain} are forwarded to ${address}, where nothing listens on port 53`,
+    seen: `Only queries for names in ${domain} go to ${address}, and none of these names goes to another server, so the zone is forwarded there.${ports.length === 0 ? '' : ` The same host answers on ${where}.`}`,
+    why: `The host ${address} is up but has no process on port 53, so every query for ${domain} is rejected (ICMP port unreachable) and becomes SERVFAIL. The DNS server for this zone has stopped, or it listens on ${where} (the DNS port of Consul is 8600).`,
+    fix: [
+      `Correct the address and port of ${domain} in the Corefile (stubDomains, a server block with forward): forward . ${address}:${ports[0] ?? 'PORT'}.`,
+      `On ${address}, check which port the DNS server listens on (ss -lnup), and start it if it does not run.`,
     ],
     isComplete: true,
   };

@@ -143,3 +143,6 @@ export const RUNS_AGAIN = { replies: 5, lost: 0.1 };
 
 /** From this many times on, a process ends and starts again: a rollout ends each pod once. Times; chosen. */
 export const ENDS_AGAIN = 3;
+
+/** Other names, answered elsewhere, that show that one zone is forwarded separately. Names; chosen. */
+export const MIN_OUTSIDE_NAMES = 2;

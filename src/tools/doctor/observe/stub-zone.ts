@@ -1,0 +1,41 @@
+/** Zones that are forwarded to a server of their own, and the ports on which its host answers. */
+import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_OUTSIDE_NAMES } from '../thresholds/silence.ts';
+import { CLOSED } from './icmp-errors.ts';
+import type { Observations } from './observations.ts';
+
+/**
+ * The zone of these lost queries, if their clients ask other servers for other names and never for
+ * these: a list of servers would send the same names there. Otherwise null.
+ */
+export function stubZone(
+  { servers, names }: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): string | null {
+  const lost = new Set(losses.map(({ name }) => name));
+  const zone = [...lost].reduce(commonZone);
+  if (zone === '.') return null;
+  const theirs = new Set(losses.map(({ client }) => client.address));
+  const others = new Set(
+    servers.list.flatMap((other) =>
+      other.address !== address && [...other.clients].some((client) => theirs.has(client))
+        ? other.address
+        : [],
+    ),
+  );
+  const elsewhere = names.list.filter(({ servers: of }) =>
+    [...of].some(([server]) => others.has(server)),
+  );
+  const outside = new Set(elsewhere.flatMap(({ name }) => (isWithin(name, zone) ? [] : name)));
+  if (outside.size < MIN_OUTSIDE_NAMES) return null;
+  return elsewhere.some(({ name }) => isWithin(name, zone)) ? null : zone;
+}
+
+/** True if the host of the address is up, and no process listens on the port of DNS. */
+export function isClosed({ unreachable }: Observations, address: string): boolean {
+  const errors = unreachable.get(address);
+  return errors !== undefined && errors.count >= MIN_CASES && CLOSED.has(errors.code);
+}
