@@ -40,7 +40,7 @@ export const idleConnections: FindingKind = {
       severity: 'critical',
       confidence: untranslated.length > 0 ? 0.95 : 0.9,
       seen: [
-        `${share(hit.length, hit.length + spared)} queries from ${listed(clients)} to ${listed(servers)} on TCP connections that had been idle for ${took(leastMs)} to ${took(mostMs)} got no reply. During the same time, ${quick} queries on new or busy connections were answered.`,
+        `${share(hit.length, hit.length + spared)} queries from ${listed(clients)} to ${listed(servers)} on TCP connections that had been idle for ${took(leastMs)}${took(mostMs) === took(leastMs) ? '' : ` to ${took(mostMs)}`} got no reply. During the same time, ${quick} queries on new or busy connections were answered.`,
         ...(untranslated.length > 0
           ? [
               `The same connections had been answered by ${listed(keysOf(untranslated, ({ before }) => before))} before. After the pause, the packets went to ${listed(servers)} untranslated, so the node’s connection tracking had forgotten these connections.`,

@@ -69,7 +69,7 @@ export const unreachableBackend: FindingKind = {
     const isRejected = contact!.failures.has('refused') || contact!.failures.has('unreachable');
     return {
       code: this.code,
-      title: withoutDot(`The DNS server cannot connect to ${called}, so names in ${zone} fail`),
+      title: `The DNS server cannot connect to ${called}, so names in ${zone.slice(0, -1)} fail`,
       severity: 'critical',
       confidence: 0.92,
       seen: [
@@ -84,9 +84,7 @@ export const unreachableBackend: FindingKind = {
       ),
       fix: [
         `Check whether ${called} runs and can be reached from the DNS pods (nc -vz ${server} ${port} on their node; network policies, firewalls, security groups).`,
-        withoutDot(
-          `If it has moved, correct its address in the Corefile’s server block for ${zone}`,
-        ),
+        `If it has moved, correct its address in the Corefile’s server block for ${zone.slice(0, -1)}.`,
         'Give the plugin several endpoints, so that one of them may be down.',
       ],
       prove: `nc -vz -w 3 ${server} ${port} from the node of ${servers[0]!}`,
@@ -110,9 +108,4 @@ function tries({ opened, repeated }: Contact): number {
 function askersOf({ clients }: Contact, observed: Observations): readonly string[] {
   const all = [...clients.keys()];
   return all.every((client) => isServer(observed, client)) ? all : [];
-}
-
-/** A zone ends in a dot, which a title does not. */
-function withoutDot(text: string): string {
-  return text.replace(/\.$/, '');
 }
