@@ -29,6 +29,7 @@ import {
   LATE_MS,
   MIN_CASES,
   MIN_QUERIES,
+  NEARLY_ALL,
   SLOW_QUANTILE,
   SPARED_SHARE,
 } from '../thresholds/evidence.ts';
@@ -72,6 +73,8 @@ export const slowServer: FindingKind = {
     // The upstream that is waited for is the cause; the server that waits is late with it.
     const behind = upstreams(observed);
     const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
+    if (slow !== undefined && areFailures(slow, observed))
+      return excluded('the late replies are failures: the server waited without success');
     if (slow !== undefined && isCold(slow, observed)) return coldCache(slow, observed);
     if (slow === undefined)
       return (
@@ -161,6 +164,16 @@ function isCold({ address }: ServerView, observed: Observations): boolean {
   const asked = names.list.flatMap(({ servers }) => servers.get(address)?.asked ?? []);
   const once = asked.filter((count) => count === 1).length;
   return asked.length >= COLD_CACHE.names && once >= COLD_CACHE.once * asked.length;
+}
+
+/** True if (nearly) all late replies are SERVFAIL or another error, which is the graver symptom. */
+function areFailures({ address }: ServerView, observed: Observations): boolean {
+  const late = slowLookups(observed).flatMap(({ exchanges }) =>
+    exchanges.filter(
+      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
+    ),
+  );
+  return late.length > 0 && late.filter(isFailure).length >= NEARLY_ALL * late.length;
 }
 
 function coldCache(slow: ServerView, { slowLookups, lookups }: Observations): Finding {
