@@ -9,6 +9,7 @@ import {
   type SeenExchange,
   type SeenLookup,
 } from '../../capture/pair/seen-exchange.ts';
+import { isBlockListName } from './block-lists.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -55,7 +56,7 @@ export class FailedLookups {
     const last = exchanges.at(-1)!;
     if (!found) this.#empty(lookup);
     if (last.ending === 'open' || isServiceConfig(last.name, last.type)) return;
-    if (isReverseLookup(last.name, last.type)) return;
+    if (isReverseLookup(last.name, last.type) || isBlockListName(absoluteName(name))) return;
     const isEmpty = exchanges.some(
       ({ name: each, rcode }) => each === last.name && rcode === RCODE.NOERROR,
     );
