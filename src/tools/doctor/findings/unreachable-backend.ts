@@ -46,15 +46,23 @@ export const unreachableBackend: FindingKind = {
     const names = keysOf(failing, ({ name }) => name);
     const bad = failing.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
     const zone = names.length === 0 ? '.' : names.reduce(commonZone);
+    // An upstream over TCP or TLS has all external names.
+    const isOutside = zone === '.' && !names.some((name) => observed.domains.isOfCluster(name));
+    const isHit = (name: string): boolean =>
+      isOutside ? !observed.domains.isOfCluster(name) : isWithin(name, zone);
     const fine = observed.names.list.filter(
-      ({ name, outcomes }) => outcomes.found > 0 && !isWithin(name, zone),
+      ({ name, outcomes }) => outcomes.found > 0 && !isHit(name),
     );
+    const isSpared =
+      isOutside &&
+      observed.names.list.some(({ name, outcomes }) => outcomes.found > 0 && isHit(name));
     const asked = observed.names.list.reduce(
-      (sum, { name, outcomes }) => sum + (isWithin(name, zone) ? outcomes.asked : 0),
+      (sum, { name, outcomes }) => sum + (isHit(name) ? outcomes.asked : 0),
       0,
     );
-    if (bad < MIN_CASES || zone.split('.').length <= 2 || fine.length === 0)
+    if (bad < MIN_CASES || (zone === '.' && !isOutside) || isSpared || fine.length === 0)
       return excluded('the failures are not those of one zone');
+    const hit = isOutside ? 'external names' : `names in ${zone.slice(0, -1)}`;
     const [contact] = contacts.toSorted((one, other) => tries(other) - tries(one));
     const servers = askersOf(contact!, observed);
     const { server, port, opened, repeated } = contact!;
@@ -69,22 +77,22 @@ export const unreachableBackend: FindingKind = {
     const isRejected = contact!.failures.has('refused') || contact!.failures.has('unreachable');
     return {
       code: this.code,
-      title: `The DNS server cannot connect to ${called}, so names in ${zone.slice(0, -1)} fail`,
+      title: `The DNS server cannot connect to ${called}, so ${hit} fail`,
       severity: 'critical',
       confidence: 0.92,
       seen: [
         `${listed(servers)} opened ${opened} TCP ${opened === 1 ? 'connection' : 'connections'} to ${called}, and none was accepted${isRejected ? ' (RST or ICMP came back)' : `: its first packets (SYN) got no reply, ${opened + repeated} in total`}.`,
         sentence(
-          `At the same time, ${share(bad, asked)} queries for names in ${zone} got SERVFAIL or no reply. They are for ${listed(names)}`,
+          `At the same time, ${share(bad, asked)} queries for ${hit} got SERVFAIL or no reply. They are for ${listed(names)}`,
         ),
-        `${new Set(fine.map(({ name }) => name)).size} names outside that zone were answered.`,
+        `${new Set(fine.map(({ name }) => name)).size} other names were answered.`,
       ],
       why: sentence(
-        `The DNS server does not have ${zone} itself. It queries ${called} for its names (a plugin such as etcd, or a forwarder over TCP or TLS), and without a connection it waits and then answers SERVFAIL or nothing. ${isRejected ? 'No process listens on that port' : 'The host is down, or a firewall or network policy drops the packets'}`,
+        `The DNS server does not have ${hit} itself. It queries ${called} for them (a plugin such as etcd, or a forwarder over TCP or TLS), and without a connection it waits and then answers SERVFAIL or nothing. ${isRejected ? 'No process listens on that port' : 'The host is down, or a firewall or network policy drops the packets'}`,
       ),
       fix: [
         `Check whether ${called} runs and can be reached from the DNS pods (nc -vz ${server} ${port} on their node; network policies, firewalls, security groups).`,
-        `If it has moved, correct its address in the Corefile’s server block for ${zone.slice(0, -1)}.`,
+        `If it has moved, correct its address in the Corefile, in the server block for ${hit}.`,
         'Give the plugin several endpoints, so that one of them may be down.',
       ],
       prove: `nc -vz -w 3 ${server} ${port} from the node of ${servers[0]!}`,

@@ -1,9 +1,10 @@
 /** Refusals that depend on the client and the name, as those of a policy with DNS rules do. */
 import { RCODE } from '../../../server/wire/iana.ts';
+import { commonZone } from '../../../server/wire/within-zone.ts';
 import { listed } from '../texts.ts';
 import { MIN_RULED } from '../thresholds/errors.ts';
-import { MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
-import type { NameView } from './name-view.ts';
+import { MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { isAtOnce, type NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isServer } from './roles.ts';
 
@@ -60,12 +61,41 @@ export function refusalRule(
       domains.isOfCluster(name) && outcomes.found > 0 && outcomes.refused === 0,
   );
   const many = new Set(inside.map(({ name }) => name));
+  if (isSteady && inside.length === 0) return ruleOfNames(observed, refusedNames);
   if (!isSteady || many.size < MIN_CASES || never.length === 0) return null;
   const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
   if (repeated.length < MIN_CASES) return null;
   return {
     ...{ denied: [], allowed: [] },
     seen: `The refusals depend on the name, even within the cluster’s domain. ${listed([...many])} never get an answer, while ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
+  };
+}
+
+/**
+ * External names of several zones that are always refused at once, too soon for an upstream, while
+ * others are answered: a list of names decides. Otherwise null.
+ */
+function ruleOfNames(
+  { affected, names: { list }, domains }: Observations,
+  refusedNames: readonly NameView[],
+): RefusalRule | null {
+  const ruled = refusedNames.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
+  const denied = [...new Set(ruled.map(({ name }) => name))];
+  const fine = new Set(
+    list.flatMap(({ name, outcomes }) =>
+      outcomes.found > 0 && outcomes.refused === 0 && !domains.isOfCluster(name) ? name : [],
+    ),
+  );
+  const refused = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter(({ rcode, name }) => rcode === RCODE.REFUSED && denied.includes(name));
+  if (denied.length < 2 || fine.size === 0 || refused.length < MIN_CASES) return null;
+  // Names of one zone may be those of a lame delegation.
+  if (denied.reduce(commonZone).split('.').length > 2) return null;
+  if (refused.filter(isAtOnce).length < MOST * refused.length) return null;
+  return {
+    ...{ denied: [], allowed: [] },
+    seen: `The refusals depend on the name: ${listed(denied)} are always refused, within about a millisecond, so that no upstream was asked. Other external names (${listed([...fine])}) are answered, so the server does forward.`,
   };
 }
 
