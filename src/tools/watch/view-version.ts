@@ -1,4 +1,4 @@
-/** The version of the views' shapes, which readers compare. */
+/** The version of the shapes that watch pages read. */
 
 /** A version may gain fields, but none are removed or changed. */
 export const VIEW_VERSION = 1;

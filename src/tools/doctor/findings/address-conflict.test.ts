@@ -40,13 +40,13 @@ function found(claims: readonly number[]): Finding {
   return diagnose(observed!).findings[0]!;
 }
 
-test('an address that two hosts claim in turn, and one of them rejects queries, is a conflict', () => {
+test('an address that two hosts claim in turn, one of which rejects queries, is a conflict', () => {
   const { code, seen } = found([1, 2, 1, 2]);
   assert.equal(code, 'ND3027');
   assert.match(seen[0]!, /02:00:00:00:00:01, 02:00:00:00:00:02, which changed 3 times/);
 });
 
-test('an address that moved once, or has one host, is not a conflict: its port is closed at times', () => {
+test('an address that moved once, or has one host whose port is closed at times, is not a conflict', () => {
   for (const claims of [[], [1, 1, 1], [1, 1, 2, 2]]) {
     const { code, title } = found(claims);
     assert.equal(code, 'ND3007');

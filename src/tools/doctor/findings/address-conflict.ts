@@ -1,14 +1,14 @@
-/** An address that two hosts have. */
+/** An address that two hosts use. */
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Two hardware addresses answer for the address of a server or a client that loses queries. */
+/** Two hardware addresses claim the address of a server or client that loses queries. */
 export const addressConflict: FindingKind = {
   code: 'ND3027',
-  title: 'Two hosts have the same address, and packets go to one or the other',
+  title: 'Two hosts use the same address, so packets reach one or the other',
   name: 'an address conflict',
   inCapture(observed, claims) {
     if (observed.claimedAddresses.size === 0)
@@ -37,22 +37,22 @@ export const addressConflict: FindingKind = {
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        `${address} is claimed by ${hardware.length} hardware addresses (ARP, neighbour discovery), ${listed(hardware)}, which changed ${changes} times.`,
-        `${share(losses.length, askedOf(observed, address))} queries ${observed.clients.get(address) === undefined ? 'to' : 'of'} ${address} got no reply.`,
+        `${hardware.length} hardware addresses claim ${address} (ARP or neighbour discovery): ${listed(hardware)}. The claim changed ${changes} times.`,
+        `${share(losses.length, askedOf(observed, address))} queries ${observed.clients.get(address) === undefined ? 'to' : 'from'} ${address} got no reply.`,
         ...(errors > 0
           ? [
-              `${errors} came back as port unreachable (ICMP): one of the hosts with this address is not a DNS server.`,
+              `${errors} ${errors === 1 ? 'query was' : 'queries were'} rejected with an ICMP port unreachable, so one of the hosts with this address is not a DNS server.`,
             ]
           : []),
       ],
-      why: `Two hosts on this network have the address ${address}. Neighbours send packets to the one that answered last, so queries or replies reach the wrong host until the next ARP answer.`,
+      why: `Two hosts on this network use the address ${address}. Neighbours send packets to the one that answered last, so queries or replies reach the wrong host until the next ARP reply.`,
       fix: [
-        `Find the hosts with the hardware addresses ${listed(hardware)} (ip neigh, the switch’s MAC table, the hypervisor’s list), and give one of them another address.`,
-        'Exclude the address from DHCP ranges and from the pod or load balancer pools on this network.',
+        `Find the hosts with the hardware addresses ${listed(hardware)} (ip neigh, the switch’s MAC table, the hypervisor’s inventory), and give one of them a different address.`,
+        'Exclude the address from DHCP ranges and from pod and load balancer pools on this network.',
       ],
-      prove: `on this network: arping -D -I INTERFACE ${address}, or arping -c 5 ${address}: replies come from two hardware addresses`,
+      prove: `on this network, arping -c 5 ${address} (or arping -D -I INTERFACE ${address}) gets replies from two hardware addresses`,
       disproved:
-        'both hardware addresses belong to one host, which answers ARP on each of its interfaces',
+        'both hardware addresses belong to one host that answers ARP on each of its interfaces',
       exchanges: losses,
     };
   },

@@ -33,7 +33,7 @@ const codesOf = (all: readonly Finding[]): readonly string[] => all.map(({ code 
 
 const VIRTUAL: readonly Given[] = [{ atMs: 5, name: 'pay.prod.global.', address: '240.240.0.9' }];
 
-test('connections to a virtual address fail: the pod has no sidecar; if they open, nothing is wrong', async () => {
+test('failed connections to a virtual address mean a missing sidecar, while opened ones mean nothing is wrong', async () => {
   const [first, ...rest] = await findings(VIRTUAL, connections('240.240.0.9', false));
   assert.equal(first?.code, 'ND4047');
   assert.match(first.seen.join(' '), /pay\.prod\.global\. with 240\.240\.0\.9.*10\.244\.1\.7/s);
@@ -49,7 +49,7 @@ const synthesized = (prefix: string): Given[] =>
     { atMs: 7 + nth, name, type: 'AAAA', address: `${prefix}cb00:710${nth + 1}` },
   ]);
 
-test('DNS64 without NAT64 is reported with its prefix, with NAT64 it is not', async () => {
+test('DNS64 is reported with its prefix if NAT64 is missing, and not otherwise', async () => {
   for (const prefix of ['64:ff9b::', '2001:db8:64::']) {
     const all = synthesized(prefix);
     const [first] = await findings(all, connections(`${prefix}cb00:7101`, false));
@@ -72,7 +72,7 @@ const walk = (stem: string, address: string): Given[] => [
   { atMs: 6, name: `${stem}svc.cluster.local.`, address },
 ];
 
-test('a Service hides an external name: it is named with the namespace; a Service that is meant is not', async () => {
+test('a Service that hides an external name is reported with its namespace, while an intended one is not', async () => {
   const failing = connections('10.96.7.7', false);
   const [alone] = await findings(walk('quay.io.', '10.96.7.7'), failing);
   assert.equal(alone?.code, 'ND2020');

@@ -16,21 +16,21 @@ const denied = (server: string, client?: string): Given[] =>
     reply: { rcode: RCODE.NXDOMAIN, authority: [root] },
   }));
 
-test('a node cache that denies cluster names in the name of the root lacks their zone', async () => {
+test('a node cache that denies cluster names with the root’s SOA has no zone for them', async () => {
   const cache = '169.254.20.10';
   const found = await findingOf('ND4048', [...denied(cache), ...others(20)]);
-  assert.match(found?.seen.join(' ') ?? '', /169\.254\.20\.10, an address on the node itself/);
+  assert.match(found?.seen.join(' ') ?? '', /answered by 169\.254\.20\.10, a link-local address/);
   const codes = ['ND2007', 'ND2010'];
   for (const code of codes)
     assert.equal(await findingOf(code, [...denied(cache), ...others(20)]), undefined);
 });
 
-test('the server that forwards cluster names is named with the resolver that it asks', async () => {
+test('a server that forwards cluster names is reported with its upstream', async () => {
   const all = [...denied('10.244.3.2'), ...denied('169.254.169.253', '10.244.3.2'), ...others(20)];
   const found = await findingOf('ND4048', all);
   assert.match(found?.seen.join(' ') ?? '', /10\.244\.3\.2 sends them to 169\.254\.169\.253/);
 });
 
-test('a pod that asks the resolver of the cloud itself is not a forwarder', async () => {
+test('a pod that queries the cloud’s resolver directly is not a forwarder', async () => {
   assert.equal(await findingOf('ND4048', [...denied('169.254.169.253'), ...others(20)]), undefined);
 });

@@ -1,4 +1,4 @@
-/** IPv6 addresses that DNS64 makes from IPv4 addresses (RFC 6147), and that lead nowhere without NAT64. */
+/** IPv6 addresses that DNS64 creates from IPv4 addresses (RFC 6147), and that are unreachable without NAT64. */
 import { netHolds, parseAddress, parseNet, printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
@@ -12,7 +12,7 @@ import { excluded, unknown, type Finding, type FindingKind } from './finding.ts'
 /** RFC 6052, and RFC 8215 for local use. */
 const WELL_KNOWN = [parseNet('64:ff9b::/96')!, parseNet('64:ff9b:1::/48')!];
 
-/** An AAAA answer with an IPv4 address in it. */
+/** An AAAA answer that contains an IPv4 address. */
 interface Synthesis {
   readonly name: string;
   readonly prefix: string;
@@ -21,16 +21,17 @@ interface Synthesis {
   readonly view: NameView;
 }
 
-/** DNS64 is on, and connections to its addresses fail. */
+/** DNS64 is on, but connections to its addresses fail. */
 export const deadNat64: FindingKind = {
   code: 'ND4046',
-  title: 'DNS64 makes IPv6 addresses of IPv4 ones, and no NAT64 takes the connections to them',
+  title:
+    'DNS64 creates IPv6 addresses from IPv4 ones, but no NAT64 gateway accepts connections to them',
   name: 'DNS64 without NAT64',
   inCapture(observed, claims) {
     const aaaa = observed.names.list.filter(
       ({ type, outcomes }) => type === TYPE.AAAA && outcomes.found > 0,
     );
-    if (aaaa.length === 0) return unknown('no IPv6 address was answered');
+    if (aaaa.length === 0) return unknown('no answer contained an IPv6 address');
     const made = aaaa.flatMap((view) => synthesisOf(view, observed) ?? []);
     const byPrefix = [...Map.groupBy(made, ({ prefix }) => prefix)]
       .filter(
@@ -39,7 +40,7 @@ export const deadNat64: FindingKind = {
       )
       .toSorted(([, one], [, other]) => other.length - one.length);
     const [first] = byPrefix;
-    if (first === undefined) return excluded('IPv6 addresses do not contain the IPv4 ones');
+    if (first === undefined) return excluded('no IPv6 address contains the name’s IPv4 address');
     const [prefix, all] = first;
     const head = parseNet(prefix)!;
     const sum = contactsWithin(observed, (server) => {
@@ -48,7 +49,7 @@ export const deadNat64: FindingKind = {
     });
     const isDead = isFailing(sum) && sum.accepted === 0;
     if (!isDead && sum.accepted > 0)
-      return excluded(`connections to ${prefix} succeed: NAT64 works`);
+      return excluded(`connections to ${prefix} succeed, so NAT64 works`);
     const names = [...new Set(all.map(({ name }) => name))];
     const { address, ipv4, name } = all[0]!;
     const makers = [...new Set(all.flatMap(({ view }) => serversWith(view, 'found')))];
@@ -60,14 +61,14 @@ export const deadNat64: FindingKind = {
     const shown: Pick<Finding, 'seen' | 'prove'> = {
       seen: [
         sentence(
-          `${listed(makers)} answered AAAA queries with addresses in ${prefix}, which hold the IPv4 addresses of the same names: ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} said that there is no AAAA record.` : ''} Names: ${listed(names)}`,
+          `${listed(makers)} answered AAAA queries with addresses in ${prefix} that contain the IPv4 addresses of the same names. For example, ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} replied that there is no AAAA record.` : ''} This affects ${listed(names)}`,
         ),
         ...(isDead
           ? [
-              `${share(sum.failed, sum.opened)} connections to these addresses failed (${listed(clients)}), and none was accepted.`,
+              `${share(sum.failed, sum.opened)} connections to these addresses failed (from ${listed(clients)}), and none was accepted.`,
             ]
           : [
-              'The capture has no connection to these addresses that would show whether NAT64 works.',
+              'The capture contains no connections to these addresses, so it does not show whether NAT64 works.',
             ]),
       ],
       prove: isDead
@@ -78,19 +79,19 @@ export const deadNat64: FindingKind = {
     if (!isDead)
       return {
         ...{ ...base, ...shown, severity: 'info', confidence: 0.9 },
-        title: 'A DNS server makes IPv6 addresses of IPv4 ones (DNS64), which only work with NAT64',
-        why: 'DNS64 answers AAAA queries for names that have only A records. Clients with IPv6 prefer these addresses, and a NAT64 gateway has to take their connections. Without one, each connection waits for a time-out before it uses IPv4.',
+        title: 'A DNS server creates IPv6 addresses from IPv4 ones (DNS64), which requires NAT64',
+        why: 'DNS64 answers AAAA queries for names that have only A records. Clients with IPv6 prefer these addresses, and a NAT64 gateway has to translate their connections. Without one, each connection times out before the program falls back to IPv4.',
         fix: [`If there is no NAT64 gateway for ${prefix}, remove dns64 from the configuration.`],
         disproved: 'connections to these addresses open',
       };
     return {
       ...{ ...base, ...shown, severity: 'critical', confidence: 0.95, title: this.title },
       counted: sum.clients,
-      why: `DNS64 is switched on in ${listed(makers)}: for names that have only A records it makes AAAA records in ${prefix}. Pods with an IPv6 address try these first, but no NAT64 gateway takes the connections. Each waits for its time-out before the program uses IPv4. Pods without IPv6 notice nothing.`,
+      why: `DNS64 is enabled in ${listed(makers)}, so names that have only A records get AAAA records in ${prefix}. Pods with an IPv6 address try these first, but no NAT64 gateway accepts the connections. Each one times out before the program falls back to IPv4. Pods without IPv6 are not affected.`,
       fix: [
         'Remove dns64 from the Corefile (or from the upstream resolver) if the cluster has no NAT64.',
-        `Otherwise, repair NAT64: the route to ${prefix}, and the gateway (Jool, tayga, the provider’s NAT gateway).`,
-        'Until then, take the IPv6 address or default route from the pods.',
+        `Otherwise, repair NAT64: check the route to ${prefix} and the gateway (Jool, tayga, the provider’s NAT gateway).`,
+        'Until then, remove the pods’ IPv6 address or default route.',
       ],
       disproved: `a connection to ${address} opens, or the zone itself has this AAAA record`,
     };
@@ -101,7 +102,7 @@ function isWellKnown(prefix: string): boolean {
   return WELL_KNOWN.some((net) => netHolds(net, parseNet(prefix)!.bytes));
 }
 
-/** Null: no address of the name ends in one of its IPv4 addresses, nor has a well-known prefix. */
+/** Null if no address of the name has a well-known prefix or ends in one of its IPv4 addresses. */
 function synthesisOf(view: NameView, { names }: Observations): Synthesis | null {
   const { name } = view;
   const ipv4 = new Set(names.get(name, TYPE.A)?.addresses);
@@ -110,14 +111,14 @@ function synthesisOf(view: NameView, { names }: Observations): Synthesis | null 
     if (bytes?.length !== 16) continue;
     const tail = printAddress(bytes, PREFIX, 4);
     const prefix = `${printAddress(Uint8Array.from([...bytes.subarray(0, PREFIX), 0, 0, 0, 0]))}/96`;
-    // One name may have such an address by choice of its owner.
+    // A name’s owner may have chosen such an address.
     if (isWellKnown(prefix) || (ipv4.has(tail) && isMissingElsewhere(view)))
       return { ...{ name, prefix, address, view }, ipv4: tail };
   }
   return null;
 }
 
-/** True unless all servers have the address: then it is a record of its zone. */
+/** False if all servers have the address, because it is then a record in the zone itself. */
 function isMissingElsewhere({ outcomes, servers }: NameView): boolean {
   const count = [...servers].length;
   return count === 1 || outcomes.nodata >= Math.min(MIN_CASES, outcomes.found);

@@ -26,7 +26,7 @@ function throughStub(rounds: number): readonly Captured[] {
   );
 }
 
-test('a server that forwards to a loopback address where it listens itself loops', async () => {
+test('a server that forwards to its own loopback address loops', async () => {
   const [first] = (await examine(throughStub(40))).findings;
   assert.equal(first!.code, 'ND4004');
   assert.match(first!.title, /itself, by way of 127\.0\.0\.53/);

@@ -1,4 +1,4 @@
-/** Pods with IPv6 only, and names that have IPv4 addresses only. */
+/** IPv6-only pods that look up names with only IPv4 addresses. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isServer } from '../observe/roles.ts';
 import { listed, sentence } from '../texts.ts';
@@ -6,10 +6,10 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Clients that ask for AAAA only get NODATA for external names. */
+/** Clients that query only AAAA get NODATA for external names. */
 export const ipv6Only: FindingKind = {
   code: 'ND8011',
-  title: 'Pods with IPv6 only ask for names that have no IPv6 address, and DNS64 is missing',
+  title: 'IPv6-only pods look up names that have no IPv6 address, and DNS64 is missing',
   name: 'IPv6-only pods without DNS64',
   inCapture(observed, claims) {
     const { names, domains } = observed;
@@ -38,16 +38,16 @@ export const ipv6Only: FindingKind = {
       confidence: 0.85,
       seen: [
         sentence(
-          `${listed(clients)} asked for AAAA only and got ${count} answers without an address from ${listed(servers)}: ${listed(wanted)}`,
+          `${listed(clients)} queried only AAAA and got ${count} answers without an address from ${listed(servers)} for ${listed(wanted)}`,
         ),
-        'No query for A was sent for these names: the pods have no IPv4 address.',
+        'No A query was sent for these names, so the pods appear to have no IPv4 address.',
       ],
-      why: 'A resolver on a host without IPv4 asks for AAAA only. Names that have only IPv4 addresses are then "no address". In an IPv6-only network the DNS server makes IPv6 addresses of them (DNS64), which a NAT64 gateway takes.',
+      why: 'A resolver on a host without IPv4 queries only AAAA, so names that have only IPv4 addresses do not resolve. In an IPv6-only network, the DNS server has to create IPv6 addresses for them (DNS64), and a NAT64 gateway translates the connections.',
       fix: [
-        'Add dns64 to the Corefile (dns64 64:ff9b::/96), if the network has a NAT64 gateway for that prefix.',
-        'Otherwise give the pods an IPv4 address (dual stack), or send them through a proxy that has one.',
+        'If the network has a NAT64 gateway for 64:ff9b::/96, add dns64 64:ff9b::/96 to the Corefile.',
+        'Otherwise give the pods an IPv4 address (dual stack), or send their traffic through a proxy that has one.',
       ],
-      prove: `ndots query ${wanted[0]!} A, and the same for AAAA: only A has an address`,
+      prove: `run ndots query ${wanted[0]!} A, then the same for AAAA; only A returns an address`,
       disproved: 'these names have no IPv4 address either',
       exchanges: [],
       affected: clients,

@@ -10,19 +10,19 @@ const many = (of: (nth: number) => Partial<Given>): Given[] =>
     ...{ name: `${((nth + 1) * 0x9e3779b1).toString(36)}.shop.example.`, ...of(nth) },
   }));
 
-test('a flood of random names is reported with the domain and client, whatever their answers are', async () => {
+test('a flood of random names is reported with domain and client, regardless of the answers', async () => {
   for (const rcode of [RCODE.SERVFAIL, RCODE.REFUSED, RCODE.NXDOMAIN]) {
     const found = await findingOf('ND2018', [...others(20), ...many(() => ({ reply: { rcode } }))]);
     const text = found?.seen.join(' ') ?? '';
     assert.match(text, /80 different names below shop\.example\./);
-    assert.match(text, /10\.244\.1\.66 asked for 100 %/);
+    assert.match(text, /10\.244\.1\.66 queried 100 %/);
     assert.equal(found?.severity, rcode === RCODE.NXDOMAIN ? 'warning' : 'critical');
   }
   const wildcard = [...others(20), ...many(() => ({ address: '198.51.100.7' }))];
   assert.equal((await findingOf('ND2018', wildcard))?.severity, 'warning');
 });
 
-test('many hosts of one domain, block lists and numbered names are not a flood', async () => {
+test('many hosts in one domain, block lists and numbered names are not a flood', async () => {
   const hosts = many((nth) => ({ address: `198.51.100.${nth}` }));
   assert.equal(await findingOf('ND2018', [...others(20), ...hosts]), undefined);
   const numbered = many((nth) => ({

@@ -1,4 +1,4 @@
-/** A flood of names below one domain, each of which is asked for once: no cache helps. */
+/** A flood of names below one domain, each queried once, so that no cache helps. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { blockListTest } from '../observe/block-lists.ts';
@@ -19,10 +19,10 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
 
-/** Longer ones are identifiers. */
+/** Longer numbers are identifiers. */
 const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;
 
-/** A program asks for ever new names below one domain (water torture, cache busting, a tunnel). */
+/** A program queries a constant stream of new names below one domain (water torture, cache busting, a tunnel). */
 export const madeUpNames: FindingKind = {
   code: 'ND2018',
   title: 'A client floods one domain with random names, which no cache can answer',
@@ -43,14 +43,14 @@ export const madeUpNames: FindingKind = {
       ({ name }) => name,
     );
     const domain = domainOf([...external.keys()]);
-    if (domain === null) return excluded('no domain has many names that are asked for once');
+    if (domain === null) return excluded('no domain has many names that are queried only once');
     const flood = [...external].flatMap(([name, views]) => (isBelow(name, domain) ? [views] : []));
     const all = noOutcomes();
     for (const view of flood.flat()) addOutcomes(all, view.outcomes);
     const isOften = flood.length >= MADE_UP.perSecond * seconds;
     const isAgain = all.asked > MADE_UP.queriesEach * flood.length;
     if (!isOften || isAgain || areHosts(flood.flat()) || areNumbered(flood, domain))
-      return excluded(`the names below ${domain} are those of hosts, or are asked for again`);
+      return excluded(`the names below ${domain} belong to hosts, or are queried repeatedly`);
     const below = (name: string): boolean => isBelow(name, domain);
     const askers = tally(
       flood.flatMap((views) => [...new Set(views.flatMap((view) => view.lastClients))]),
@@ -63,8 +63,8 @@ export const madeUpNames: FindingKind = {
     const rest = total.asked - all.asked;
     const restBad = wrong(total) - bad;
     const isHarmful = bad >= OUTAGE_SHARE * all.asked || restBad >= OUTAGE_SHARE * rest;
-    // Where nothing else suffers, they are names that do not exist (ND2008).
-    if (!isHarmful && isMostlyAbsent(observed)) return excluded('these names are NXDOMAIN at once');
+    // If nothing else suffers, these are simply names that do not exist (ND2008).
+    if (!isHarmful && isMostlyAbsent(observed)) return excluded('these names get NXDOMAIN at once');
     const losses = claims.open.filter(({ name }) => below(name));
     claims.take(losses);
     for (const [view] of flood) claims.names.add(view!.name);
@@ -78,33 +78,33 @@ export const madeUpNames: FindingKind = {
       confidence: 0.95,
       seen: [
         sentence(
-          `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once: ${listed(flood.map(([view]) => view!.name))}`,
+          `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once. They include ${listed(flood.map(([view]) => view!.name))}`,
         ),
         isPassedOn
-          ? `They come through ${most}, which forwards the queries of its clients (${percent(asked, flood.length)} of the names). This capture does not show the client behind it.`
-          : `${most} asked for ${percent(asked, flood.length)} of these names.`,
-        `${share(all.asked, total.asked)} queries are for such names. Of these ${fates(all)}.`,
-        ...(restBad > 0 ? [`Of all other queries ${share(restBad, rest)} failed.`] : []),
+          ? `${percent(asked, flood.length)} of these names came through ${most}, which forwards its clients’ queries. This capture does not show the client behind it.`
+          : `${most} queried ${percent(asked, flood.length)} of these names.`,
+        `${share(all.asked, total.asked)} queries were for such names. Of these, ${fates(all)}.`,
+        ...(restBad > 0 ? [`Of all other queries, ${share(restBad, rest)} failed.`] : []),
       ],
-      why: `A program invents names below ${domain}: a scanner, an attack on its servers (water torture), a program that avoids caches, or a tunnel. A cache has none of these names, so each query goes to the upstream and waits there. When the servers of ${domain} are slow or silent, the waiting queries use up the limits of the DNS pods (max_concurrent, sockets), and external names of other pods fail as well.`,
+      why: `A program invents names below ${domain}. It may be a scanner, an attack on the domain’s servers (water torture), a program that bypasses caches, or a tunnel. No cache has these names, so each query waits for the upstream. When the servers of ${domain} are slow or silent, the waiting queries use up the DNS pods’ limits (max_concurrent, sockets), so other pods’ external names fail as well.`,
       fix: [
         isPassedOn
-          ? sentence(`Find the client: capture in front of ${most}, and look for ${domain}`)
-          : `Stop the program in ${most}: find its pod (kubectl get pods -A -o wide), and treat it as an intrusion if its owner is unknown.`,
-        `Until then, answer ${domain} in the cluster, in a server block of its own: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
-        'Limit the queries of each client, and give internal and external names separate forward limits.',
+          ? sentence(`To find the client, capture in front of ${most} and look for ${domain}`)
+          : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and stop the program. If it has no known owner, treat it as an intrusion.`,
+        `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
+        'Limit the query rate of each client, and give internal and external names separate forward limits.',
       ],
       prove: isPassedOn
-        ? `tcpdump -ni any port 53 on that server, and look for ${domain}`
-        : `ndots capture --from-ip ${most}: each name below ${domain} comes once`,
-      disproved: `the names below ${domain} are those of real hosts that a program has to visit`,
+        ? `run tcpdump -ni any port 53 on that server and look for ${domain}`
+        : `ndots capture --from-ip ${most} shows each name below ${domain} only once`,
+      disproved: `the names below ${domain} belong to real hosts that a program has to visit`,
       exchanges: exchanges.length > 0 ? exchanges : losses,
       ...(exchanges.length + losses.length > 0 ? {} : { affected: [most] }),
     };
   },
 };
 
-/** The longest domain that most of the names of the fullest zone are in; null: it has few names. */
+/** The longest domain that contains most names of the zone with the most names; null if it has few. */
 function domainOf(all: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of all)
@@ -129,7 +129,7 @@ function isMostlyAbsent({ absent, total }: Observations): boolean {
   return absent.queries >= Math.max(MIN_ABSENT_QUERIES, ABSENT_SHARE * total.asked);
 }
 
-/** True if the names differ in short numbers only: these are hosts, or customers. */
+/** True if the names differ only in short numbers, as those of hosts or customers do. */
 function areNumbered(flood: readonly (readonly NameView[])[], domain: string): boolean {
   const forms = flood.map(([view]) =>
     view!.name.slice(0, -domain.length).replace(SHORT_NUMBER, ''),
@@ -137,7 +137,7 @@ function areNumbered(flood: readonly (readonly NameView[])[], domain: string): b
   return new Set(forms).size < SAME_HOST_SHARE * flood.length;
 }
 
-/** True if most of the names are found, and have addresses of their own. */
+/** True if most of the names exist and have different addresses. */
 function areHosts(views: readonly NameView[]): boolean {
   const found = views.filter(({ addresses }) => addresses.length > 0);
   if (found.length < SAME_HOST_SHARE * views.length) return false;
@@ -155,9 +155,9 @@ function fates({
 }: ReturnType<typeof noOutcomes>): string {
   const all = [
     [lost, 'got no reply'],
-    [servfail, 'were SERVFAIL'],
-    [refused, 'were REFUSED'],
-    [nxdomain, 'were NXDOMAIN'],
+    [servfail, 'got SERVFAIL'],
+    [refused, 'got REFUSED'],
+    [nxdomain, 'got NXDOMAIN'],
     [found, 'were answered'],
   ] as const;
   return all

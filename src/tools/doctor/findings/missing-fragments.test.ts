@@ -58,7 +58,7 @@ const codes = async (isAnswered: boolean): Promise<readonly string[]> => {
   return (await examine(packets)).findings.map(({ code }) => code);
 };
 
-test('replies over TCP that never come from one server, which accepts connections, were too large for the path', async () => {
+test('TCP replies that never arrive from a server that accepts connections were too large for the path', async () => {
   assert.equal((await codes(false))[0], 'ND3012');
   assert.ok(!(await codes(true)).includes('ND3012'));
 });
@@ -79,14 +79,14 @@ function stuckSegments(client: string, times: number, spacingMs: number): readon
   }).flat();
 }
 
-test('full-size segments that are sent again and again, where they pass, never reach the client', async () => {
+test('full-size segments that are retransmitted again and again never reach the client', async () => {
   const [first] = (await examine(inOrder([stuckSegments(POD, 5, 220)]))).findings;
   assert.equal(first?.code, 'ND3012');
   assert.equal(first.severity, 'critical');
   assert.match(first.seen.join(' '), /3 TCP connections to 10\.244\.1\.5.*15 times/);
 });
 
-test('segments that are captured twice, or repeated once, are not stuck', async () => {
+test('segments that are captured twice or retransmitted once are not stuck', async () => {
   for (const [times, spacingMs] of [
     [5, 0.01],
     [1, 220],

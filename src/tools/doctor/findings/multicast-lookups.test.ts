@@ -37,12 +37,12 @@ const found = async (packets: readonly Captured[], all: readonly Given[] = []) =
   return findings.find(({ code }) => code === 'ND2019');
 };
 
-test('a name below .local that only multicast is asked for is reported, with the client', async () => {
+test('a name below .local that is looked up only by multicast is reported with the client', async () => {
   const alone = await found(multicast());
   assert.equal(alone?.severity, 'critical');
-  assert.match(alone.seen[0]!, /10\.244\.1\.45 asked for crm\.acme\.local\. by multicast/);
+  assert.match(alone.seen[0]!, /10\.244\.1\.45 looked up crm\.acme\.local\. by multicast/);
   const other = { atMs: 700, name: NAME, address: '10.1.1.1', client: '10.244.1.9' };
-  assert.match((await found(multicast(), [other]))?.seen.join(' ') ?? '', /Other clients ask/);
+  assert.match((await found(multicast(), [other]))?.seen.join(' ') ?? '', /Other clients query/);
   const own = await found(multicast(), [{ ...other, client: '10.244.1.45' }]);
   assert.equal(own?.severity, 'warning');
 });

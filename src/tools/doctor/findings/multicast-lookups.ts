@@ -1,4 +1,4 @@
-/** Names that a client asks for by multicast, which no DNS server hears. */
+/** Names that a client looks up by multicast, which no DNS server receives. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { MDNS_PORT, type MulticastName } from '../observe/multicast-names.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -11,16 +11,15 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 export const multicastLookups: FindingKind = {
   code: 'ND2019',
   title:
-    'Names are asked for by multicast (mDNS, LLMNR), and the DNS of the cluster never gets them',
+    'Pods look up names by multicast (mDNS, LLMNR), so the cluster’s DNS never receives the queries',
   name: 'lookups by multicast',
   inCapture(observed) {
     const open = observed.multicast.unanswered;
-    if (open.length === 0) return unknown('no lookup by multicast was seen');
+    if (open.length === 0) return unknown('the capture has no unanswered multicast lookup');
     const alone = open.filter((each) => !isAskedHere(each, observed));
     const failing = triesOf(alone) >= MIN_CASES ? alone : open;
     const tries = triesOf(failing);
-    if (tries < MIN_CASES)
-      return excluded('hardly a lookup by multicast is left without an answer');
+    if (tries < MIN_CASES) return excluded('hardly any multicast lookup goes unanswered');
     const goesOn = failing === open;
     const names = [...new Set(failing.map(({ name }) => name))];
     const clients = [...new Set(failing.map(({ client }) => client))];
@@ -39,23 +38,23 @@ export const multicastLookups: FindingKind = {
       confidence: elsewhere.length > 0 ? 0.95 : 0.9,
       seen: [
         sentence(
-          `${listed(clients)} asked for ${listed(names)} by multicast at ${group}, ${tries} times. Nothing answered${goesOn ? ', and the lookup waited for that before it asked a name server' : `, and ${clients.length === 1 ? 'it' : 'they'} sent no DNS query for ${names.length === 1 ? 'this name' : 'these names'}`}`,
+          `${listed(clients)} looked up ${listed(names)} by multicast (${tries} queries to ${group}). Nothing answered${goesOn ? ', and the lookup waited for a reply before it queried a name server' : `, and ${clients.length === 1 ? 'it' : 'they'} sent no DNS query for ${names.length === 1 ? 'this name' : 'these names'}`}`,
         ),
         ...elsewhere.map(
           ({ name, servers }) =>
-            `Other clients ask ${listed(servers)} for ${name} and get an address.`,
+            `Other clients query ${listed(servers)} for ${name} and get an address.`,
         ),
       ],
       why: isMdns
-        ? 'The resolver of these pods sends names below .local to Multicast DNS: the image has nss-mdns in nsswitch.conf (hosts: files mdns4_minimal [NOTFOUND=return] dns), or systemd-resolved or avahi with MulticastDNS. No host in a pod network answers multicast, and NOTFOUND=return ends the lookup before DNS. .local is reserved for mDNS (RFC 6762), so a company domain below .local collides with it.'
-        : 'The resolver of these pods sends single words by multicast (LLMNR, as in systemd-resolved and Windows). No host in a pod network answers.',
+        ? 'The resolver in these pods sends names below .local to Multicast DNS. Either the image has nss-mdns in nsswitch.conf (hosts: files mdns4_minimal [NOTFOUND=return] dns), or it runs avahi or systemd-resolved with MulticastDNS. No host in a pod network answers multicast, and NOTFOUND=return ends the lookup before DNS. The domain .local is reserved for mDNS (RFC 6762), so a company domain below .local conflicts with it.'
+        : 'The resolver in these pods sends single-label names by multicast (LLMNR, as systemd-resolved and Windows do). No host in a pod network answers.',
       fix: [
         isMdns
-          ? 'Remove mdns from the hosts line in the image’s /etc/nsswitch.conf (hosts: files dns), or remove libnss-mdns; in systemd-resolved, set MulticastDNS=no.'
-          : 'Turn LLMNR off (LLMNR=no in systemd-resolved), or write the names in full.',
+          ? 'Remove mdns from the hosts line in the image’s /etc/nsswitch.conf (hosts: files dns), or remove libnss-mdns. In systemd-resolved, set MulticastDNS=no.'
+          : 'Disable LLMNR (LLMNR=no in systemd-resolved), or write the names in full.',
         ...(isMdns ? ['In the long run, do not use .local for a private zone.'] : []),
       ],
-      prove: `in the pod: grep hosts /etc/nsswitch.conf, and getent hosts ${names[0]!} beside ndots query ${names[0]!}`,
+      prove: `in the pod, check the hosts line in /etc/nsswitch.conf, and compare getent hosts ${names[0]!} with ndots query ${names[0]!}`,
       disproved: `the pod sends DNS queries for ${names[0]!} to its name server`,
       exchanges: [],
       counted: new Map(
@@ -80,7 +79,7 @@ function viewsOf(name: string, { names }: Observations): readonly NameView[] {
   });
 }
 
-/** True if the same client asks a name server for it as well: it does not depend on multicast. */
+/** True if the same client also queries a name server for this name, so it does not depend on multicast. */
 function isAskedHere({ name, client }: MulticastName, { names }: Observations): boolean {
   return [TYPE.A, TYPE.AAAA].some(
     (type) => names.get(name, type)?.lastClients.includes(client) === true,

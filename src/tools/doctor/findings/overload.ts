@@ -189,7 +189,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   // (A server that queries others itself is one process.)
   const isOne = observed.clients.get(server.address) !== undefined;
   const hasPaces = isOfTwoPaces(server, fromS, toS);
-  // If the others answered during that time, replies would overtake those that wait.
+  // If other pods answered at that time, their replies would overtake the waiting ones.
   const isOutrun = observed.lines.get(server.address)?.isOutrun ?? false;
   const isOfOne = late.length > 0 || (!isOne && hasPaces && isOutrun);
   const pods = stretches.flatMap((each) =>
@@ -224,7 +224,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   };
 }
 
-/** One of several pods is late because it, or its node, is short of CPU. @param late the pods, if the capture shows them */
+/** One of several pods is late because it or its node is short of CPU. @param late the pods, if the capture shows them */
 function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fix'> {
   const pods = late.length === 0 ? 'the late pod' : listed(late.map(({ address }) => address));
   return {
@@ -242,7 +242,7 @@ function inBursts(pods: readonly string[]): Pick<Finding, 'title' | 'why' | 'fix
   const which = pods.length === 0 ? 'the DNS pods' : listed(pods);
   return {
     title: 'The DNS pods stall for lack of CPU time, and then answer all waiting queries at once',
-    why: `A server that is merely busy answers steadily, only later. Here, ${which} stopped and then continued, with cached and cluster names as well, so the upstream is not the cause. The CPU limit throttles ${pods.length === 1 ? 'the pod' : 'all of these pods'} (their quota is used up early in each period), or their node freezes them: overcommitted CPUs, swapping, or a paused virtual machine.`,
+    why: `A server that is merely busy answers steadily, only later. Here, ${which} stopped and then ran again, for cached and cluster names as well, so the upstream is not the cause. The CPU limit throttles ${pods.length === 1 ? 'the pod' : 'all of these pods'} (their quota is used up early in each period), or their node freezes them: overcommitted CPUs, swapping, or a paused virtual machine.`,
     fix: [
       `Remove the CPU limit from the DNS pods (${which}), which throttles them in bursts, and set a CPU request.`,
       'Check whether throttling is the reason: container_cpu_cfs_throttled_periods_total of these pods rises. If it does not, check the nodes (kubectl top node, pressure stall information, steal time).',

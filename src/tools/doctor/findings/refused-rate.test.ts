@@ -25,13 +25,13 @@ function atUpstream(isRefused: (nth: number, second: number) => boolean): readon
 const codes = async (packets: readonly Captured[]): Promise<readonly string[]> =>
   (await examine(packets)).findings.map(({ code }) => code);
 
-test('queries beyond a number a second that are refused show a rate limit', async () => {
+test('refusals above a certain query rate show a rate limit', async () => {
   const { findings } = await examine(atUpstream((nth) => nth >= 15));
   assert.equal(findings[0]!.code, 'ND4045');
   assert.match(findings[0]!.seen[1]!, /about 15 were answered/);
 });
 
-test('refusals at any rate are not a rate limit', async () => {
+test('refusals at any rate do not show a rate limit', async () => {
   assert.ok(!(await codes(atUpstream((nth) => nth % 3 === 0))).includes('ND4045'));
   assert.ok(!(await codes(atUpstream((_, second) => second > 10))).includes('ND4045'));
 });

@@ -1,4 +1,4 @@
-/** A server that refuses what one source sends above a rate. */
+/** A server that refuses queries from one source above a certain rate. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { isServer, programs } from '../observe/roles.ts';
@@ -13,15 +13,15 @@ interface Limit {
   readonly client: string;
   readonly server: string;
   readonly refused: readonly Failure[];
-  /** Queries a second that are answered while others are refused. */
+  /** Queries answered per second while others are refused. */
   readonly served: number;
-  /** Queries a second in seconds with refusals, and the most without any. */
+  /** Median queries per second in seconds with refusals, and the maximum in seconds without. */
   readonly busy: number;
   readonly calm: number;
   readonly asked: number;
 }
 
-/** Queries of one source are answered up to a rate, and refused above it. */
+/** One source’s queries are answered up to a certain rate and refused above it. */
 export const refusedRate: FindingKind = {
   code: 'ND4045',
   title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
@@ -41,7 +41,7 @@ export const refusedRate: FindingKind = {
           other.refused.length - one.refused.length,
       );
     const [limit] = limits;
-    if (limit === undefined) return excluded('refusals do not depend on the rate of a client');
+    if (limit === undefined) return excluded('refusals do not depend on a client’s query rate');
     const { client, server, refused, served, busy, calm, asked } = limit;
     for (const { name } of refusals) claims.names.add(name);
     const { fromMs, toMs } = sentSpan(refused);
@@ -53,31 +53,33 @@ export const refusedRate: FindingKind = {
     const isTop = top !== undefined && top.outcomes.asked >= REFUSED_RATE.ofOne * all;
     return {
       code: this.code,
-      title: 'A server limits the rate of each client: above it, queries are refused',
+      title: 'A server limits each client’s query rate and refuses queries above it',
       subject: server,
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${server} refused ${share(refused.length, asked)} queries of ${client}, from ${clocks(fromMs, toMs).join(' to ')}.`,
-        `The rate decides: in seconds with refusals ${client} sent ${busy} queries (the median), of which about ${served} were answered; in seconds without, it sent at most ${calm}.`,
+        `${server} refused ${share(refused.length, asked)} queries from ${client}, from ${clocks(fromMs, toMs).join(' to ')}.`,
+        `Refusals depend on the rate. In seconds with refusals, ${client} sent ${busy} queries (the median), of which about ${served} were answered. In seconds without refusals, it sent at most ${calm}.`,
         ...(isTop
           ? [
-              `${top.address} sends ${percent(top.outcomes.asked, all)} of all queries of clients here, and uses up the limit that all share.`,
+              `${top.address} sends ${percent(top.outcomes.asked, all)} of all client queries here and uses up the shared limit.`,
             ]
           : []),
       ],
-      why: `${server} allows about ${served} queries a second from one source address, and refuses more (dnsdist MaxQPSIPRule, Unbound ip-ratelimit, a provider’s quota). All clients whose queries leave by ${client} share this limit, so one busy program makes lookups of others fail.`,
+      why: `${server} accepts about ${served} queries per second from one source address and refuses the rest (dnsdist MaxQPSIPRule, Unbound ip-ratelimit, a provider’s quota). All clients whose queries pass through ${client} share this limit, so one busy program makes other programs’ lookups fail.`,
       fix: [
         ...(isTop
           ? [
-              `Slow down ${top.address}, or let it use its own cache: it looks up many names that no cache has.`,
+              `Reduce the query rate of ${top.address}, or let it use its own cache, because it looks up many names that no shared cache has.`,
             ]
-          : ['Find the client that sends most queries, and slow it down or give it a cache.']),
-        `Raise the limit on ${server} for ${client}, or exempt the DNS servers of the cluster.`,
-        'Send fewer queries upstream: cache with a longer TTL and prefetch, a lower ndots, and more upstreams or source addresses to share the load.',
+          : [
+              'Find the client that sends the most queries, and reduce its rate or give it a cache.',
+            ]),
+        `Raise the limit on ${server} for ${client}, or exempt the cluster’s DNS servers.`,
+        'Send fewer queries upstream: cache with a longer TTL and prefetch, and lower ndots. Use more upstreams or source addresses to share the load.',
       ],
-      prove: `for i in $(seq ${2 * served}); do dig @${server} n$i.example.com & done from ${client}: about ${served} are answered, the others REFUSED; one query a second is always answered`,
-      disproved: `${server} refuses single queries as well, or its log reports an access rule`,
+      prove: `from ${client}, run for i in $(seq ${2 * served}); do dig @${server} n$i.example.com & done: about ${served} are answered and the others get REFUSED, while one query per second is always answered`,
+      disproved: `${server} also refuses single queries, or its log reports an access rule`,
       exchanges: [],
       affected: [`${client} at ${server}`],
     };
@@ -117,7 +119,7 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
   };
 }
 
-/** True if the server answers names of the same kind: one that refuses all external names has another reason. */
+/** True if the server answers names of the same kind. If it refuses all external names, the reason is not a rate. */
 function answersAlike(
   server: string,
   refused: readonly Failure[],

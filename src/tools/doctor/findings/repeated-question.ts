@@ -1,4 +1,4 @@
-/** Programs that look up one name again and again, although it may be remembered. */
+/** Programs that look up one name repeatedly, although they could cache the answer. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -9,11 +9,11 @@ import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { REPEATED } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A client never remembers an answer (or ANY, which no cache keeps). */
+/** A client never caches an answer. */
 export const repeatedQuestion: FindingKind = {
   code: 'ND2021',
   title: 'A program looks up the same name for each request, although its TTL allows caching',
-  name: 'lookups that a program could remember',
+  name: 'lookups that a program could cache',
   inCapture(observed, claims) {
     const { total, names, seconds, slowLookups, lookups } = observed;
     if (total.asked < MIN_MEASURED_QUERIES) return unknown('too few queries');
@@ -28,7 +28,7 @@ export const repeatedQuestion: FindingKind = {
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     const asked = found.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     if (asked < REPEATED.share * total.asked)
-      return excluded('no program looks up one name all the time');
+      return excluded('no program looks up one name constantly');
     const [first] = found as [NameView];
     const client = askersOf(first, observed)[0]!;
     const perSecond = asked / Math.max(1, seconds);
@@ -42,17 +42,19 @@ export const repeatedQuestion: FindingKind = {
       confidence: 0.9,
       seen: [
         sentence(
-          `${client} asked ${first.outcomes.asked} times for ${first.name} ${typeName(first.type)}, ${(first.outcomes.asked / Math.max(1, seconds)).toFixed(0)} times a second, while the answer has a TTL of ${ttlOf(first)} s`,
+          `${client} queried ${first.name} ${typeName(first.type)} ${first.outcomes.asked} times (${(first.outcomes.asked / Math.max(1, seconds)).toFixed(0)} a second), although the answer has a TTL of ${ttlOf(first)} s`,
         ),
-        `${share(asked, total.asked)} queries are such repeats (${percent(asked, total.asked)}): ${listed(found.map(({ name }) => name))}`,
+        sentence(
+          `${share(asked, total.asked)} queries (${percent(asked, total.asked)}) are such repeats, for ${listed(found.map(({ name }) => name))}`,
+        ),
       ],
-      why: 'The program, or its runtime, does not remember addresses: Go and Node.js look a name up for each new connection, musl and glibc have no cache, and the JVM with networkaddress.cache.ttl=0 has none either. Each request waits for DNS, and the DNS pods carry the load.',
+      why: 'The program or its runtime does not cache addresses. Go and Node.js look up a name for each new connection, musl and glibc have no cache, and neither has the JVM with networkaddress.cache.ttl=0. Each request waits for DNS, and the DNS pods carry the load.',
       fix: [
         `Keep connections open in ${client} (keep-alive, a connection pool), so that it looks up the name less often.`,
-        'Let the runtime remember addresses: networkaddress.cache.ttl (Java), cacheable-lookup or undici with a pool (Node.js), a caching dialer (Go).',
+        'Let the runtime cache addresses: networkaddress.cache.ttl (Java), cacheable-lookup or undici with a pool (Node.js), a caching dialer (Go).',
         'Use a cache on the node (ndots node-cache, NodeLocal DNSCache).',
       ],
-      prove: `ndots capture --from-ip ${client}: ${first.name} again and again`,
+      prove: `ndots capture --from-ip ${client} shows ${first.name} again and again`,
       disproved: `several programs share the address ${client}`,
       exchanges: [],
       affected: [client],
@@ -60,7 +62,7 @@ export const repeatedQuestion: FindingKind = {
   },
 };
 
-/** The greatest TTL of its answers, seconds; 0: not known. */
+/** The highest TTL in its answers, seconds; 0 if unknown. */
 function ttlOf({ sets }: NameView): number {
   return sets?.list.reduce((max, { ttl }) => Math.max(max, ttl), 0) ?? 0;
 }

@@ -31,7 +31,7 @@ const failing = async (...resolvers: readonly string[]): ReturnType<typeof exami
     ),
   );
 
-test('the first search domain fails: glibc shows it, and musl is said to stop there', async () => {
+test('if the first search domain fails, glibc shows it and musl is reported to stop there', async () => {
   const { findings } = await failing('glibc', 'musl');
   const [found] = findings;
   assert.equal(found?.code, 'ND2003');
@@ -39,7 +39,7 @@ test('the first search domain fails: glibc shows it, and musl is said to stop th
   assert.match(found.seen.join(' '), /10\.244\.1\.8 end there.*musl/);
 });
 
-test('the same with musl alone: names like those of Services below one domain', async () => {
+test('the same with only musl: Service-like names below one domain', async () => {
   const [found] = (await failing('musl')).findings;
   assert.equal(found?.code, 'ND2002');
   assert.match(
@@ -59,7 +59,7 @@ const denied = (name: string): Given[] =>
     reply: { rcode: RCODE.NXDOMAIN, authority: [root] },
   }));
 
-test('names that the root denies and no search domain completes are those of Services, unless the domain is private', async () => {
+test('names denied by the root without a search domain are Service names, unless the domain is private', async () => {
   const found = await findingOf('ND2011', [...others(20), ...denied('cache.platform.')]);
   assert.match(found?.seen.join(' ') ?? '', /cache\.platform/);
   for (const name of ['printer.lan.', 'www.example.com.'])
@@ -76,7 +76,7 @@ const replaced: readonly Given[] = [
   Array.from({ length: 3 }, (_, i) => ({ atMs: i * 900 + nth, name, address: '198.51.100.7' })),
 );
 
-test('an address for missing names in and outside of a search domain is not a wildcard', async () => {
+test('an address for missing names inside and outside a search domain is not a wildcard', async () => {
   const walk = (stem: string, atMs: number): Given[] =>
     ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.'].map((domain, step) => ({
       ...{ atMs: atMs - 5 + step, name: `${stem}${domain}` },
@@ -93,7 +93,7 @@ test('an address for missing names in and outside of a search domain is not a wi
   assert.equal(await findingOf('ND2004', all), undefined);
 });
 
-test('BADCOOKIE again and again is reported with the server, BADVERS as well', async () => {
+test('repeated BADCOOKIE or BADVERS is reported with the server', async () => {
   const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
   for (const [code, rcode] of [
     ['ND4049', RCODE.BADCOOKIE],

@@ -1,4 +1,4 @@
-/** External names that a search path leads to a Service or host of the same name. */
+/** External names that resolve to a Service or host of the same name in a search domain. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -7,29 +7,28 @@ import { contactsWithin, isFailing, type ContactSum } from '../observe/contacts-
 import { listed, sentence, share } from '../texts.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Those that namespaces may be called like as well: only the name as written shows which is meant. */
+/** Top-level domains that are also likely namespace names, so only the name as written shows which is meant. */
 const OTHER_TOPS =
   /\.(?:[a-z]{2}|dev|app|cloud|tech|online|site|store|shop|xyz|run|tools|systems|network|services|live|page|link|work|team|zone|host|media|games|digital|example)\.$/;
 const OF_SERVICE = /^(.+?)\.([^.]+)\.svc\./;
 
 interface Shadow {
-  /** The name as written, and with the search domain. */
+  /** The name as written, and the search domain appended to it. */
   readonly stem: string;
   readonly domain: string;
   readonly view: NameView;
-  /** The name as written; null: it was not asked for. */
+  /** The name as written; null if it was not queried. */
   readonly real: NameView | null;
   readonly sum: ContactSum;
 }
 
-/** `quay.io` is found as `quay.io.svc.cluster.local`, where a Service has that name. */
+/** `quay.io` resolves as `quay.io.svc.cluster.local`, because a Service has that name. */
 export const shadowedName: FindingKind = {
   code: 'ND2020',
-  title:
-    'An external name is shadowed: a search domain leads it to a Service or host of the same name',
+  title: 'An external name resolves to a Service or host of the same name in a search domain',
   name: 'names that a search domain shadows',
   inCapture(observed, claims) {
-    if (observed.names.size === 0) return unknown('no name was asked for');
+    if (observed.names.size === 0) return unknown('no name was queried');
     const found = observed.names.list
       .flatMap((view) => shadowsOf(view, observed))
       .toSorted((one, other) => weightOf(other) - weightOf(one));
@@ -41,7 +40,7 @@ export const shadowedName: FindingKind = {
     const what =
       service !== undefined && observed.domains.isOfCluster(view.name)
         ? `the Service ${service} in the namespace ${namespace}`
-        : `a host of ${domain.slice(0, -1)}`;
+        : `a host in ${domain.slice(0, -1)}`;
     for (const { sum: each } of found)
       for (const { server } of each.failing) claims.addresses.add(server);
     const askers = view.lastClients;
@@ -52,11 +51,11 @@ export const shadowedName: FindingKind = {
       severity: fails || real !== null ? 'critical' : 'warning',
       confidence: real === null ? (fails ? 0.88 : 0.7) : 0.95,
       seen: [
-        `${listed(askers)} got ${listed(view.addresses)} for ${view.name.slice(0, -1)}. That is ${what}, and not the external ${written}.`,
+        `${listed(askers)} got ${listed(view.addresses)} for ${view.name.slice(0, -1)}. That is ${what}, not the external host ${written}.`,
         real === null
-          ? `${written} as written was never asked for: the search path ended at ${domain.slice(0, -1)}.`
+          ? `${written} was never queried as written, because the search ended at ${domain.slice(0, -1)}.`
           : sentence(
-              `As written, ${stem} has ${listed(real.addresses)} (${listed(real.lastClients)})`,
+              `As written, ${stem} resolves to ${listed(real.addresses)} (for ${listed(real.lastClients)})`,
             ),
         ...(fails
           ? [
@@ -68,19 +67,19 @@ export const shadowedName: FindingKind = {
         ...(found.length > 1
           ? [
               sentence(
-                `The same holds for ${listed([...new Set(found.map((each) => each.stem))].filter((each) => each !== stem))}`,
+                `The same applies to ${listed([...new Set(found.map((each) => each.stem))].filter((each) => each !== stem))}`,
               ),
-            ].filter((text) => !text.endsWith('for .'))
+            ].filter((text) => !text.endsWith('to .'))
           : []),
       ],
-      why: `With ndots:5, a name with few dots is first tried with each search domain appended. ${view.name} exists, so the lookup of ${written} ends there, and the program connects to ${what} in place of ${written}. It times out, is refused, or gets a wrong certificate.`,
+      why: `With ndots:5, a name with few dots is first tried with each search domain appended. ${view.name} exists, so the lookup of ${written} ends there, and the program connects to ${what} instead. The connection times out, is refused, or presents the wrong certificate.`,
       fix: [
         `Write the name with a trailing dot (${stem}) where the program allows it, or set ndots:1 in the dnsConfig of these pods.`,
         service !== undefined && observed.domains.isOfCluster(view.name)
-          ? `Rename the namespace ${namespace} or the Service ${service}: namespaces should not be called like top-level domains.`
-          : `Remove the record ${view.name}, or take ${domain.slice(0, -1)} out of the search path.`,
+          ? `Rename the namespace ${namespace} or the Service ${service}. Namespaces should not have the names of top-level domains.`
+          : `Remove the record ${view.name}, or remove ${domain.slice(0, -1)} from the search path.`,
       ],
-      prove: `ndots trace ${written} --from POD, and ndots query ${stem}`,
+      prove: `compare ndots trace ${written} --from POD with ndots query ${stem}`,
       disproved: `the program means ${what} when it looks up ${written}`,
       exchanges: [],
       ...(fails ? { counted: sum.clients } : {}),
@@ -105,11 +104,11 @@ function shadowsOf(view: NameView, observed: Observations): readonly Shadow[] {
   if (!stem.slice(0, -1).includes('.') || stem.endsWith('.svc.')) return [];
   const real = observed.names.get(stem, type);
   const isReal = real !== undefined && real.outcomes.found > 0 && real.addresses.length > 0;
-  // autopath completes the walk: the same addresses.
+  // The same addresses: autopath resolved the whole search path.
   if (isReal && real.addresses.some((each) => addresses.includes(each))) return [];
   // A name that only looks like an external one.
   if (isReal && !endsInTop(stem) && !OTHER_TOPS.test(`.${stem}`)) return [];
-  // An ExternalName, or the walk that autopath completes.
+  // An ExternalName, or a search path that autopath resolved.
   if (view.sets?.list.some(({ isAlias }) => isAlias) === true) return [];
   // A wildcard, or a resolver that replaces NXDOMAIN.
   const isShared = observed.names.list.some(

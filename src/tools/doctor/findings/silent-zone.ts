@@ -1,4 +1,4 @@
-/** A zone none of whose servers answers any more. */
+/** A zone whose servers have all stopped answering. */
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { ServerView } from '../observe/server-view.ts';
@@ -7,7 +7,7 @@ import { clock, listed, sentence, share } from '../texts.ts';
 import { DEAF_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** All servers that a resolver asks for a zone are silent, and those of other zones answer. */
+/** All servers that a resolver queries for one zone are silent, while those of other zones answer. */
 export const silentZone: FindingKind = {
   code: 'ND3029',
   title: 'All servers of one zone stopped answering, while those of other zones answer',
@@ -15,7 +15,7 @@ export const silentZone: FindingKind = {
   inCapture(observed, claims) {
     const zones = zonesOfServers(observed);
     if (zones.size === 0)
-      return unknown('no server is asked for one zone alone (capture at the resolver)');
+      return unknown('no server is queried for only one zone (capture at the resolver)');
     for (const [zone, of] of Map.groupBy(zones, ([, each]) => each)) {
       const views = of.flatMap(([address]) => observed.servers.get(address) ?? []);
       const silent = views.filter(isSilent);
@@ -38,18 +38,18 @@ export const silentZone: FindingKind = {
         severity: 'critical',
         confidence: 0.92,
         seen: [
-          `${zone} has ${views.length} servers here, ${addresses}, and ${before.length === 0 ? 'none of them answers' : `none of them answers after ${clock(Math.max(...before.map(({ lastReplyMs }) => lastReplyMs)))}`}: ${share(losses.length, losses.length)} queries of ${listed(clients)} got no reply.`,
-          `At the same time, others answer other names: ${listed(answering.map(({ address }) => address))}.`,
+          `The ${views.length} servers of ${zone} seen here (${addresses}) ${before.length === 0 ? 'never answered' : `have not answered since ${clock(Math.max(...before.map(({ lastReplyMs }) => lastReplyMs)))}`}. ${share(losses.length, losses.length)} queries from ${listed(clients)} got no reply.`,
+          `At the same time, ${listed(answering.map(({ address }) => address))} ${answering.length === 1 ? 'answers' : 'answer'} other names.`,
         ],
         why: sentence(
-          `The servers of ${zone} are down, or nothing from this network reaches them: an outage of their provider, a firewall, a route. The resolver tries each of them without success, and answers late or with SERVFAIL. No setting of the cluster repairs names in ${zone}`,
+          `The servers of ${zone} are down, or they cannot be reached from this network because of a provider outage, a firewall or a missing route. The resolver tries each of them without success, then answers late or with SERVFAIL. No cluster setting can repair names in ${zone}`,
         ),
         fix: [
-          `Ask the owner of ${zone} (or its DNS provider) about ${addresses}, and query them from another network.`,
+          `Contact the owner of ${zone} (or its DNS provider) about ${addresses}, and query them from another network.`,
           `If they answer there, look for a rule or a route between ${listed(clients)} and ${addresses}.`,
           'Until then, answer with expired records: serve_stale in cache (CoreDNS), serve-expired (Unbound).',
         ],
-        prove: `ndots query ${losses[0]!.name} @${views[0]!.address}, and @${views[1]!.address}, from here and from another network`,
+        prove: `run ndots query ${losses[0]!.name} @${views[0]!.address} and @${views[1]!.address}, from here and from another network`,
         disproved: `one of ${addresses} answers from here`,
         exchanges: losses,
       };
@@ -58,7 +58,7 @@ export const silentZone: FindingKind = {
   },
 };
 
-/** True if the server answers nothing, or nothing more after its last reply. */
+/** True if the server never answers, or has stopped answering. */
 function isSilent({ outcomes, sinceReply }: ServerView): boolean {
   return outcomes.lost >= DEAF_SHARE * outcomes.asked || sinceReply.length >= MIN_CASES;
 }

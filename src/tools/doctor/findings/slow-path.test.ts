@@ -43,7 +43,7 @@ const troubles = async (packets: readonly Captured[]): Promise<readonly Finding[
   return findings.filter(({ severity }) => severity !== 'info');
 };
 
-test('replies that take as long as TCP handshakes show a slow path, and not a slow server', async () => {
+test('replies that take as long as TCP handshakes show a slow path and not a slow server', async () => {
   const found = await troubles(lookups((i, step) => 260 + ((i * 7 + step * 5) % 20), 262));
   assert.deepEqual(
     found.map(({ code, severity }) => [code, severity]),
@@ -52,19 +52,19 @@ test('replies that take as long as TCP handshakes show a slow path, and not a sl
   assert.match(found[0]!.seen.join(' '), /TCP handshakes .* took 262 ms/);
 });
 
-test('replies that all take as long, without a handshake to compare with, blame neither alone', async () => {
+test('equally late replies, without a handshake for comparison, leave path and server open', async () => {
   const [first, ...others] = await troubles(lookups((i, step) => 450 + ((i + step) % 20), null));
   assert.deepEqual([first!.code, first!.severity, others.length], ['ND4003', 'warning', 0]);
   assert.match(first!.title, /path .* or the server/);
 });
 
-test('a server that is late with some names only is slow, however long the handshakes take', async () => {
+test('a server that is late only for some names is slow, even if handshakes take long', async () => {
   const found = await troubles(lookups((_, step) => (step < 1 ? 0.5 : 900), 250));
   assert.ok(found.length > 0);
   for (const { code, title } of found) assert.doesNotMatch(`${code} ${title}`, /ND3026|path/);
 });
 
-test('replies that all take long, while TCP connects elsewhere at once, are compared with that', async () => {
+test('equally late replies are compared with TCP handshakes that are quick elsewhere', async () => {
   const [first] = await troubles(lookups((i, step) => 460 + ((i + step) % 20), 0.4));
   assert.equal(first!.code, 'ND4003');
   assert.match(first!.seen[0]!, /TCP handshakes .* 0\.4 ms/);

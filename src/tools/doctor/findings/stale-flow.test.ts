@@ -27,13 +27,13 @@ const answered = Array.from({ length: 60 }, (_, i) =>
   asked(i * 550, ends(OTHER, 41_000 + i, SERVICE), names[i % 2]!, 9000 + i),
 ).flat();
 
-test('a few queries that are repeated on one socket for long are a stale entry, where others are answered', async () => {
+test('a few queries repeated on one socket for a long time show a stale entry if others are answered', async () => {
   const [first] = (await examine(inOrder([keptSocket(), answered]))).findings;
   assert.equal(first?.code, 'ND3002');
   assert.match(first.seen[0]!, /next 2 got no reply, nor did any of their 8 repeats/);
 });
 
-test('the same from the pod alone is less sure', async () => {
+test('the same seen only from the pod is less certain', async () => {
   const [first] = (await examine(keptSocket())).findings;
   assert.equal(first?.code, 'ND3002');
   assert.ok(first.confidence < 0.8);

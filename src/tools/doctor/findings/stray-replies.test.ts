@@ -54,13 +54,13 @@ function atPod(isRefused: boolean): readonly Captured[] {
   );
 }
 
-test('at the pod: clients refuse its replies at once and ask again from the same sockets', async () => {
+test('at the pod: clients reject its replies at once and retry from the same sockets', async () => {
   const found = await codes(atPod(true));
   assert.equal(found[0], 'ND3016');
   assert.ok(!found.includes('ND3021'));
 });
 
-test('at the pod: questions asked again, and nothing refused, do not tell why', async () => {
+test('at the pod: retries without rejected replies do not show the cause', async () => {
   assert.equal((await codes(atPod(false)))[0], 'ND3021');
 });
 
@@ -124,7 +124,7 @@ function twoInterfaces(backThrough: number): readonly Captured[] {
   );
 }
 
-test('replies that come in through another interface than the queries left, and go no further', async () => {
+test('replies that arrive through a different interface from the queries, and go no further', async () => {
   const [first] = (await examine(twoInterfaces(4))).findings;
   assert.equal(first!.code, 'ND3028');
   assert.match(first!.seen[0]!, /number 2; .* number 4/);

@@ -43,13 +43,13 @@ function onNode(isLost: (draw: number, isKnown: boolean) => boolean): readonly C
 const codes = async (packets: readonly Captured[]): Promise<readonly string[]> =>
   (await examine(packets)).findings.map(({ code }) => code);
 
-test('a third of the choices lost on the node, beside two live endpoints, is one dead endpoint', async () => {
+test('one third of the choices lost on the node, with two live endpoints, means one dead endpoint', async () => {
   const [first] = (await examine(onNode((draw, isKnown) => !isKnown && draw < 1 / 3))).findings;
   assert.equal(first?.code, 'ND3008');
-  assert.match(first.seen.join(' '), /2 endpoints, which answered/);
+  assert.match(first.seen.join(' '), /answered by 2 endpoints/);
 });
 
-test('losses that also hit sockets with an entry, or far from one endpoint’s share, are not a dead endpoint', async () => {
+test('losses on sockets with an entry, or far from one endpoint’s share, do not mean a dead endpoint', async () => {
   assert.ok(!(await codes(onNode((draw) => draw < 1 / 3))).includes('ND3008'));
   assert.ok(!(await codes(onNode((draw, isKnown) => !isKnown && draw < 0.08))).includes('ND3008'));
 });

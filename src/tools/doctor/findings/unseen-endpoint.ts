@@ -1,6 +1,6 @@
 /**
- * A dead endpoint of the Service that no packet reaches: on the node, its queries are seen before the
- * translation of addresses, and no longer after it.
+ * A dead Service endpoint that no packet reaches. A capture on the node shows its queries before address translation
+ * but not after it.
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -13,7 +13,7 @@ import { clock, listed, share } from '../texts.ts';
 import { MIN_CASES, MIN_LASTING_MS, MIN_QUERIES, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { ENDPOINT_SHARE_DEVIATIONS } from '../thresholds/silence.ts';
 
-/** With k live endpoints, one of k + 1 choices is lost. */
+/** With k live endpoints, one in k + 1 choices is lost. */
 export const unseenEndpoint: FindingKind = {
   code: 'ND3008',
   title: 'A DNS pod behind the Service does not answer',
@@ -30,7 +30,7 @@ export const unseenEndpoint: FindingKind = {
       return excluded('sockets that were answered before also lose queries on the node');
     const { fromMs, toMs } = sentSpan(lost);
     if (lost.length < MIN_CASES || toMs - fromMs < MIN_LASTING_MS)
-      return excluded('the losses on the node are of one moment');
+      return excluded('all losses on the node occurred at one moment');
     const live = observed.backends.list.filter(
       (view) =>
         answered(view.outcomes) >= MIN_CASES && [...view.clients].some((each) => clients.has(each)),
@@ -56,15 +56,15 @@ export const unseenEndpoint: FindingKind = {
       severity: 'critical',
       confidence: 0.8,
       seen: [
-        `${lost.length} queries to ${listed([...servers])} got no reply, from ${clock(fromMs)} to ${clock(toMs)}. They were seen before the translation of that address but not after it, so they were translated to an endpoint that no packet reaches.`,
-        `The queries that passed went to ${live.length} ${live.length === 1 ? 'endpoint' : 'endpoints'}, which answered: ${alive}.`,
-        `${share(choices.lost, choices.all)} choices of an endpoint were lost. One dead endpoint beside ${live.length} live ${live.length === 1 ? 'one' : 'ones'} loses one in ${live.length + 1}.`,
-        'Sockets that have got a reply lose nothing, because connection tracking keeps them with a live endpoint.',
+        `${lost.length} queries to ${listed([...servers])} got no reply, from ${clock(fromMs)} to ${clock(toMs)}. They were seen before the translation of that address but not after it, so the endpoint that they were translated to cannot be reached.`,
+        `The other queries were answered by ${live.length} ${live.length === 1 ? 'endpoint' : 'endpoints'} (${alive}).`,
+        `${share(choices.lost, choices.all)} endpoint choices were lost. One dead endpoint alongside ${live.length} live ${live.length === 1 ? 'one' : 'ones'} loses one in ${live.length + 1}.`,
+        'Sockets that have received a reply lose nothing, because connection tracking keeps them on a live endpoint.',
       ],
-      why: 'The Service still lists an endpoint that does not exist any more. The node finds no route or no neighbour for its address, so it drops the query before it leaves. Which queries are lost depends only on the endpoint that is chosen for the source port.',
+      why: 'The Service still lists an endpoint that no longer exists. The node finds no route or neighbour for its address, so it drops the query before sending it. Which queries are lost depends only on the endpoint chosen for their source port.',
       fix: [
         `List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and the node’s rules with iptables-save | grep -A4 KUBE-SVC | grep DNAT (or ipvsadm -Ln). The dead endpoint is the one that is not ${alive}.`,
-        'If only the node’s rules name it, restart kube-proxy there (or its replacement). If the EndpointSlice names it, delete the pod or the stale slice.',
+        'If only the node’s rules list it, restart kube-proxy there (or its replacement). If the EndpointSlice lists it, delete the pod or the stale slice.',
         'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
       ],
       prove:
@@ -76,15 +76,15 @@ export const unseenEndpoint: FindingKind = {
   },
 };
 
-/** True if the socket had not got a reply when this query was sent. */
+/** True if the socket had not received a reply when this query was sent. */
 function isBeforeReply({ flows }: Observations, loss: SeenExchange): boolean {
   const flow = flows.get(loss);
   return flow !== undefined && loss.sentMs <= flow.firstReplyMs;
 }
 
 /**
- * Counts the choices of an endpoint, and those of a dead one. A socket keeps its endpoint from the first packet that
- * leaves the node. A lost packet leaves no entry, so the next one chooses again.
+ * Counts how often an endpoint was chosen, and how often a dead one. A socket keeps its endpoint once a packet has left
+ * the node. A lost packet leaves no entry, so the next one chooses again.
  */
 function choicesOf(
   flows: readonly FlowView[],

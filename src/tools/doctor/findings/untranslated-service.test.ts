@@ -34,12 +34,12 @@ function onNode(
 const first = async (packets: readonly Captured[]): Promise<string> =>
   (await examine(packets)).findings[0]!.title;
 
-test('queries that leave the node for the service’s own address show missing rules', async () => {
+test('queries that leave the node still addressed to the Service show missing rules', async () => {
   const masqueraded = onNode((_, port) => ends(NODE, port, SERVICE));
   assert.match(await first(masqueraded), /A node does not translate/);
 });
 
-test('queries that are taken to a pod, or seen nowhere else, show no missing rules', async () => {
+test('queries that reach a pod, or are seen nowhere else, do not show missing rules', async () => {
   for (const leaves of [(client: string, port: number) => ends(client, port, POD), () => null])
     assert.doesNotMatch(await first(onNode(leaves)), /translate/);
 });
@@ -68,7 +68,7 @@ function forwarding(later: string): readonly Captured[] {
   );
 }
 
-test('queries of a DNS pod that leave with its own address, after others that did not, lack source NAT', async () => {
+test('a DNS pod’s queries that start to leave with its own address lack source NAT', async () => {
   assert.match(await first(forwarding('10.244.1.9')), /no longer masquerades/);
   assert.doesNotMatch(await first(forwarding(NODE)), /masquerades/);
 });

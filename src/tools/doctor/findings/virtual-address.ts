@@ -1,30 +1,29 @@
-/** Addresses that only a proxy beside the program understands, as those of a service mesh. */
+/** Virtual addresses, as service meshes use, which only a proxy next to the program can resolve. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /**
- * Reserved ranges that no route leads to: class E (RFC 1112), and the ones for benchmarks (RFC
- * 2544, RFC 5180). Istio takes 240.240.0.0/16 and 2001:2::/48, other meshes all of class E; proxies
- * with false addresses take 198.18.0.0/15.
+ * Reserved ranges that are not routed: class E (RFC 1112) and the benchmark ranges (RFC 2544, RFC
+ * 5180). Istio uses 240.240.0.0/16 and 2001:2::/48, while other meshes use any of class E. Proxies
+ * that hand out fake addresses use 198.18.0.0/15.
  */
 const VIRTUAL = ['240.0.0.0/4', '198.18.0.0/15', '2001:2::/48'].map(
   (text) => [text, parseNet(text)!] as const,
 );
 
-/** A name has the virtual address of a mesh, and a pod without its proxy connects to it. */
+/** A name has a mesh’s virtual address, and a pod without the mesh’s proxy connects to it. */
 export const virtualAddress: FindingKind = {
   code: 'ND4047',
-  title:
-    'A name has a virtual address of a service mesh, and pods without its sidecar connect to it',
+  title: 'A name has a service mesh’s virtual address, and pods without a sidecar connect to it',
   name: 'virtual addresses of a mesh',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(({ addresses }) =>
       addresses.some((address) => rangeOf(address) !== null),
     );
     if (observed.names.list.every(({ addresses }) => addresses.length === 0))
-      return unknown('no address was answered');
+      return unknown('no answer contained an address');
     if (views.length === 0) return excluded('no name has a reserved address');
     const given = new Set(views.flatMap(({ addresses }) => addresses));
     const sum = contactsWithin(observed, (server) => given.has(server) && rangeOf(server) !== null);
@@ -42,17 +41,17 @@ export const virtualAddress: FindingKind = {
     const clients = [...sum.clients.keys()];
     if (isDead) for (const { server } of sum.failing) claims.addresses.add(server);
     else if (sum.opened > 0)
-      return excluded('connections to reserved addresses open: a proxy takes them');
+      return excluded('connections to reserved addresses succeed, so a proxy handles them');
     return {
       code: this.code,
       title: isDead
         ? this.title
-        : 'Names have a reserved address, as service meshes use for their sidecars',
+        : 'Names have a reserved address of the kind that service meshes assign',
       severity: isDead ? 'critical' : 'info',
       confidence: 0.93,
       seen: [
         sentence(
-          `${listed(servers)} answered ${name} with ${address}. That address is in ${range}, which is reserved and not routed: it is virtual. Names: ${listed(names)}`,
+          `${listed(servers)} answered ${name} with ${address}. That is a virtual address, because ${range} is reserved and not routed. This affects ${listed(names)}`,
         ),
         ...(isDead
           ? [
@@ -60,14 +59,14 @@ export const virtualAddress: FindingKind = {
             ]
           : []),
       ],
-      why: `A service mesh gives external services such addresses (Istio: ServiceEntry with automatic addresses, or the old .global names). Only its sidecar or node proxy, which takes the connection before it leaves the pod, knows where they lead. ${isDead ? 'These pods have no sidecar (injection is off, or the traffic is excluded from it), so that their packets leave for an address that does not exist.' : 'A pod without the sidecar cannot connect to them.'}`,
+      why: `A service mesh assigns such addresses to external services (in Istio, a ServiceEntry with automatic addresses, or the old .global names). Only its sidecar or node proxy, which intercepts the connection before it leaves the pod, knows the real destination. ${isDead ? 'These pods have no sidecar (injection is off, or the traffic is excluded from it), so their packets go to an address that does not exist.' : 'A pod without the sidecar cannot connect to them.'}`,
       fix: isDead
         ? [
-            `Put the sidecar into the pods of ${listed(clients)} (label istio-injection=enabled or sidecar.istio.io/inject, then create them again), or enroll their namespace in ambient mode.`,
-            `If they should not be in the mesh, do not give them this address: keep ${name} in the proxies (Istio DNS proxying) and out of the cluster’s DNS, or use a name with a real address.`,
+            `Inject the sidecar into the pods of ${listed(clients)} (set the label istio-injection=enabled or sidecar.istio.io/inject, then recreate them), or enroll their namespace in ambient mode.`,
+            `If the pods should stay outside the mesh, they must not get this address. Resolve ${name} in the proxies (Istio DNS proxying) and not in the cluster’s DNS, or use a name with a real address.`,
           ]
-        : ['Nothing, if all clients of these names have the sidecar.'],
-      prove: `kubectl get pod POD -o jsonpath='{.spec.containers[*].name} {.spec.initContainers[*].name}': istio-proxy is missing in the pod that fails`,
+        : ['No action is needed if all clients that use these names have the sidecar.'],
+      prove: `for the failing pod, kubectl get pod POD -o jsonpath='{.spec.containers[*].name} {.spec.initContainers[*].name}' does not list istio-proxy`,
       disproved: `a pod without a sidecar connects to ${address}`,
       ...(isDead ? { counted: sum.clients } : {}),
       exchanges: [],

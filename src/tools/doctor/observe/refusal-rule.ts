@@ -1,4 +1,4 @@
-/** Refusals that depend on the client and the name, as those of a policy with DNS rules do. */
+/** Refusals that depend on the client and the name, as with a network policy that has DNS rules. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { listed } from '../texts.ts';
@@ -8,14 +8,14 @@ import { isAtOnce, type NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isServer } from './roles.ts';
 
-/** A rule, and the clients that it tells apart; none if it goes by the name alone. */
+/** A rule and the clients that it distinguishes; there are none if it depends only on the name. */
 export interface RefusalRule {
   readonly seen: string;
   readonly denied: readonly string[];
   readonly allowed: readonly string[];
 }
 
-/** Evidence in the refusals of a rule about names and clients, or null. */
+/** Detects a rule about names and clients in the refusals; null if there is no evidence for one. */
 export function refusalRule(
   observed: Observations,
   refusedNames: readonly NameView[],
@@ -25,7 +25,7 @@ export function refusalRule(
     names: { list },
     domains,
   } = observed;
-  // A limit refuses a name that it answers for the same client at other times.
+  // A limit refuses names that the same client gets answers for at other times.
   let [atTimes, refusedInAll] = [0, 0];
   for (const { list: theirs } of refusals.names.list)
     for (const { refused: count, answered } of theirs) {
@@ -100,8 +100,8 @@ function ruleOfNames(
 }
 
 /**
- * Shows that the refused queries reach no DNS pod, while those of other clients do: a proxy on the
- * way answers them.
+ * Shows that the refused queries reach no DNS pod, while other clients’ queries do, so a proxy on
+ * the path answers them.
  */
 export function proxyText(
   { affected, clients }: Observations,

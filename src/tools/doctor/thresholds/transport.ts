@@ -353,10 +353,10 @@ export const MIN_UNANSWERED_FIRST_PACKETS = 5;
 export const HEALTH_CHECK_MS = 2500;
 
 /**
- * The path to a server is slow: milliseconds of the fastest reply, at least and at most. The usual reply takes at most
- * `spread` times as long. Then replies, and their share of the replies to all clients. Handshakes, their time compared
- * with that of the usual reply, and the share of it that the server itself takes at most. Chosen; 50 ms is a path to
- * another region, 700 ms one over a geostationary satellite.
+ * A slow path to a server. Its fastest reply takes `ms` to `mostMs`, and the median reply at most `spread` times as
+ * long. `replies` and `share` are the minimum number of replies and their share of the replies to all clients.
+ * `handshakes` TCP handshakes take at least `handshakeShare` of the median reply’s time, or the server itself takes at
+ * most `insideShare` of it. Chosen; 50 ms is a path to another region, 700 ms one over a geostationary satellite.
  */
 export const SLOW_PATH = {
   ms: 50,
@@ -370,24 +370,24 @@ export const SLOW_PATH = {
 };
 
 /**
- * Two hosts have one address: changes between their hardware addresses. A move or a failover needs one. A host that
- * claims more addresses answers for others (proxy ARP). Chosen.
+ * Two hosts have one address: how often the hardware address has to change (a move or failover changes it once). A host
+ * that claims more than `owned` addresses answers for others (proxy ARP). Chosen.
  */
 export const SHARED_ADDRESS = { changes: 2, owned: 4 };
 
 /**
- * Queries over TCP for truncated names that get no reply, of those to one server. Share; chosen: of A and AAAA, one is
- * often short.
+ * Share of the TCP queries to one server for truncated names that get no reply. Chosen: often only one of A and AAAA
+ * is long.
  */
 export const LARGE_BY_TCP_SHARE = 0.5;
 
 /**
- * A segment that never arrives: bytes, repeats, and milliseconds between two of these. Chosen. TCP assumes that 536
- * bytes get through (RFC 9293, section 3.7.1). The retransmission timer of Linux is at least 200 ms.
+ * A segment that never arrives. The minimum size in bytes is the smallest limit that TCP assumes (RFC 9293, section
+ * 3.7.1). Repeats are at least `timerMs` apart, which is less than Linux’s 200 ms retransmission timer. Chosen.
  */
 export const STUCK_SEGMENT = { bytes: 536, timerMs: 150, times: 4 };
 
-/** Connections with such segments. A single client may have vanished. Connections; chosen. */
+/** Fewer connections with such segments may all belong to one client that vanished. Chosen. */
 export const STUCK_CONNECTIONS = 2;
 
 /**

@@ -87,8 +87,8 @@ export interface PathEvent {
   sourcePort: number;
   targetPort: number;
   /**
-   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number; for a
-   * DNS segment, its bytes; otherwise 0. For multicast, it is the type of the question or the first record.
+   * ICMP type and code as `type * 256 + code`. A payload has its `payloadCode`, a SYN its sequence number, and a DNS
+   * segment its size in bytes. A multicast message has the type of its question or first record. Otherwise 0.
    */
   code: number;
   /** The first name of a multicast message, absolute and in lower case; otherwise empty. */
