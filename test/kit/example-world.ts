@@ -60,5 +60,6 @@ export const exampleWorld: LiveWorld = {
   resolvers: [{ host: '192.0.2.53', port: 53 }],
   resolve: (host) => Promise.resolve(host.startsWith('gone.') ? [] : ['192.0.2.53']),
   isFile: () => false,
-  certificate: ({ host }) => Promise.resolve(host === '192.0.2.5' ? 'it is for other names' : null),
+  certificate: ({ host }) =>
+    Promise.resolve(host === '192.0.2.5' ? 'it is valid only for other names' : null),
 };

@@ -65,7 +65,7 @@ describe('the package', () => {
       const ran = run([join(prefix, 'bin/ndots'), ...words], env);
       assert.equal(ran.code, 2);
       assert.equal(ran.out, '');
-      assert.match(ran.err, /^ndots needs Node 24 or later, and \S+ is v\d+\.\d+\.\d+: .*\n$/);
+      assert.match(ran.err, /^ndots needs Node 24 or later, but \S+ is v\d+\.\d+\.\d+; .*\n$/);
     }
   });
 });

@@ -62,7 +62,7 @@ test('reports a runtime that is too old in one line', () => {
   );
   assert.equal(status, 2);
   assert.equal(stdout, '');
-  assert.match(stderr, /^ndots needs Node 24 or later, and .*\n$/);
+  assert.match(stderr, /^ndots needs Node 24 or later, but .*\n$/);
 });
 
 describe('the first word', () => {

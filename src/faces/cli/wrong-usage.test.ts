@@ -89,7 +89,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [['lint', '--explain', 'CF01', 'foo'], 3, /--explain does not accept input: omit "foo"/],
   [['lint', '--rules', 'foo'], 3, /--rules does not accept input: omit "foo"/],
   [['lint', '--rules', '--only', 'CF01'], 3, /--rules does not accept input: omit "--only"/],
-  [['lint', '--explain', 'CF01', '--context', 'x'], 3, /leave out "--context"/],
+  [['lint', '--explain', 'CF01', '--context', 'x'], 3, /omit "--context"/],
   [['lint', '--fix', '--context', 'x'], 3, /work on files, not on standard input or the cluster/],
   [['doctor', '--explain', 'ND3001', '--cluster'], 3, /does not accept input: omit "--cluster"/],
   [['doctor', 'x.pcap', '--name', 'a.b'], 3, /--name needs a cluster/],

@@ -155,7 +155,7 @@ describe('ndots lint --live', () => {
     // The CA is not trusted on this machine.
     assert.deepEqual(await codes(forward('dns.example')), ['CF56']);
     const { out } = await run(corefile(forward('other.example', ours)), '--live');
-    assert.match(out, /it is for other names \(it is for DNS:dns\.example\)/);
+    assert.match(out, /it is valid only for other names \(its names: DNS:dns\.example\)/);
   });
 
   test('--explain and --rules include these rules', async () => {

@@ -118,7 +118,10 @@ Why: ndots lint --explain CF03
     const path = join(files({ Corefile: text }), 'Corefile');
     const { out } = await run(path, '--only', 'CF43');
     assert.match(out, /not an IP address or file: ""/);
-    assert.match(out, /\n +Here, environment variable NDOTS_TEST_NONE is not set: it is replaced/);
+    assert.match(
+      out,
+      /\n +Here, environment variable NDOTS_TEST_NONE is not set, so it is replaced/,
+    );
   });
 
   test('SARIF that matches its schema, with fingerprints that survive a moved line', async () => {

@@ -67,7 +67,7 @@ function shownCertificate(
       if (authorized) return end(null);
       const names = socket.getPeerCertificate().subjectaltname ?? '';
       end(
-        `${wordOf(authorizationError)}${names === '' ? '' : ` (it is valid for ${names.slice(0, 120)})`}`,
+        `${wordOf(authorizationError)}${names === '' ? '' : ` (its names: ${names.slice(0, 120)})`}`,
       );
     });
     socket.once('error', (error) => end(whyFailed(error)));
@@ -79,7 +79,7 @@ function wordOf(error: unknown): string {
     error instanceof Error
       ? ((error as NodeJS.ErrnoException).code ?? error.message)
       : String(error);
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'it is for other names';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'it is valid only for other names';
   if (code === 'CERT_HAS_EXPIRED') return 'it has expired';
   if (/SELF_SIGNED|UNABLE_TO/.test(code)) return `it is not signed by a known CA (${code})`;
   return code;

@@ -153,7 +153,7 @@ test('a cluster without DNS pods is a problem with a fix', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   await assert.rejects(follow(t, api), (error: unknown) => {
     assert.ok(error instanceof Problem);
-    assert.match(error.message, /no pod with .* runs in kube-system of context test/);
+    assert.match(error.message, /no pod with .* runs in kube-system on context test/);
     return true;
   });
 });

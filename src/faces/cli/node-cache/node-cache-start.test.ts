@@ -91,10 +91,7 @@ describe('a node cache', () => {
       ] as const) {
         const { code, said, written } = await refusal(t, flag, text, env);
         assert.equal(code, 1, said);
-        assert.match(
-          said,
-          /^Failed to make \/out of \/base: the address of the cluster DNS is not/,
-        );
+        assert.match(said, /^Failed to make \/out of \/base: the cluster DNS address is unknown/);
         assert.match(said, /KUBE_DNS_SERVICE_HOST/);
         assert.doesNotMatch(said, /nil|WARNING/);
         assert.equal(written, null);

@@ -92,7 +92,7 @@ describe('wrong input', () => {
     [[capture, '-i', 'any'], 3, /files cannot be combined with a live capture/],
     [[capture, '--speed', '0'], 3, /--speed takes a number from 0\.01 to 100000, or max/],
     [['-i', 'any', '--speed', '2'], 3, /--speed needs a file/],
-    [[capture, '--sort', 'name'], 3, /the view now cannot be sorted/],
+    [[capture, '--sort', 'name'], 3, /the now view cannot be sorted/],
     [
       [capture, '--view', 'names', '--sort', 'nam'],
       3,

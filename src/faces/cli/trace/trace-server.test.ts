@@ -151,12 +151,12 @@ describe('trace --corefile: a server with this Corefile answers', () => {
     const corefile = written('odd.corefile', '.:53 {\n cache {\n success 0\n }\n whoami\n}\n');
     const words = ['web', '--corefile', corefile, '--manifests', cluster, '--from', 'deploy/web'];
     const { err } = await runTrace(words);
-    assert.equal(err.match(/success 0 keeps/g)?.length, 1, err);
+    assert.equal(err.match(/success 0 is raised/g)?.length, 1, err);
   });
 
   test('prints its warnings', async () => {
     const corefile = written('odd.corefile', '.:53 {\n cache {\n success 0\n }\n whoami\n}\n');
     const { err } = await runTrace(['web', '--corefile', corefile, ...pod]);
-    assert.equal(err.match(/success 0 keeps/g)?.length, 1, err);
+    assert.equal(err.match(/success 0 is raised/g)?.length, 1, err);
   });
 });
