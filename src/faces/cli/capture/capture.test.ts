@@ -322,7 +322,7 @@ describe('ndots capture', () => {
     writeFileSync(at('cut.gz'), gzipSync(bytes).subarray(0, -30));
     const cut = await run(at('cut.pcap'));
     assert.equal(cut.code, 0);
-    assert.match(cut.err, /the file ends in the middle of a packet, which is ignored, at byte \d+/);
+    assert.match(cut.err, /the file ends inside a packet, which is ignored, at byte \d+/);
     const gz = await run(at('cut.gz'));
     assert.match(
       gz.err,
@@ -371,7 +371,7 @@ describe('ndots capture', () => {
     writeFileSync(at('head.pcap'), pcapFile(LINK.RAW, walk).subarray(0, 13));
     for (const [name, text] of [
       ['wifi.pcap', /packets with link type 105, which ndots does not support/],
-      ['head.pcap', /the file ends in the middle of its header/],
+      ['head.pcap', /the file ends inside its header/],
     ] as const) {
       const { code, err } = await run(at(name));
       assert.equal(code, 2, name);

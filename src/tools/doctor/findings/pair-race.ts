@@ -94,9 +94,7 @@ export const pairRace: FindingKind = {
     const result = answers.checks.get('pairs');
     if (result === undefined || result.state === 'unknown')
       return unknown('the Service could not be queried');
-    const lost = result.observations.filter(({ text }) =>
-      text.includes('one of the two queries was lost'),
-    );
+    const lost = result.observations.filter(({ text }) => text.includes('two queries was lost'));
     const failed = kernel === null ? 0 : kernel[1].insertFailed - kernel[0].insertFailed;
     if (lost.length === 0)
       return failed > 0

@@ -36,16 +36,12 @@ export function fileBeside(name: string, { file }: StoryReading): string {
 /** The usual Corefile with these texts replaced. */
 function changed(base: string, given: object, path: DocumentPath, reading: StoryReading): string {
   const fields = {
-    replace: required(mapOf(anyText), 'the texts to replace, and their replacements'),
+    replace: required(mapOf(anyText), 'old texts and their replacements'),
   };
   const { replace } = mapping(fields, 'a changed Corefile').read(given, path, reading);
   return Object.entries(replace ?? {}).reduce((text, [old, value]) => {
     if (!text.includes(old))
-      reading.tell(
-        [...path, 'replace', old],
-        `the default Corefile does not contain "${old}"`,
-        base,
-      );
+      reading.tell([...path, 'replace', old], `the default Corefile has no "${old}"`, base);
     return text.replace(old, () => value);
   }, base);
 }

@@ -163,7 +163,7 @@ describe('a story file', () => {
     [
       'a replacement for text that the default Corefile does not contain',
       "story: x\ncluster:\n  corefile: { replace: { 'lameduck 6s': '' } }\nacts: []\n",
-      /^story\.yaml:3:\d+ the default Corefile does not contain "lameduck 6s"/,
+      /^story\.yaml:3:\d+ the default Corefile has no "lameduck 6s"/,
     ],
     [
       'a server that is not known',

@@ -131,7 +131,7 @@ describe('captures', () => {
       const { remarks } = read(file.subarray(0, file.length - 5), kind);
       assert.match(
         remarks[0]!,
-        /the file ends in the middle of a (packet|block), which is ignored \(byte \d+\)/,
+        /the file ends inside a (packet|block), which is ignored \(byte \d+\)/,
       );
     }
   });

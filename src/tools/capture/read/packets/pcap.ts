@@ -24,12 +24,9 @@ export class PcapReader extends PacketFileReader {
 
   protected ended(): void {
     const { left, offset } = this.queue;
-    if (this.#fraction === 0) this.remarks.add('the file ends in the middle of its header');
+    if (this.#fraction === 0) this.remarks.add('the file ends inside its header');
     else if (left > 0)
-      this.remarks.add(
-        'the file ends in the middle of a packet, which is ignored',
-        `byte ${offset}`,
-      );
+      this.remarks.add('the file ends inside a packet, which is ignored', `byte ${offset}`);
   }
 
   protected read(): void {

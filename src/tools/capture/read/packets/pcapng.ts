@@ -49,10 +49,7 @@ export class PcapngReader extends PacketFileReader {
   protected ended(): void {
     const { left, offset } = this.queue;
     if (left > 0)
-      this.remarks.add(
-        'the file ends in the middle of a block, which is ignored',
-        `byte ${offset}`,
-      );
+      this.remarks.add('the file ends inside a block, which is ignored', `byte ${offset}`);
   }
 
   /**
