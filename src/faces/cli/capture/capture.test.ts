@@ -324,10 +324,7 @@ describe('ndots capture', () => {
     assert.equal(cut.code, 0);
     assert.match(cut.err, /the file ends inside a packet, which is ignored, at byte \d+/);
     const gz = await run(at('cut.gz'));
-    assert.match(
-      gz.err,
-      /cut\.gz \(gzip\) cannot be read to the end: the file is truncated or damaged/,
-    );
+    assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to the end: the file is truncated/);
   });
 
   test('a file that is not a capture, is empty or does not exist is exit code 2, with the reason', async () => {

@@ -155,5 +155,5 @@ async function* copiesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8
 
 function why(error: unknown): string {
   const { message } = error as Error;
-  return message === 'unexpected end of file' ? 'the file ends too early' : whyFailed(error);
+  return message === 'unexpected end of file' ? 'the file is truncated' : whyFailed(error);
 }
