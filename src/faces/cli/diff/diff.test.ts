@@ -397,7 +397,7 @@ describe('ndots diff', () => {
       found.some(({ names }) => names.includes('s300.shop.svc.cluster.local.')),
       out,
     );
-    assert.ok(notCompared.includes('the names of 51 of 251 objects Service'), out);
+    assert.ok(notCompared.includes('the names of 51 of 251 Service objects'), out);
   });
 
   test('reports its progress', async () => {
