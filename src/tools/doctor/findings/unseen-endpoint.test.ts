@@ -14,7 +14,10 @@ const SECOND = 1000;
  * queries are seen before the translation only.
  * @param isLost by a number in [0, 1), and whether the socket has got a reply
  */
-function onNode(isLost: (draw: number, isKnown: boolean) => boolean): readonly Captured[] {
+function onNode(
+  isLost: (draw: number, isKnown: boolean) => boolean,
+  isOnNode = true,
+): readonly Captured[] {
   const random = seededRandom(7);
   const draw = (): number => random.integer(1_000_000) / 1_000_000;
   const packets: (readonly Captured[])[] = [];
@@ -31,7 +34,8 @@ function onNode(isLost: (draw: number, isKnown: boolean) => boolean): readonly C
         packets.push(
           asked(atMs, ends(client, port, SERVICE), name, id, { type, tookMs: lost ? null : 1 }),
         );
-        if (!lost) packets.push(asked(atMs + 0.1, ends(client, port, pod), name, id, { type }));
+        if (!lost && isOnNode)
+          packets.push(asked(atMs + 0.1, ends(client, port, pod), name, id, { type }));
         atMs += lost ? 2.5 * SECOND : 3;
         isKnown ||= !lost;
         if (!lost) break;
@@ -52,4 +56,14 @@ test('one third of the choices lost on the node, with two live endpoints, means 
 test('losses on sockets with an entry, or far from one endpoint’s share, do not mean a dead endpoint', async () => {
   assert.ok(!(await codes(onNode((draw) => draw < 1 / 3))).includes('ND3008'));
   assert.ok(!(await codes(onNode((draw, isKnown) => !isKnown && draw < 0.08))).includes('ND3008'));
+});
+
+test('at the client: many losses of new sockets, and none of known ones, suggest a dead endpoint', async () => {
+  const atClient = (isLost: (draw: number, isKnown: boolean) => boolean) =>
+    examine(onNode(isLost, false));
+  const [first] = (await atClient((draw, isKnown) => !isKnown && draw < 1 / 3)).findings;
+  assert.equal(first?.code, 'ND3008');
+  assert.ok(first.confidence < 0.8);
+  const any = await atClient((draw) => draw < 1 / 3);
+  assert.ok(!any.findings.some(({ code }) => code === 'ND3008'));
 });

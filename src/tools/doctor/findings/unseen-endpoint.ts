@@ -4,14 +4,28 @@
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { answered } from '../observe/outcomes.ts';
+import { answered as repliesOf } from '../observe/outcomes.ts';
+import type { Claims } from '../observe/claims.ts';
+import { choices } from '../observe/dead-names.ts';
+import { onlyAaaa } from '../observe/losses.ts';
 import { isSilent } from '../observe/sockets.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, share } from '../texts.ts';
-import { MIN_CASES, MIN_LASTING_MS, MIN_QUERIES, NEARLY_ALL } from '../thresholds/evidence.ts';
-import { ENDPOINT_SHARE_DEVIATIONS } from '../thresholds/silence.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { clock, keysOf, listed, percent, sentence, share } from '../texts.ts';
+import {
+  MAX_CHANCE,
+  MIN_CASES,
+  MIN_LASTING_MS,
+  MIN_QUERIES,
+  NEARLY_ALL,
+} from '../thresholds/evidence.ts';
+import {
+  DEAD_POD_SHARES,
+  ENDPOINT_SHARE_DEVIATIONS,
+  MOST_OF_CAPTURE,
+  SILENT_SINGLE_QUERIES,
+} from '../thresholds/silence.ts';
 
 /** With k live endpoints, one in k + 1 choices is lost. */
 export const unseenEndpoint: FindingKind = {
@@ -21,7 +35,10 @@ export const unseenEndpoint: FindingKind = {
   inCapture(observed, claims) {
     const stopped = stoppedBefore(observed, claims.open);
     if (stopped === null || stopped.lost.length < NEARLY_ALL * claims.open.length)
-      return unknown('the capture does not show queries both before and after the translation');
+      return (
+        atClient(observed, claims) ??
+        unknown('the capture does not show queries both before and after the translation')
+      );
     const { lost } = stopped;
     const servers = new Set(lost.map(({ server }) => server.address));
     const clients = new Set(lost.map(({ client }) => client.address));
@@ -33,20 +50,21 @@ export const unseenEndpoint: FindingKind = {
       return excluded('all losses on the node occurred at one moment');
     const live = observed.backends.list.filter(
       (view) =>
-        answered(view.outcomes) >= MIN_CASES && [...view.clients].some((each) => clients.has(each)),
+        repliesOf(view.outcomes) >= MIN_CASES &&
+        [...view.clients].some((each) => clients.has(each)),
     );
     const flows = observed.flows.list.filter(
       ({ client, server, lastMs }) =>
         servers.has(server) && clients.has(client) && lastMs >= fromMs,
     );
-    const choices = choicesOf(flows, fresh.length);
+    const drawn = choicesOf(flows, fresh.length);
     const part = 1 / (live.length + 1);
-    const deviation = Math.sqrt(choices.all * part * (1 - part));
+    const deviation = Math.sqrt(drawn.all * part * (1 - part));
     const isShare =
-      Math.abs(choices.lost - choices.all * part) <= ENDPOINT_SHARE_DEVIATIONS * deviation;
-    if (live.length === 0 || choices.all < MIN_QUERIES || !isShare)
+      Math.abs(drawn.lost - drawn.all * part) <= ENDPOINT_SHARE_DEVIATIONS * deviation;
+    if (live.length === 0 || drawn.all < MIN_QUERIES || !isShare)
       return excluded(
-        `${share(choices.lost, choices.all)} new sockets lose a query on the node, which is not one share of ${live.length + 1} endpoints`,
+        `${share(drawn.lost, drawn.all)} new sockets lose a query on the node, which is not one share of ${live.length + 1} endpoints`,
       );
     claims.take(claims.open);
     const alive = listed(live.map(({ address }) => address));
@@ -58,8 +76,8 @@ export const unseenEndpoint: FindingKind = {
       seen: [
         `${lost.length} queries to ${listed([...servers])} got no reply, from ${clock(fromMs)} to ${clock(toMs)}. They were seen before the translation of that address but not after it, so the endpoint that they were translated to cannot be reached.`,
         `The other queries were answered by ${live.length} ${live.length === 1 ? 'endpoint' : 'endpoints'} (${alive}).`,
-        `${share(choices.lost, choices.all)} endpoint choices were lost. One dead endpoint alongside ${live.length} live ${live.length === 1 ? 'one' : 'ones'} loses one in ${live.length + 1}.`,
-        'Sockets that have received a reply lose nothing, because connection tracking keeps them on a live endpoint.',
+        `${share(drawn.lost, drawn.all)} endpoint choices were lost. One dead endpoint alongside ${live.length} live ${live.length === 1 ? 'one' : 'ones'} loses one in ${live.length + 1}.`,
+        'Sockets that have got a reply lose nothing, because connection tracking keeps them with a live endpoint.',
       ],
       why: 'The Service still lists an endpoint that no longer exists. The node finds no route or neighbour for its address, so it drops the query before sending it. Which queries are lost depends only on the endpoint chosen for their source port.',
       fix: [
@@ -76,7 +94,58 @@ export const unseenEndpoint: FindingKind = {
   },
 };
 
-/** True if the socket had not received a reply when this query was sent. */
+/**
+ * A client’s capture shows no endpoints: many queries of new sockets are lost all the time, and none of sockets that
+ * have got a reply.
+ */
+function atClient(observed: Observations, claims: Claims): Finding | null {
+  const { open } = claims;
+  const { fresh, known } = observed.newSockets.all;
+  const servers = new Set(open.map(({ server }) => server.address));
+  const { fromMs, toMs } = sentSpan(open);
+  const part = fresh.lost / Math.max(1, fresh.asked);
+  if (servers.size !== 1 || open.some(({ hops }) => hops.length > 0)) return null;
+  if (!open.some(({ name }) => observed.domains.isOfCluster(name))) return null;
+  if (onlyAaaa(open) || keysOf(open, ({ name }) => name).length < MIN_CASES) return null;
+  if (known.lost > 0 || open.length < fresh.lost || open.length < SILENT_SINGLE_QUERIES.lost)
+    return null;
+  if (part < SILENT_SINGLE_QUERIES.least || part > DEAD_POD_SHARES.most) return null;
+  if (toMs - fromMs < MOST_OF_CAPTURE * (observed.lastMs - observed.firstMs)) return null;
+  // A client that is cut off gets no replies in between.
+  const answered = observed.flows.list.filter(
+    (flow) => servers.has(flow.server) && flow.firstReplyMs > fromMs && flow.firstReplyMs < toMs,
+  );
+  const isCut = keysOf(open, ({ client }) => client.address).some(
+    (client) => answered.filter((flow) => flow.client === client).length < MIN_CASES,
+  );
+  if (isCut) return null;
+  // If losses did not depend on it, known sockets would have some of them.
+  const chance = choices(fresh.asked, fresh.lost) - choices(fresh.asked + known.asked, fresh.lost);
+  if (chance >= Math.log(MAX_CHANCE)) return null;
+  claims.take(open);
+  const [server] = servers;
+  return {
+    code: 'ND3008',
+    title: 'A DNS pod behind the Service does not answer',
+    severity: 'critical',
+    confidence: 0.6,
+    seen: [
+      `${share(fresh.lost, fresh.asked)} queries to ${server} from sockets without a reply so far were lost, from ${clock(fromMs)} to ${clock(toMs)}. Sockets that had got a reply lost none of ${known.asked} queries.`,
+      sentence(`They are for ${listed(keysOf(open, ({ name }) => name))}`),
+    ],
+    why: `Several pods share the address, and the node chooses one for each new socket. ${percent(part, 1)} of the choices got no reply, which is roughly the share of endpoints that are dead. Once a live one is chosen, connection tracking keeps the socket there. The capture does not show the endpoints themselves.`,
+    fix: [
+      'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT. Remove the one that does not answer.',
+      'Compare them with the rules on the client’s node (iptables-save | grep DNAT, or ipvsadm -Ln). If only the rules name the dead one, restart kube-proxy there.',
+    ],
+    prove: 'run ndots doctor -i any on the client’s node, where the endpoints are visible',
+    disproved:
+      'all endpoints answer (then new sockets are dropped because the conntrack table is full, as dmesg and conntrack -S show)',
+    exchanges: open,
+  };
+}
+
+/** True if the socket had not got a reply when this query was sent. */
 function isBeforeReply({ flows }: Observations, loss: SeenExchange): boolean {
   const flow = flows.get(loss);
   return flow !== undefined && loss.sentMs <= flow.firstReplyMs;

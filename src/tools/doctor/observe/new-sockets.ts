@@ -56,6 +56,18 @@ export class NewSockets {
     return { ...sum, spared };
   }
 
+  /** The sum over all stretches. */
+  get all(): Ages {
+    const sum = noAges();
+    for (const { fresh, known } of this.#stretches.list) {
+      sum.fresh.asked += fresh.asked;
+      sum.fresh.lost += fresh.lost;
+      sum.known.asked += known.asked;
+      sum.known.lost += known.lost;
+    }
+    return sum;
+  }
+
   /**
    * The sum over the stretches in which no query of a new socket is answered, nor before or after:
    * within a silence.

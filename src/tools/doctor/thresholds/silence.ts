@@ -24,6 +24,9 @@ export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
 /** A share of lost choices may differ this much from that of one dead endpoint. Standard deviations; chosen: 1 % by chance. */
 export const ENDPOINT_SHARE_DEVIATIONS = 2.5;
 
+/** Losses of new sockets that last for less of the capture may come from a table that was full. Share; chosen. */
+export const MOST_OF_CAPTURE = 0.6;
+
 /** Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations): a client that waits for one socket opens no other, so silent ones come in groups. Chosen. */
 export const SOCKET_TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 
