@@ -132,12 +132,12 @@ export const failingZoneStories: readonly Story[] = [
   },
   {
     ...played(
-      'no external name is answered, and names of the cluster are: the forwarding fails',
+      'no external name is answered, while cluster names are, because forwarding fails',
       'ND4002',
       () => pods('glibc', 4, { lookups: 20 }),
       (passing) =>
         passing.name.endsWith('.cluster.local.') ? healthy(passing) : { rcode: 2, tookMs: 3 },
     ),
-    seen: /^No external name is answered, but cluster names are/,
+    seen: /^No external name is answered, while cluster names are/,
   },
 ];

@@ -95,7 +95,7 @@ test('single steps of walks are not names that programs mean', async () => {
   assert.equal(await findingOf('ND2008', [...others(20), ...steps]), undefined);
 });
 
-test('a line feed at the end of a host name is named, with the name that is found without it', async () => {
+test('a line feed at the end of a host name is reported with the name that exists without it', async () => {
   const name = 'redis.cache.svc.cluster.local';
   const wrong = denied(`${name}\\010.`).map((each) => ({ ...each, client: '10.244.1.66' }));
   const found = await findingOf('ND2008', [...others(20), ...others(5, `${name}.`), ...wrong]);
@@ -103,6 +103,6 @@ test('a line feed at the end of a host name is named, with the name that is foun
   assert.match(found!.seen.join(' '), /a line feed \(byte 0x0a\) at its end/);
   assert.match(
     found!.seen.join(' '),
-    /Without it the name exists: redis\.cache\.svc\.cluster\.local\.$/,
+    /The name without it exists: redis\.cache\.svc\.cluster\.local\.$/,
   );
 });

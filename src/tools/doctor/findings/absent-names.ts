@@ -45,7 +45,7 @@ export const absentNames: FindingKind = {
     const isOfList = blockListTest(names.list);
     const ofLists = absent.samples.filter(({ name }) => isOfList(absoluteName(name))).length;
     if (ofLists >= SEARCHED_SHARE * absent.samples.length)
-      return excluded('these names ask block lists, where NXDOMAIN means "not listed"');
+      return excluded('these names are block list lookups, where NXDOMAIN means "not listed"');
     const isKnown = ({ candidates }: SeenLookup): boolean =>
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)

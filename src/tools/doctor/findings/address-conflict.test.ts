@@ -43,7 +43,7 @@ function found(claims: readonly number[]): Finding {
 test('an address that two hosts claim in turn, one of which rejects queries, is a conflict', () => {
   const { code, seen } = found([1, 2, 1, 2]);
   assert.equal(code, 'ND3027');
-  assert.match(seen[0]!, /02:00:00:00:00:01, 02:00:00:00:00:02, which changed 3 times/);
+  assert.match(seen[0]!, /02:00:00:00:00:01, 02:00:00:00:00:02\. The claim changed 3 times/);
 });
 
 test('an address that moved once, or has one host whose port is closed at times, is not a conflict', () => {

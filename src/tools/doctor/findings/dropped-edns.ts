@@ -113,7 +113,7 @@ function misledBehind({
     return null;
   if (isAnswered && plain.length === 0) return null;
   const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
-  // BADCOOKIE and others are errors as well.
+  // BADCOOKIE and similar codes are also errors.
   if (worst!.edns.misread < MOST * worst!.outcomes.error) return null;
   return {
     ...{ server: worst!.address, misread, names },

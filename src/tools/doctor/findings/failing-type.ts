@@ -31,7 +31,7 @@ export const failingType: FindingKind = {
     for (const [type, whole] of types.entries) {
       if (others.has(type) || wrong(whole) < MANY_ERRORS) continue;
       const all = names.list.filter((view) => view.type === type && !claims.names.has(view.name));
-      // A DNS pod answers for the names of the cluster itself, whatever its upstream does.
+      // A DNS pod answers cluster names itself, even if its upstream fails.
       const outside = all.filter(({ name }) => !domains.isOfCluster(name));
       const sums = noOutcomes();
       for (const { outcomes } of outside) addOutcomes(sums, outcomes);
@@ -49,7 +49,7 @@ export const failingType: FindingKind = {
       const failed = observed.affected
         .flatMap(({ exchanges }) => exchanges)
         .filter((each) => each.type === type && (isFailure(each) || isLost(each)));
-      // A of the same names is fine: nothing else is wrong with them.
+      // A queries for the same names are answered, so nothing else is wrong with them.
       for (const { name } of withA) claims.names.add(name);
       const called = typeName(type);
       const errors = keysOf(failed.filter(isFailure), ({ rcode }) => rcodeName(rcode));

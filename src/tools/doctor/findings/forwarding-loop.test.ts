@@ -29,7 +29,7 @@ function throughStub(rounds: number): readonly Captured[] {
 test('a server that forwards to its own loopback address loops', async () => {
   const [first] = (await examine(throughStub(40))).findings;
   assert.equal(first!.code, 'ND4004');
-  assert.match(first!.title, /itself, by way of 127\.0\.0\.53/);
+  assert.match(first!.title, /itself through 127\.0\.0\.53/);
 });
 
 test('a stub on loopback that refuses each query once is not a loop', async () => {

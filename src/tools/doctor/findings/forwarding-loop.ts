@@ -318,16 +318,16 @@ function renewedOf({ losses, affected }: Observations): Returning | null {
   return { server, asked, from, exchanges };
 }
 
-/** Queries of a host to itself, most of which began while the one before for the same question was open. */
+/** Queries of a host to itself, most of which were sent while the same question was still unanswered. */
 interface OnLoopback {
   readonly server: string;
   readonly nested: readonly SeenExchange[];
 }
 
 /**
- * A server that forwards to a loopback address on which it listens itself: each query that it gets there, it sends there
- * again, before the one before has a reply. (A program retries later, and a stub on loopback sends its queries elsewhere.)
- * Null: there is none.
+ * Detects a server that forwards to a loopback address on which it listens itself. It sends each query that it receives
+ * there to the same address again, before the first one is answered. (A program would retry later, and a local stub
+ * would send its queries elsewhere.) Null if there is none.
  */
 function onLoopback({ losses, affected }: Observations): OnLoopback | null {
   const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
@@ -361,13 +361,13 @@ function toItself(observed: Observations, claims: Claims, { server, nested }: On
   const mostMs = nested.reduce((most, each) => Math.max(most, latencyOf(each) ?? 0), 0);
   return {
     ...loop,
-    title: `A name server forwards to itself, by way of ${server}`,
+    title: `A name server forwards to itself through ${server}`,
     confidence: 0.95,
     seen: [
-      `${server} got ${observed.servers.get(server)?.outcomes.asked ?? nested.length} queries from its own host. The same question is sent to it again at once, before the one before has a reply (up to ${took(mostMs)} later): ${listed([...names])}`,
-      'A loopback address leads to the pod or host that sends to it. The server that forwards to it listens there itself.',
+      `${server} got ${observed.servers.get(server)?.outcomes.asked ?? nested.length} queries from its own host. The same questions are sent to it again before the first query is answered (up to ${took(mostMs)} later), for ${listed([...names])}`,
+      'Packets to a loopback address stay in the pod or host that sends them, so the server that forwards there listens there itself.',
     ],
-    why: `The upstream of this DNS server is ${server}, most often from the resolv.conf of a node with a local stub (systemd-resolved, dnsmasq) that was copied into the DNS pod. Inside the pod, ${server} is the DNS server itself, so each external query goes round until a limit (max_concurrent) or a timeout ends it, as REFUSED or SERVFAIL.`,
+    why: `This DNS server’s upstream is ${server}, usually because the resolv.conf of a node with a local stub (systemd-resolved, dnsmasq) was copied into the DNS pod. Inside the pod, ${server} is the DNS server itself, so each external query loops until a limit (max_concurrent) or a timeout ends it with REFUSED or SERVFAIL.`,
     exchanges: [...nested, ...lost],
   };
 }

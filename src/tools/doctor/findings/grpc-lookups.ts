@@ -18,7 +18,7 @@ export const grpcLookups: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      // They cost queries, and no lookup fails or waits.
+      // They only cost extra queries. No lookup fails or waits.
       severity: 'info',
       confidence: 1,
       seen: [

@@ -10,7 +10,7 @@ import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts
 
 /** Labels that cannot be a top-level domain, which has only letters or begins with `xn--`. */
 const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
-/** Top-level domains of private networks (RFC 6761, RFC 6762, RFC 8375, and by habit). */
+/** Top-level domains that private networks use (RFC 6761, RFC 6762, RFC 8375, and common practice). */
 const PRIVATE_TOPS: ReadonlySet<string> = new Set(
   'local localhost localdomain test invalid example internal intranet private lan home corp arpa'.split(
     ' ',
@@ -134,8 +134,8 @@ function isLikeService(name: string): boolean {
 }
 
 /**
- * Names of two labels that the root denied: their last label is not a top-level domain, and private
- * networks do not use it.
+ * Two-label names that the root denied and whose last label is not a top-level domain that private
+ * networks use.
  */
 function withoutTop({ replyFaults }: Observations): ReadonlySet<string> {
   return new Set(

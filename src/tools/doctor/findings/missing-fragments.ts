@@ -204,7 +204,7 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   const comes = observed.missingSegments > 0 || lost.length < asked;
   if (!comes) return [];
   if (lost.length >= MIN_CASES && lost.length >= MOST * asked) return lost;
-  // On the path to one server, while others answer over TCP.
+  // Only the path to one server may be affected, while others answer over TCP.
   const accepting = new Set(
     observed.connections
       .at(observed.lastMs)
@@ -213,7 +213,7 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   return [...Map.groupBy(lost, ({ server }) => server.address)].flatMap(([address, theirs]) => {
     const { asked: all, lost: none } = observed.servers.get(address)?.tcp ?? { asked: 0, lost: 0 };
     const isMuch = theirs.length >= MIN_CASES && theirs.length >= LARGE_BY_TCP_SHARE * all;
-    // Short answers come: a server that answers nothing over TCP is another cause.
+    // Short answers have to arrive, because a server that answers nothing over TCP is another cause.
     return isMuch && all > none && accepting.has(address) ? theirs : [];
   });
 }
@@ -274,7 +274,7 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
   );
 }
 
-/** Truncated exchanges of the clients that TCP segments do not reach: these fetch the rest over TCP. */
+/** Truncated exchanges of the clients that TCP segments do not reach, which retry them over TCP. */
 function behindStuck(
   { truncated }: Observations,
   stuck: readonly StuckSegment[],
@@ -288,7 +288,7 @@ function stuckText(observed: Observations, stuck: readonly StuckSegment[]): stri
   const least = Math.min(...stuck.map(({ bytes }) => bytes));
   const times = stuck.reduce((sum, each) => sum + each.times, 0);
   const about = names.length === 0 ? '' : ` (${listed(names)})`;
-  return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed([...new Set(stuck.map(({ client }) => client))])}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed here each time, but the client never acknowledged them. Short packets such as the handshake got through.`;
+  return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed([...new Set(stuck.map(({ client }) => client))])}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed this point each time, but the client never acknowledged them. Short packets, such as the handshake, got through.`;
 }
 
 /**

@@ -61,7 +61,7 @@ export const missingNeighbour: FindingKind = {
       gone.length === 0 &&
       observed.backends.size === 0 &&
       isOfCluster(observed, only!.address);
-    // If it still answers some, the error is about one of the hosts that it leads to.
+    // If it still answers some queries, the error is about only one of the hosts behind it.
     const isOneOfSeveral = isService && answersAmid(observed, only!.address, losses);
     const isUntranslated = isService && !isOneOfSeveral;
     return {
@@ -69,7 +69,7 @@ export const missingNeighbour: FindingKind = {
       title: isUntranslated
         ? 'The DNS Service’s address reaches a router untranslated, and no host has that address'
         : isOneOfSeveral
-          ? 'A DNS pod behind the Service has no host any more, so its queries come back'
+          ? 'A DNS pod behind the Service no longer has a host, so its queries are rejected'
           : this.title,
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
@@ -106,14 +106,14 @@ export const missingNeighbour: FindingKind = {
           : []),
       ],
       why: isOneOfSeveral
-        ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. The endpoint of that pod has not been removed yet, because its node failed or kube-proxy on this node is behind.`
+        ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. That pod’s endpoint has not been removed yet, because its node failed or kube-proxy on this node has fallen behind.`
         : isUntranslated
           ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
           : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
       fix: [
         ...(isOneOfSeveral
           ? [
-              'Compare the endpoints with the pods that run: kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns. Query each endpoint, and delete the pod of the failed node.',
+              'Compare the endpoints with the running pods (kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns). Query each endpoint, and delete the pod on the failed node.',
             ]
           : []),
         ...(isUntranslated

@@ -21,7 +21,7 @@ const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\./;
 /** An IPv4 address. */
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}\.$/;
-/** Top-level domains of private networks (RFC 6762, RFC 9476, and by habit). */
+/** Top-level domains that private networks use (RFC 6762, RFC 9476, and common practice). */
 const PRIVATE = /\.[^.]+\.(?:local|internal|intranet|private|corp|lan|home|localdomain)\.$/;
 /** A URL scheme, and a port or a path. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
@@ -169,10 +169,10 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
     return {
       title: 'A program looks up an IP address as if it were a host name',
       confidence: 0.93,
-      seen: [`${name.slice(0, -1)} is an address, and needs no lookup.`],
-      why: 'A resolver does not ask for a text that is an address. This program builds its own DNS query, or the address is wrong (a number above 255, a space behind it), so that resolvers treat it as a name. DNS is not at fault.',
+      seen: [`${name.slice(0, -1)} is an address and does not need a lookup.`],
+      why: 'Resolvers do not query text that is an address. Either this program builds its own DNS queries, or the address is malformed (a number above 255, a space after it), so resolvers treat it as a name. DNS is not at fault.',
       fix: [
-        `Correct ${name.slice(0, -1)} in the configuration of these programs, or turn off the program’s own resolver.`,
+        `Correct ${name.slice(0, -1)} in these programs’ configuration, or disable the program’s own resolver.`,
       ],
     };
   const stray = strayOf(name);
@@ -209,27 +209,27 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
   };
 }
 
-/** The name of a private zone, which went to the root: the server has no stub zone for it. */
+/** A name in a private zone that went to the root, because the server has no stub zone for it. */
 function ofPrivateZone(name: string): Spelling {
   const zone = name.split('.').slice(-3).join('.');
   return {
     title:
-      'Names of a private domain go to a resolver that does not know it: a stub zone is missing',
+      'Names in a private domain go to a resolver that does not know it, because a stub zone is missing',
     confidence: 0.86,
     seen: [
       sentence(
-        `The denials carry the SOA record of the root: the query for ${zone} went to the internet`,
+        `The denials carry the root’s SOA record, so the query went to the internet although its name is in ${zone}`,
       ),
     ],
-    why: `${zone} is a private domain. Only the name servers of the company have it, and the DNS of the cluster (or its upstream) does not forward it to them. The root answers NXDOMAIN, and each lookup fails.`,
+    why: `${zone} is a private domain. Only the company’s name servers have it, and the cluster’s DNS (or its upstream) does not forward it to them. The root answers NXDOMAIN, so each lookup fails.`,
     fix: [
-      `Forward the domain: a block ${zone.slice(0, -1)}:53 { forward . COMPANY-DNS } in the Corefile, or a conditional forwarder in the upstream.`,
-      'If another pod gets an address for these names, compare the servers that both ask.',
+      `Forward the domain with a block ${zone.slice(0, -1)}:53 { forward . COMPANY-DNS } in the Corefile, or with a conditional forwarder in the upstream.`,
+      'If another pod gets an address for these names, compare the servers that both pods query.',
     ],
   };
 }
 
-/** Null: it could be the name of a host. */
+/** Null if it could be a host name. */
 function strayOf(name: string): ((known: FoundNames) => Spelling) | null {
   const found = strayCharacters(name);
   if (found === null) return null;
@@ -238,19 +238,19 @@ function strayOf(name: string): ((known: FoundNames) => Spelling) | null {
   return ({ addresses }) => {
     const right = meant === null ? undefined : addresses.find((each) => each.startsWith(meant));
     return {
-      title: 'A program looks up a name with a stray character in it (line feed, space, quote)',
+      title: 'A program looks up a name that contains a stray character (line feed, space, quote)',
       confidence: 0.94,
       seen: [
-        `${shown} contains ${what}${where}, which no host name has.`,
-        ...(right === undefined ? [] : [sentence(`Without it the name exists: ${right}`)]),
+        `${shown} contains ${what}${where}, which is not allowed in a host name.`,
+        ...(right === undefined ? [] : [sentence(`The name without it exists: ${right}`)]),
       ],
       why: isTemplate
-        ? 'A variable or template in the configuration of the program was not replaced, and the program looks up the text itself. DNS is not at fault.'
-        : 'A setting of the program (environment variable, Secret, ConfigMap, file) contains the character, and the program looks up all of it. A Secret made with echo instead of echo -n ends in a line feed; a value copied with its quotes keeps them. DNS is not at fault.',
+        ? 'A variable or template in the program’s configuration was not replaced, so the program looks up the literal text. DNS is not at fault.'
+        : 'One of the program’s settings (environment variable, Secret, ConfigMap, file) contains the character, and the program looks up the whole text. A Secret created with echo instead of echo -n ends in a line feed, and a value copied with its quotes keeps them. DNS is not at fault.',
       fix: [
         isTemplate
-          ? `Find where ${shown} is set, and give the variable a value.`
-          : `Remove the character where the host is set${meant === null ? '' : ` (${meant.slice(0, -1)})`}: kubectl get secret NAME -o jsonpath='{.data.KEY}' | base64 -d | od -c shows it. Write Secrets with echo -n or stringData, and create the pods again.`,
+          ? `Find where ${shown} is set, and define the variable.`
+          : `Remove the character where the host${meant === null ? '' : ` (${meant.slice(0, -1)})`} is set. In a Secret, kubectl get secret NAME -o jsonpath='{.data.KEY}' | base64 -d | od -c shows it. Create Secrets with echo -n or stringData, and recreate the pods.`,
       ],
     };
   };

@@ -144,7 +144,7 @@ export const overload: FindingKind = {
   },
 };
 
-/** True if the losses are of one zone, which chance does not explain: a busy server loses queries for any name. */
+/** True if the losses are in one zone, and not by chance. A busy server loses queries for any name. */
 function areOfOneZone(
   losses: readonly SeenExchange[],
   { address, outcomes }: ServerView,
@@ -211,9 +211,9 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
             ]
           : isInBursts
             ? [
-                `${server.address} answered nothing for up to a second or more at a time, and then all waiting queries at once. Between these stalls, it answered at once.`,
+                `${server.address} repeatedly answered nothing for up to a second or more, then answered all waiting queries together. Between these stalls, it answered at once.`,
                 ...(pods.length > 1
-                  ? [`${listed(pods)}, the DNS pods behind it, are late in the same seconds.`]
+                  ? [`The DNS pods behind it (${listed(pods)}) are late in the same seconds.`]
                   : []),
               ]
             : []),
@@ -237,16 +237,16 @@ function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fi
   };
 }
 
-/** Replies come in bursts: the process gets no CPU time in between. @param pods those that stall, if the capture shows them */
+/** Replies come in bursts, because the process gets no CPU time in between. @param pods the stalling ones, if the capture shows them */
 function inBursts(pods: readonly string[]): Pick<Finding, 'title' | 'why' | 'fix'> {
   const which = pods.length === 0 ? 'the DNS pods' : listed(pods);
   return {
-    title: 'The DNS pods stall for lack of CPU time, and then answer all waiting queries at once',
-    why: `A server that is merely busy answers steadily, only later. Here, ${which} stopped and then ran again, for cached and cluster names as well, so the upstream is not the cause. The CPU limit throttles ${pods.length === 1 ? 'the pod' : 'all of these pods'} (their quota is used up early in each period), or their node freezes them: overcommitted CPUs, swapping, or a paused virtual machine.`,
+    title: 'The DNS pods stall for lack of CPU time, then answer all waiting queries at once',
+    why: `A server that is merely busy answers steadily, only later. Here, ${which} stopped and then ran again, for cached and cluster names as well, so the upstream is not the cause. The CPU limit throttles ${pods.length === 1 ? 'the pod' : 'all of these pods'} (the quota is used up early in each period), or the node freezes because of overcommitted CPUs, swapping or a paused virtual machine.`,
     fix: [
       `Remove the CPU limit from the DNS pods (${which}), which throttles them in bursts, and set a CPU request.`,
-      'Check whether throttling is the reason: container_cpu_cfs_throttled_periods_total of these pods rises. If it does not, check the nodes (kubectl top node, pressure stall information, steal time).',
-      'Spread the replicas over nodes, so that one busy node does not stop all of them.',
+      'Check whether container_cpu_cfs_throttled_periods_total rises for these pods, which shows throttling. If it does not, check the nodes (kubectl top node, pressure stall information, steal time).',
+      'Spread the replicas over several nodes, so that one busy node does not stop all of them.',
     ],
   };
 }

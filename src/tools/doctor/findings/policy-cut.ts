@@ -50,26 +50,24 @@ export const prohibited: FindingKind = {
       .filter(({ address, asked, lost }) => !clients.includes(address) && lost < asked);
     return {
       code: this.code,
-      title: isUpstream
-        ? 'A firewall rejects the queries of DNS servers to their upstream'
-        : this.title,
+      title: isUpstream ? 'A firewall rejects DNS servers’ queries to their upstream' : this.title,
       severity: 'critical',
       confidence: 0.95,
       seen: [
         `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
-        `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${clocks(fromMs, toMs).join(' and ')}${isForTime ? '; before that, these clients were answered' : ''}.`,
+        `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${clocks(fromMs, toMs).join(' and ')}${isForTime ? '. Before that, these clients were answered' : ''}.`,
         ...(fine.length > 0
           ? [
               `Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`,
             ]
           : []),
       ],
-      why: `Only a rule sends that error: a firewall or a NetworkPolicy on ${listed(senders)} rejects ${isUpstream ? 'what these DNS servers send to their upstream, so that external names fail' : 'these pods’ DNS queries'}.`,
+      why: `Only a rule sends this error, so a firewall or a NetworkPolicy on ${listed(senders)} rejects ${isUpstream ? 'these DNS servers’ queries to their upstream, and external names fail' : 'these pods’ DNS queries'}.`,
       fix: [
-        `On ${listed(senders)}, find the rule that rejects UDP port 53 from ${listed(clients)} to ${listed(servers)} (nft list ruleset, iptables-save, the firewall’s policy), and what changed at ${clock(fromMs)} UTC.`,
+        `On ${listed(senders)}, find the rule that rejects UDP port 53 from ${listed(clients)} to ${listed(servers)} (nft list ruleset, iptables-save, the firewall’s policy). Then check what changed at ${clock(fromMs)} UTC.`,
         isUpstream
           ? `Allow UDP and TCP port 53 from all nodes with DNS pods to ${listed(servers)}.`
-          : `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A).`,
+          : `Allow these pods UDP and TCP port 53 to ${listed(servers)} and the DNS pods behind it (kubectl get networkpolicy -A).`,
       ],
       prove: `run ndots query kubernetes.default @${servers[0]} in such a ${isUpstream ? 'DNS server' : 'pod'}, and tcpdump -ni any icmp or icmp6 on its node, which shows the errors from ${senders[0]}`,
       disproved: `no rule on ${listed(senders)} selects these packets`,

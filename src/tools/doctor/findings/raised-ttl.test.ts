@@ -19,12 +19,12 @@ const handedOn = (ttl: number): Given[] => [
   },
 ];
 
-test('a DNS pod that hands an answer on with a far greater TTL has a minimum TTL', async () => {
+test('a DNS pod that returns an answer with a much higher TTL has a minimum TTL', async () => {
   const found = await findingOf('ND8009', handedOn(3600));
   assert.equal(found?.severity, 'warning');
   assert.match(
     found.seen[0]!,
-    /TTL of at most 5 s, 10\.244\.1\.2 says 203\.0\.113\.1 with up to 3600 s/,
+    /TTL of at most 5 s, while 10\.244\.1\.2 returns 203\.0\.113\.1 with a TTL of up to 3600 s/,
   );
 });
 

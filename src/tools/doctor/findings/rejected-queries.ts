@@ -184,7 +184,7 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
   );
 }
 
-/** The server of forwarders rejects queries at times: no rollout of DNS pods shows that. */
+/** An upstream rejects queries at times, which a rollout of DNS pods does not explain. */
 export const closedUpstream: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
@@ -204,24 +204,24 @@ export const closedUpstream: FindingKind = {
     const addresses = listed(hosts.map(({ address }) => address));
     return {
       code: this.code,
-      title: 'An upstream rejects queries at times: nothing listens on its port then',
+      title: 'An upstream rejects queries at times because nothing listens on its port',
       severity: 'critical',
       confidence: 0.9,
       seen: [
         ...hosts.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
-        `These errors are from ${addresses}: a host with this address is up, but no process listens on its port.`,
+        `These errors come from ${addresses}, so a host with this address is up, but no process listens on the port.`,
         ...(hosts.some(({ partly }) => partly)
           ? [`Other queries to ${addresses} were answered at the same times.`]
           : []),
       ],
-      why: 'The process of the upstream server ends and restarts, or the address leads to several hosts, and one of them is not a DNS server: an address that was given twice (a conflict), or one member of a balanced address.',
+      why: 'The upstream server’s process ends and restarts. Or the address leads to several hosts, one of which is not a DNS server, because of an address conflict or a broken member behind a load balancer.',
       fix: [
-        `On the host of ${addresses}, look for restarts of its DNS server at these times (its log, systemctl status, out of memory).`,
-        `If it ran all the time, look for a second host with this address: arping -D -I INTERFACE ${hosts[0]!.address} on its network, or the members of the load balancer.`,
-        'Forward to more than one upstream, so that another one is used at such times.',
+        `On the host of ${addresses}, look for restarts of the DNS server at these times (its log, systemctl status, the OOM killer).`,
+        `If it was running throughout, look for a second host with this address (arping -D -I INTERFACE ${hosts[0]!.address} on its network), or check the load balancer’s members.`,
+        'Forward to more than one upstream, so that another one takes over at such times.',
       ],
-      prove: `on the network of ${addresses}: tcpdump -eni any arp or icmp: one hardware address sends replies, and the errors come from the same one or another`,
-      disproved: 'its server ran at these times, and only one host has the address',
+      prove: `on the network of ${addresses}, tcpdump -eni any arp or icmp shows whether replies and errors come from the same hardware address`,
+      disproved: 'the server was running at these times, and only one host has the address',
       exchanges: losses,
     };
   },

@@ -1,4 +1,4 @@
-/** Names that cannot exist, and that all get one address: NXDOMAIN is replaced on the way. */
+/** Names that cannot exist but all get one address, because something replaces NXDOMAIN. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -15,9 +15,9 @@ import {
 } from '../thresholds/answers.ts';
 import { NEARLY_ALL } from '../thresholds/evidence.ts';
 
-/** Domains at the top below which nothing exists (RFC 6761), or that only the cluster has. */
+/** Top-level domains that contain no names (RFC 6761), or that only the cluster has. */
 const IMPOSSIBLE = new Set(['invalid', 'svc']);
-/** The same, that private networks may use. */
+/** Nonexistent top-level domains that private networks may use. */
 const PRIVATE = new Set(['test', 'local', 'localhost', 'internal', 'lan', 'corp', 'home']);
 
 /** A wildcard upstream, a hijacking resolver or a captive portal answers for every name. */
@@ -32,7 +32,7 @@ export const sameAddress: FindingKind = {
         outcomes.found > 0 &&
         addresses.length > 0 &&
         !claims.names.has(name) &&
-        // autopath completes names that a search path made.
+        // autopath resolves names that the search path created.
         !observed.domains.isOfCluster(name),
     );
     if (views.length < MIN_SAME_ADDRESS_NAMES) return unknown('too few external names were found');
@@ -66,20 +66,20 @@ export const sameAddress: FindingKind = {
           ...(impossible.length > 0
             ? [
                 sentence(
-                  `${impossible.length} of them cannot exist: ${listed(impossible.map(({ name }) => name))}`,
+                  `${impossible.length} of them cannot exist, including ${listed(impossible.map(({ name }) => name))}`,
                 ),
               ]
-            : ['No external name was NXDOMAIN in the whole capture.']),
+            : ['No external name got NXDOMAIN in the whole capture.']),
           `The answers came from ${listed(servers)}.`,
         ],
-        why: 'An upstream resolver replaces NXDOMAIN with the address of its own page (a provider’s search page, a filter, a network’s login portal), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
+        why: 'An upstream resolver replaces NXDOMAIN with the address of its own page (a provider’s search page, a filter, a network’s login portal), or a whole domain has a wildcard record. Lookups that should fail succeed, so programs connect to the wrong host, wait, or get the wrong certificate. The search stops at its first name.',
         fix: [
           `Determine what ${address} is (curl -sI http://${address.split(' ')[0]!}). Make ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
           'If the wildcard record is intended, keep its domain out of the pods’ search path (kubelet --resolv-conf).',
           `Until then, the resolver can turn that address into NXDOMAIN (bogus-nxdomain=${address.split(' ')[0]!} in dnsmasq).`,
         ],
-        prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'}: the answer has to be NXDOMAIN`,
-        disproved: 'random names are NXDOMAIN, so these names really share one address',
+        prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'} returns an address and not NXDOMAIN`,
+        disproved: 'random names get NXDOMAIN (then these names really share one address)',
         exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
           ({ exchanges }) => exchanges.filter(({ name }) => list.includes(name)),
         ),

@@ -140,7 +140,7 @@ function areMisread({ failed, clients }: Observations, own: ReadonlySet<string>)
   });
 }
 
-/** The servers behind others that these failures come from; nothing if the capture has one server. */
+/** Names the upstreams that these failures come from; empty if the capture shows only one server. */
 function failingUpstream(observed: Observations, own: ReadonlySet<string>): readonly string[] {
   const behind = upstreams(observed);
   const servers = new Set(
@@ -162,7 +162,7 @@ function stoppedAt(observed: Observations, own: ReadonlySet<string>): readonly s
   const kinds = clients.map((client) => observed.clients.get(client)?.recognition.best?.kind);
   const isMusl = kinds.includes('musl');
   return [
-    `The lookups of ${listed(clients)} end there: the rest of the search path is never tried${isMusl ? ' (musl, Alpine, gives up at an error; glibc and Go go on)' : ''}.`,
+    `The lookups of ${listed(clients)} end there, and the rest of the search path is never tried${isMusl ? ' (musl, as in Alpine, gives up at an error, while glibc and Go continue)' : ''}.`,
   ];
 }
 

@@ -103,7 +103,7 @@ export const searchStops: FindingKind = {
   },
 };
 
-/** A domain of which it is not known whether it is in the search path. */
+/** A domain that may or may not be in the search path. */
 interface LikelyDomain {
   readonly domain: string;
   readonly clients: readonly string[];
@@ -112,8 +112,8 @@ interface LikelyDomain {
 }
 
 /**
- * The domain below which all failing lookups of Alpine pods end at their first name; null: there is
- * none. Some names have to look like `web` and others like `cache.platform`, with it appended.
+ * The domain under which all failing lookups of Alpine pods end at their first name; null if there
+ * is none. Without the domain, some names have to look like `web` and others like `cache.platform`.
  */
 function likelyDomain(
   { affected, domains }: Observations,
@@ -143,21 +143,21 @@ function likelyStop({ domain, clients, stems, lookups }: LikelyDomain): Finding 
   const { rcode } = exchanges.find((each) => each.rcode > 0)!;
   return {
     code: 'ND2002',
-    title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
+    title: 'Alpine (musl) pods give up at a search domain where other pods would continue',
     severity: 'critical',
     confidence: 0.78,
     seen: [
-      `${lookups.length} lookups of ${listed(clients)} (musl) ended at a name below ${domain} with ${rcodeName(rcode)}: ${listed(stems.map((stem) => `${stem}.${domain}`))}`,
-      `${listed(stems)} look like names of Services with a search domain appended: ${domain} is probably the first one of the search path. No other search domain was tried.`,
+      `${lookups.length} lookups of ${listed(clients)} (musl) ended with ${rcodeName(rcode)} at a name under ${domain} They queried ${listed(stems.map((stem) => `${stem}.${domain}`))}`,
+      `These look like Service names (${listed(stems)}) with a search domain appended, so the pods’ search path probably begins with it. No other search domain was tried.`,
     ],
-    why: `musl, the C library of Alpine images, gives up the whole lookup at SERVFAIL or REFUSED. If ${domain} is in the search path of these pods, their lookups of short names end there, and the domains of the cluster behind it are never tried. glibc and Go go on, only slower.`,
+    why: `musl, the C library in Alpine images, gives up the whole lookup at SERVFAIL or REFUSED. If ${domain} is in these pods’ search path, their lookups of short names end there, and the cluster’s domains that follow are never tried. glibc and Go continue, only more slowly.`,
     fix: [
-      `If ${domain} is in /etc/resolv.conf of these pods, remove it (dnsConfig.searches, or the node’s resolv.conf), or put it behind the domains of the cluster.`,
-      `Make the server of ${domain} answer NXDOMAIN for missing names, or answer the domain in the cluster.`,
+      `If ${domain} is in these pods’ /etc/resolv.conf, remove it (dnsConfig.searches, or the node’s resolv.conf), or put it after the cluster’s domains.`,
+      `Make the server for ${domain} answer NXDOMAIN for missing names, or answer the domain in the cluster.`,
       'Otherwise, write Service names in full (web.shop.svc.cluster.local).',
     ],
-    prove: `kubectl exec POD -- cat /etc/resolv.conf: the search line begins with ${domain.slice(0, -1)}`,
-    disproved: `${domain} is not in the search path, so the programs mean these names`,
+    prove: `kubectl exec POD -- cat /etc/resolv.conf shows a search line that begins with ${domain.slice(0, -1)}`,
+    disproved: `${domain} is not in the search path (then the programs look up these names intentionally)`,
     exchanges,
   };
 }

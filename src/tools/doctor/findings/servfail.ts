@@ -1,4 +1,4 @@
-/** SERVFAIL: the servers that send it, and the names that get it. */
+/** SERVFAIL replies, by server and by name. */
 import { servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
 import { grown } from '../cluster/counter-growth.ts';
 import { nameOf, dnsSelectorOf, podAt } from '../cluster/facts.ts';
@@ -55,7 +55,7 @@ import {
   SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
-/** SERVFAIL for names of the cluster only: the server does not know the cluster. */
+/** SERVFAIL only for cluster names, because the server has no cluster objects. */
 export const clusterServfail: FindingKind = {
   code: 'ND5001',
   title: 'Cluster names fail because the DNS pods cannot reach the API server',
@@ -75,7 +75,7 @@ export const clusterServfail: FindingKind = {
     )
       return excluded('external names fail as well');
     const { failing, fine } = clusterNames(observed, claims);
-    // Without its lists a server knows no name of the cluster.
+    // A server without its lists cannot answer any cluster name.
     if (fine > failing)
       return excluded(
         `${fine} of ${fine + failing} cluster names never fail at that time, so failures depend on the name`,
@@ -88,21 +88,21 @@ export const clusterServfail: FindingKind = {
       severity: 'critical',
       confidence: outside.asked >= MANY_ERRORS ? 0.92 : 0.75,
       seen: [
-        `${share(inside.servfail, inside.asked)} queries for cluster names were SERVFAIL.`,
+        `${share(inside.servfail, inside.asked)} queries for cluster names got SERVFAIL.`,
         ...(outside.asked > 0
-          ? [`For other names: ${share(outside.servfail, outside.asked)}.`]
+          ? [`For other names, it was ${share(outside.servfail, outside.asked)}.`]
           : []),
         ...onlyServersText(observed),
       ],
       why: 'The DNS server answers, and its forwarding works, but it has no cluster objects. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
       fix: [
-        'Determine why the DNS pods cannot reach the API server (its Service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
+        'Determine why the DNS pods cannot reach the API server (its Service 10.96.0.1, certificates, network policy), with kubectl -n kube-system logs -l k8s-app=kube-dns.',
         'Set a readinessProbe on /ready, which keeps a pod that has not read its lists out of the Service.',
         'With ndots, set kubernetes { snapshot FILE }, which answers from the last state across restarts.',
       ],
       prove:
         'kubectl -n kube-system logs -l k8s-app=kube-dns | grep -i -e reflector -e "plugin/kubernetes"',
-      disproved: 'the log shows that the lists are synchronized, and no API errors',
+      disproved: 'the log shows synchronized lists and no API errors',
       exchanges: fails(observed, (name) => observed.domains.isOfCluster(name)),
     };
   },
@@ -118,22 +118,22 @@ export const clusterServfail: FindingKind = {
       severity: 'critical',
       confidence: outside.length > 0 ? 0.93 : 0.82,
       seen: [
-        `${failing[0]!.name} is SERVFAIL at ${failing.length} of ${alive.length} DNS pods: ${listed(failing.map(({ server }) => podAt(facts, server)))}.`,
+        `${failing[0]!.name} gets SERVFAIL from ${failing.length} of ${alive.length} DNS pods: ${listed(failing.map(({ server }) => podAt(facts, server)))}.`,
         ...(outside.length > 0 ? [`${outside[0]!.name} is answered.`] : []),
       ],
       affected: failing.map(({ server }) => podAt(facts, server)),
       why: 'The server answers, but has no cluster objects. It was started while the API server could not be reached, is not allowed to list them, or is still reading.',
       fix: [
-        `Check its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
+        `Check its log with kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
         'Make sure that its ClusterRole allows list and watch on services, namespaces and endpointslices (and pods, with pods verified).',
       ],
-      prove: `ndots query ${failing[0]!.name} @${failing[0]!.server}: an Extended DNS Error may say why`,
+      prove: `run ndots query ${failing[0]!.name} @${failing[0]!.server}; an Extended DNS Error may show the reason`,
       disproved: 'the log shows that the lists are synchronized',
     });
   },
 };
 
-/** Names servers that fail for all cluster names, while others fail for none; empty: there is no such difference. */
+/** Names the servers that fail for all cluster names while others fail for none; empty if servers do not differ. */
 function onlyServersText({ names, domains }: Observations): readonly string[] {
   const sums = new Map<string, { answered: number; servfail: number }>();
   for (const { name, servers } of names.list)
@@ -152,16 +152,16 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
     return [];
   const list = (all: typeof well): string => listed(all.map(([server]) => server));
   return [
-    `All of them came from ${list(failing)}; ${list(well)} answered every query for cluster names.`,
+    `All of these replies came from ${list(failing)}, while ${list(well)} answered every query for cluster names.`,
   ];
 }
 
-const REPEATED = 'Names always fail, and a cache repeats it: SERVFAIL comes at once';
+const REPEATED = 'Names always fail, and a cache repeats the SERVFAIL at once';
 
-/** SERVFAIL that comes from a cache, again and again. */
+/** SERVFAIL that a cache returns again and again. */
 export const stuckServfail: FindingKind = {
   code: 'ND4007',
-  title: 'A failure is cached: SERVFAIL comes at once, again and again, for the same names',
+  title: 'A failure is cached, so the same names get SERVFAIL at once, again and again',
   name: 'a cached failure',
   inCapture(observed, claims) {
     const behind = upstreams(observed);
@@ -201,7 +201,7 @@ export const stuckServfail: FindingKind = {
         return excluded('all names that go to an upstream fail, many of them slowly');
     }
     for (const name of names) claims.names.add(name);
-    // Without its upstream, the capture has only what the cache repeats.
+    // Without the upstream, the capture shows only the cached failures.
     const isOpen = before === 0 && behind.size === 0;
     return {
       code: this.code,
@@ -209,27 +209,29 @@ export const stuckServfail: FindingKind = {
       severity: times >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for any server to have been queried.`,
+        `${times} queries for ${listed([...keys])} got SERVFAIL in about a millisecond, too soon for any upstream to have been queried.`,
         ...(fine > 0
-          ? [`Other external names are answered at the same time: ${fine} queries.`]
+          ? [`${fine} queries for other external names were answered at the same time.`]
           : []),
         ...(fine === 0 && before > 0
           ? [`${before} of these names and types had been found before.`]
           : []),
         ...(isOpen
-          ? ['The upstream is not in the capture: it does not show whether it still fails.']
+          ? [
+              'The capture does not include the upstream, so it does not show whether it still fails.',
+            ]
           : []),
       ],
       why: isOpen
-        ? 'The cache returns a failure of its upstream. Either the names still fail there: the servers of their zone do not answer, refuse it (a lame delegation), or its signatures do not verify. Or the upstream has recovered, and the cache keeps the failure (serve_stale of CoreDNS before 1.14.4 does so for up to an hour).'
-        : 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
+        ? 'The cache returns a failure from its upstream. Either the names still fail there, because the zone’s servers do not answer or refuse (a lame delegation) or its signatures do not verify. Or the upstream has recovered but the cache keeps the failure (before CoreDNS 1.14.4, serve_stale does so for up to an hour).'
+        : 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. Before CoreDNS 1.14.4, serve_stale also serves failures as old answers, for up to an hour.',
       fix: [
-        'Determine why the name failed at first: query the upstream (below). While it fails there, leave the cache unchanged, because it protects the upstream from retries.',
+        'Determine why the name failed at first by querying the upstream, as shown below. While it fails there, leave the cache unchanged, because it protects the upstream from retries.',
         'If the upstream answers by now, use CoreDNS 1.14.4 or later, and with serve_stale also its verify option. Restart the DNS pods one by one to empty their caches.',
         'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Do not use 0, or every client retry goes to the failing upstream.',
       ],
       prove: isOpen
-        ? `ndots query ${names[0]} @UPSTREAM: SERVFAIL as well, or an answer, which shows that the cache is at fault`
+        ? `ndots query ${names[0]} @UPSTREAM also gets SERVFAIL; an answer would show that the cache is at fault`
         : `ndots query ${names[0]} @UPSTREAM is answered`,
       disproved: isOpen
         ? 'another DNS server with the same upstream answers these names'
@@ -257,7 +259,7 @@ function othersFine({ ways }: Observations, stuck: readonly NameView[]): number 
   return Math.max(0, outside.asked - wrong(outside) - own);
 }
 
-/** True if an upstream is seen that answers, and (nearly) never with a failure. */
+/** True if the capture shows an upstream that answers (nearly) without failures. */
 function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
   return servers.list.some(
     ({ address, outcomes }) =>
@@ -267,7 +269,7 @@ function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>):
   );
 }
 
-/** True if the upstream fails, and not a cached failure. */
+/** True if the failures come from the upstream rather than a cache. */
 function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>): boolean {
   let [theirs, all] = [0, 0];
   for (const [address, { servfail }] of servers) {
@@ -277,7 +279,7 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
   return all > 0 && theirs >= FROM_UPSTREAM_SHARE * all;
 }
 
-/** SERVFAIL in general. */
+/** SERVFAIL without a more specific cause. */
 export const serverFails: FindingKind = {
   code: 'ND4002',
   title: 'A name server answers with SERVFAIL',
@@ -294,7 +296,7 @@ export const serverFails: FindingKind = {
           failures(outcomes) > 0 && !claims.names.has(name) && !isOfSilence(name, type),
       )
       .toSorted((one, other) => failures(other.outcomes) - failures(one.outcomes));
-    // What a name server passes on to its clients is seen twice, and hits these.
+    // Failures that a name server passes on are seen twice, and clients are affected.
     const theirs = programs(observed);
     const servfail = Math.min(
       names.reduce((sum, { outcomes }) => sum + failures(outcomes), 0),
@@ -308,7 +310,7 @@ export const serverFails: FindingKind = {
       open.length > 0 &&
       open.filter((each) => waitedForLost(each, observed)).length >= MOST * open.length
     )
-      return excluded('the server fails when its own queries get no reply: see their loss');
+      return excluded('the server fails because its own queries get no reply (see their loss)');
     const late = open.filter(
       (each) =>
         (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
@@ -323,7 +325,7 @@ export const serverFails: FindingKind = {
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) =>
         behind.has(address) &&
-        // A cache hands one failure on many times.
+        // A cache returns one failure many times.
         (failures(outcomes) >= FROM_UPSTREAM_SHARE * servfail ||
           (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes)) ||
           neverAnswers(address, names)),
@@ -331,7 +333,7 @@ export const serverFails: FindingKind = {
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
     )[0]!;
-    // Failures that other findings explain count for the server, too.
+    // The server’s count includes failures that other findings explain.
     const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;
     const errors = errorsOf(observed, names);
@@ -346,13 +348,13 @@ export const serverFails: FindingKind = {
         byName === null
           ? `A name server answers with ${mostly}`
           : byName.isAllOutside
-            ? `External names fail with ${mostly}, names of the cluster do not`
-            : `Some names always fail with ${mostly}, others never do${beyond === null ? '' : `: ${beyond.title}`}`,
+            ? `External names fail with ${mostly}, while cluster names do not`
+            : `Some names always fail with ${mostly}, while others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
       confidence: byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were ${errors.join(' or ')}; ${causes.length > 0 ? `they come from the upstream ${worst.address}` : `most by ${worst.address || 'this server'}`}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries got ${errors.join(' or ')}, ${causes.length > 0 ? `which came from the upstream ${worst.address}` : `mostly from ${worst.address || 'this server'}`}${ofThese}. They include ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(byName === null
           ? []
@@ -360,49 +362,49 @@ export const serverFails: FindingKind = {
               ...(byName.isAllOutside
                 ? [
                     byName.failing === 1
-                      ? 'No other external name was queried. If another one fails as well, the forwarding to the upstream is at fault.'
-                      : 'No external name is answered, but cluster names are. The forwarding to the upstream fails, not these names.',
+                      ? 'No other external name was queried. If another one also fails, forwarding to the upstream is at fault.'
+                      : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
                   ]
                 : []),
-              `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}${byName.isAllOutside ? '' : 'The failures depend on the name: '}${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+              `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered, while ${byName.fine} other names have never failed.`,
             ]),
         ...(beyond === null ? [] : [beyond.seen]),
         ...(target === ''
           ? []
           : [
-              `${names[0]!.name} is an alias of ${target}: no server answers for that zone, and nothing else is affected.`,
+              `No server answers for ${target} (the alias target of ${names[0]!.name}), and nothing else is affected.`,
             ]),
         ...(late.length >= MIN_CASES
           ? [
-              `${late.length} of them came after a second or more: the server waited for another one without success, and its clients waited for it.`,
+              `${late.length} of these failures took a second or more, because the server was waiting for another server that did not answer.`,
             ]
           : []),
         ...(slow
           ? [
-              `Its log names what it waited for: ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
+              `According to its log, it was waiting for ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
             ]
           : []),
       ],
       why:
         mostly === 'SERVFAIL'
-          ? 'The server got no answer itself: its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.'
-          : `${mostly} comes from a server that does not understand or support the query: its options (EDNS, cookies), its type, or its operation. The DNS server passes it on from its upstream.`,
+          ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
+          : `${mostly} comes from a server that does not understand or support the query’s options (EDNS, cookies), type or operation. The DNS server passes it on from its upstream.`,
       fix: [
         ...(beyond === null ? [] : [beyond.fix]),
         ...(byName?.isAllOutside === true
           ? [
-              'Query the DNS pods’ upstream (the Corefile’s forward line; the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
+              'Query the DNS pods’ upstream (see the Corefile’s forward line or the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
             ]
           : []),
         ...(byName === null
           ? []
           : [
-              `Ask for ${target === '' ? names[0]!.name : target} at the servers of its zone. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName), or the forward for that zone.`,
+              `Query ${target === '' ? names[0]!.name : target} at its zone’s own servers. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName) or the forward for that zone.`,
             ]),
-        'Determine what the server waits for: check its log (errors) and its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
+        'To determine what the server waits for, check its log (errors) and its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
         'Use more than one upstream, with health checks (which forward does).',
       ],
-      prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec: an Extended DNS Error may say why; if +cdflag gets an answer, DNSSEC validation fails`,
+      prove: `run ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec; an Extended DNS Error may show the reason, and if +cdflag gets an answer, DNSSEC validation fails`,
       disproved:
         causes.length > 0
           ? `${worst.address} answers the same query`
@@ -428,29 +430,30 @@ export const serverFails: FindingKind = {
       severity: failed >= OUTAGE_SHARE * replies ? 'critical' : 'warning',
       confidence: 0.8,
       seen: [
-        `${share(failed, replies)} replies while it was measured were SERVFAIL, most by ${worst[0]!.pod.name}.`,
+        `${share(failed, replies)} replies during the measurement were SERVFAIL, mostly from ${worst[0]!.pod.name}.`,
         ...slow.map(
           ({ to, failures, count }) =>
-            `Upstream ${to}: ${share(failures, count)} replies were SERVFAIL or REFUSED.`,
+            `${share(failures, count)} replies from the upstream ${to} were SERVFAIL or REFUSED.`,
         ),
       ],
       affected: worst
         .filter((each) => grown(each, 'coredns_dns_responses_total', isServfail) > 0)
         .map(({ pod }) => nameOf(pod)),
-      why: 'The server got no answer itself: its upstream did not reply, or replied with an error. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.',
+      why: 'The server could not get an answer itself, because its upstream did not reply or replied with an error. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.',
       fix: [
-        'Determine what the server waits for: check its log (errors) and coredns_proxy_request_duration_seconds by "to" and rcode.',
+        'To determine what the server waits for, check its log (errors) and coredns_proxy_request_duration_seconds by "to" and rcode.',
         'Use more than one upstream, with health checks (which forward does).',
       ],
-      prove: 'coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin, twice',
-      disproved: 'the counter does not rise the next time, because it was one client with one name',
+      prove:
+        'read coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin twice and compare',
+      disproved: 'the counter does not rise the next time (then it was one client with one name)',
     });
   },
 };
 
 /**
- * If all failing names fail always, or from some moment on, and others never do: how many, and that
- * moment; null: it is not so.
+ * Counts names that always fail, or fail since some moment, while others never do. Null if
+ * failures do not depend on the name.
  */
 function goesByName(
   { names: { list }, domains }: Observations,
@@ -458,9 +461,9 @@ function goesByName(
 ): {
   readonly failing: number;
   readonly fine: number;
-  /** Only external names fail, and none of those that were asked for is answered. */
+  /** Only external names fail, and none of the queried ones is answered. */
   readonly isAllOutside: boolean;
-  /** Milliseconds since 1970; null: it was always so. */
+  /** Start of the failures, milliseconds since 1970; null if the names have always failed. */
   readonly sinceMs: number | null;
 } | null {
   const failing = new Map<string, number>();
@@ -487,7 +490,7 @@ function goesByName(
     : null;
 }
 
-/** The target of the name's alias, from its failures; empty: none shows it. */
+/** The name's alias target, taken from its failed replies; empty if none contains it. */
 function aliasOf(observed: Observations, wanted: string): string {
   for (const { reply, answers, name } of fails(observed, (each) => each === wanted)) {
     if (reply === null || answers === 0 || name !== wanted) continue;
@@ -501,21 +504,21 @@ function aliasOf(observed: Observations, wanted: string): string {
   return '';
 }
 
-/** The reason that there is no finding: failures are rare, or their cause is known. */
+/** The reason that there is no finding. Failures are rare, or their cause is known. */
 function failingText({ total }: Observations, unexplained: number): string {
   const all = failures(total);
   if (all <= unexplained || all < RARE_SHARE * total.asked) return 'SERVFAIL is rare';
   return `${share(all, answered(total))} replies are SERVFAIL or another error, and the findings explain ${unexplained === 0 ? 'them' : `all but ${unexplained} of them`}`;
 }
 
-/** Queries that were answered with an error, but for REFUSED. */
+/** Queries that were answered with an error other than REFUSED. */
 function failures({ servfail, error }: Outcomes): number {
   return servfail + error;
 }
 
 /**
- * Queries that could have failed in the same way: if all these names are external, those for
- * external names that no search domain made; otherwise all.
+ * Queries that could have failed in the same way. If all these names are external, only queries for
+ * external names without a search domain count.
  */
 function comparableTo(
   { names: { list }, domains, total }: Observations,
@@ -550,7 +553,7 @@ function halves(
   return sums;
 }
 
-/** Names of the cluster that fail, and those that were asked for in the same time and never do. */
+/** Cluster names that fail, and those that were queried at the same time and never fail. */
 function clusterNames(
   { names, domains, failed }: Observations,
   claims: Claims,
@@ -568,8 +571,8 @@ function clusterNames(
 }
 
 /**
- * Of names of the cluster: what became of queries for A, and when any failed, milliseconds since
- * 1970.
+ * The results of A queries for cluster names, and the time span of all their failures in
+ * milliseconds since 1970.
  */
 function ofCluster(
   { names, domains, failed }: Observations,

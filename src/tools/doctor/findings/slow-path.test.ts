@@ -55,7 +55,7 @@ test('replies that take as long as TCP handshakes show a slow path and not a slo
 test('equally late replies, without a handshake for comparison, leave path and server open', async () => {
   const [first, ...others] = await troubles(lookups((i, step) => 450 + ((i + step) % 20), null));
   assert.deepEqual([first!.code, first!.severity, others.length], ['ND4003', 'warning', 0]);
-  assert.match(first!.title, /path .* or the server/);
+  assert.match(first!.title, /path or the server/);
 });
 
 test('a server that is late only for some names is slow, even if handshakes take long', async () => {

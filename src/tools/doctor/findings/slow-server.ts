@@ -46,7 +46,7 @@ import {
   WAITS_AT_TIME_MS,
 } from '../thresholds/lateness.ts';
 
-/** A log does not show the server. */
+/** A log does not contain the server’s address. */
 const LOGGED = 'the server that wrote the log';
 
 /** Replies come, but late. */
@@ -59,18 +59,18 @@ export const slowServer: FindingKind = {
       ({ address, outcomes }) =>
         outcomes.asked - outcomes.lost >= MIN_TIMED_REPLIES && !claims.late.has(address),
     );
-    if (enough.length === 0) return unknown('too few replies, or their lateness is explained');
+    if (enough.length === 0)
+      return unknown('too few replies, or another finding explains the delay');
     const ofZone = slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
-    // Many quick cached or negative replies may hide that all others are late: then lookups show
-    // it.
+    // Many quick cached or negative replies may hide that all others are late, but lookups show it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
       (server) =>
         server.quantile(LATE_QUANTILE) >= LATE_MS ||
         (waits && server.quantile(SLOW_QUANTILE) >= 2 * LATE_MS),
     );
-    // The upstream that is waited for is the cause; the server that waits is late with it.
+    // The slow upstream is the cause, and the server that waits for it is late, too.
     const behind = upstreams(observed);
     const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
     if (slow !== undefined && areFailures(slow, observed))
@@ -91,7 +91,7 @@ export const slowServer: FindingKind = {
       ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
       : [];
     claims.take(lost);
-    // Uniform times are those of a path as well.
+    // A network path can also cause uniform times.
     const path = lost.length > 0 ? null : observed.pathTimes.of(slow.address);
     const mostly = took(slow.quantile(LATE_QUANTILE) / 2);
     const often = took(slow.quantile(SLOW_QUANTILE) / 2);
@@ -109,7 +109,7 @@ export const slowServer: FindingKind = {
         ...(path === null
           ? []
           : [
-              `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, whatever the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake to compare with.' : `TCP handshakes of the same clients, with other hosts, took ${took(path.handshakeMs)}.`}`,
+              `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, regardless of the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake for comparison.' : `TCP handshakes by the same clients with other hosts took ${took(path.handshakeMs)}.`}`,
             ]),
         ...(outside === null ? [] : [outside]),
         `One in three replies from ${slow.address || LOGGED} took more than ${mostly}${often === mostly ? '' : `, and one in ten more than ${often}`}.`,
@@ -155,8 +155,8 @@ export const slowServer: FindingKind = {
 };
 
 /**
- * True if an upstream is late only with the first query for each name, so that few lookups wait:
- * caches have the rest.
+ * True if an upstream is late only for the first query for each name. Few lookups wait, because
+ * caches answer the rest.
  */
 function isCold({ address }: ServerView, observed: Observations): boolean {
   const { names, lookups, slowLookups } = observed;
@@ -193,8 +193,8 @@ function coldCache(slow: ServerView, { slowLookups, lookups }: Observations): Fi
 }
 
 /**
- * A server that is late with (nearly) all names of one zone, and quick with others: what answers
- * that zone is slow. Null: there is none.
+ * Detects a server that is late for (nearly) all names in one zone and quick for others, so the
+ * zone’s servers are slow. Null if there is none.
  */
 function slowZone(
   servers: readonly ServerView[],
@@ -213,7 +213,7 @@ function slowZone(
       !claims.names.has(each.name),
   );
   const lost = new Set(observed.losses.map(({ name }) => name));
-  // A server that waits for an upstream is late with it.
+  // A server that waits for a late upstream is late, too.
   for (const { address } of servers.toSorted(
     (one, other) => Number(behind.has(other.address)) - Number(behind.has(one.address)),
   )) {
@@ -235,7 +235,7 @@ function slowZone(
           others.add(name);
           quick += outcomes.found + outcomes.nodata;
         }
-    // One other name shows it as well, if it is answered again and again, and the zone has several.
+    // One other name is enough if it is answered again and again, and the zone has several names.
     const isCompared =
       others.size >= SLOW_ZONE.others || (names.length > 1 && quick >= SLOW_ZONE.quick);
     if (!isCompared || late.length < SLOW_ZONE.share * asked) continue;
@@ -246,7 +246,7 @@ function slowZone(
       confidence: 0.9,
       seen: [
         sentence(
-          `${address || LOGGED}: ${share(late.length, asked)} queries for names in ${zone} were answered after ${took(times[0]!)} to ${took(times.at(-1)!)}; ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. Names: ${listed(names)}`,
+          `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${took(times[0]!)} to ${took(times.at(-1)!)}, while ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
         ),
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
@@ -264,8 +264,8 @@ function slowZone(
 }
 
 /**
- * A server most of whose replies are quick, and some so late that programs wait, or have given up
- * by then; null: there are hardly any.
+ * Detects a server whose replies are mostly quick but sometimes so late that programs wait or have
+ * already given up. Null if there are hardly any late replies.
  */
 function atTimes(
   servers: readonly ServerView[],
@@ -273,7 +273,7 @@ function atTimes(
   observed: Observations,
   claims: Claims,
 ): Finding | null {
-  // Of a server that was silent it is known why what waited is late.
+  // If a server was silent, that explains its late replies.
   const open = observed.slow.filter((each) => !claims.isOfSilence(each));
   const unexplained = open.length / Math.max(1, observed.slow.length);
   const late = servers.filter(
@@ -301,7 +301,7 @@ function atTimes(
     confidence: 0.65,
     seen: [
       sentence(
-        `${address || LOGGED}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`}: ${listed([...names])}`,
+        `${share(slow.late, outcomes.asked - outcomes.lost)} replies from ${address || LOGGED} took ${took(FELT_MS)} or longer, up to ${took(longest)}, while half of all replies arrived within ${took(slow.quantile(0.5))}. The late ones were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`} for ${listed([...names])}`,
       ),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Clients that retry after 5 s (glibc, Go) or 2.5 s (musl) have often failed before the reply arrives.`,
     ],
@@ -310,8 +310,8 @@ function atTimes(
 }
 
 /**
- * A server that is much slower than others that are asked by the same clients for the same names:
- * one DNS pod or one upstream of several. Null: there is none.
+ * Detects one of several DNS pods or upstreams that is much slower than the others, which the same
+ * clients query for the same names. Null if there is none.
  */
 function slowSister(observed: Observations, claims: Claims): Finding | null {
   const { servers, backends, names } = observed;
@@ -348,14 +348,14 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
   return null;
 }
 
-/** Lookups that took long, those included of whose names the capture has only the beginning. */
+/** Slow lookups, including those whose names the capture has only in part. */
 function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
   return [...affected, ...slowCut];
 }
 
 /**
- * Says that all late replies are for external names while cluster names are quick; null: it is not
- * so.
+ * Reports that all late replies are for external names while cluster names are quick; null if that
+ * is not true.
  */
 function externalOnly(address: string, observed: Observations): string | null {
   const { domains, servers } = observed;
@@ -375,11 +375,11 @@ function externalOnly(address: string, observed: Observations): string | null {
   if (own < MIN_CASES || ownMs >= LATE_MS) return null;
   const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
   return sentence(
-    `Only external names are slow: ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}. The slow names are ${listed(names)}`,
+    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}. The slow ones include ${listed(names)}`,
   );
 }
 
-/** Only what the server forwards is late. */
+/** Only forwarded queries are late. */
 function waitsForUpstream(address: string): Pick<Finding, 'title' | 'why' | 'fix' | 'disproved'> {
   return {
     title: 'External names are slow while cluster names are quick, so the upstream is slow',
@@ -392,24 +392,25 @@ function waitsForUpstream(address: string): Pick<Finding, 'title' | 'why' | 'fix
   };
 }
 
-/** Replies that all take as long: a capture of one place alone does not show where. */
+/** All replies take equally long, and a capture from one place does not show where the time is spent. */
 function pathOrServer(
   address: string,
 ): Pick<Finding, 'title' | 'why' | 'fix' | 'prove' | 'disproved'> {
   return {
-    title: 'Every reply of a name server takes long: the network path to it is slow, or the server',
-    why: 'A server that is slow itself answers some names at once, from its cache, and others late. Here every reply takes (nearly) the same time, as on a long path: another region, a VPN, a tunnel. A server that waits for the same upstream with every query would look alike.',
+    title:
+      'Every reply from a name server is late, because either the network path or the server is slow',
+    why: 'A slow server answers some names at once from its cache and others late. Here, every reply takes (nearly) the same time, as on a long network path (another region, a VPN, a tunnel). A server that waits for the same upstream on every query would look the same.',
     fix: [
-      `Measure the path first: ping -c 5 ${address}, or the time of any TCP handshake on the same path. If it takes as long, the path is the cause, and the server is not.`,
-      'If the path is quick, query the server for one name twice. If the second reply is late as well, its cache does not work, or it has too little CPU time.',
-      'Keep DNS close to its clients: a DNS pod in each zone, or a cache on each node.',
+      `Measure the path first, with ping -c 5 ${address} or any TCP handshake on the same path. If it takes as long, the path is the cause and not the server.`,
+      'If the path is quick, query the server for one name twice. If the second reply is also late, its cache does not work, or it gets too little CPU time.',
+      'Keep DNS close to its clients, with a DNS pod in each zone or a cache on each node.',
     ],
-    prove: `ping -c 5 ${address} from the clients’ node; ndots capture with all ports, which shows TCP handshakes`,
-    disproved: `ping to ${address} takes much less time: then the server itself waits`,
+    prove: `run ping -c 5 ${address} from the clients’ node, or capture all ports, which shows TCP handshakes`,
+    disproved: `ping to ${address} takes much less time (then the server itself waits)`,
   };
 }
 
-/** The parts that both kinds share. */
+/** The parts that all variants share. */
 function said(
   address: string,
 ): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
@@ -427,7 +428,7 @@ function said(
   };
 }
 
-/** True if the server waited for an upstream when it left the query without a reply. */
+/** True if the server was waiting for an upstream when the query went unanswered. */
 function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {
   return waitsForOthers(
     observed,

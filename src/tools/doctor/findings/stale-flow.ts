@@ -1,4 +1,4 @@
-/** Sockets whose replies stay away, while other sockets of the same client get theirs. */
+/** Sockets that get no replies, while the same client’s other sockets do. */
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -18,7 +18,7 @@ import {
 } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
-/** One port of a client got replies, and from some moment on gets none, while others do. */
+/** One of a client’s ports stops getting replies at some moment, while others still get them. */
 export const staleFlow: FindingKind = {
   code: 'ND3002',
   title: 'A socket gets no more replies because its packets go to a server that is gone',
@@ -42,7 +42,7 @@ export const staleFlow: FindingKind = {
             : `${flow.server} no longer answers any client, and (nearly) no later socket queries it. ${found.elsewhere} new sockets went to other servers for the same clients and got replies.`,
         ...(found.others > 0
           ? [
-              `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
+              `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ' (long-lived ones, and ones that reuse an earlier socket’s port)' : ''}.`,
             ]
           : []),
       ],
@@ -60,14 +60,14 @@ export const staleFlow: FindingKind = {
   },
 };
 
-/** One port never got a reply from its first query on, while others do. */
+/** One port has never got a reply, while others do. */
 export const deadFlow: FindingKind = {
   code: 'ND3017',
   title: 'A socket never gets a reply because it was opened before the Service was ready',
   name: 'a socket that was opened before the Service was ready',
   inCapture(observed, claims) {
     const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
-    // Many new sockets without any reply are the fault of none of them.
+    // If many new sockets get no reply, the sockets are not at fault.
     const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
     if (dead.length > MAX_STALE) return excluded('many sockets never get a reply');
     const flows = silentFlows(observed).filter(isDead);
@@ -95,7 +95,7 @@ export const deadFlow: FindingKind = {
   },
 };
 
-/** Several queries, or a few that are repeated for long, got no reply on this socket. */
+/** Several queries, or a few that were repeated for a long time, got no reply on this socket. */
 function staysSilent(flow: FlowView): boolean {
   if (flow.unanswered >= STALE_FLOW.queries) return flow.silentMs >= STALE_FLOW.ms;
   return (
@@ -110,7 +110,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
     (flow) =>
       staysSilent(flow) &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
-      // Other clients were answered to the end of the silence, or new sockets reach another pod.
+      // Other clients were answered until the end of the silence, or new sockets reach another pod.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
         openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE ||
         isOnlySocket(observed, flow)),
@@ -118,7 +118,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
 }
 
 /**
- * True if a client repeats its queries for long on the only socket to an address, without an ICMP error. A
+ * True if a client repeats its queries for a long time on the only socket to an address, without an ICMP error. A
  * server that is down looks the same, but programs that keep one socket for that long are rare.
  */
 function isOnlySocket({ flows, unreachable }: Observations, flow: FlowView): boolean {
@@ -132,9 +132,8 @@ function isOnlySocket({ flows, unreachable }: Observations, flow: FlowView): boo
 }
 
 /**
- * Sockets that were opened to others that serve the same clients, and answered, since the server
- * gave its last reply; 0: new ones went to it, too, and not only such as have the port of an
- * earlier one.
+ * Counts answered sockets that were opened to other servers for the same clients since the server’s
+ * last reply. 0 if new sockets also went to this server, apart from those that reuse an earlier port.
  */
 function openedElsewhere(observed: Observations, { server }: FlowView): number {
   const lastReplyMs = observed.servers.get(server)?.lastReplyMs ?? Infinity;
@@ -148,12 +147,12 @@ function openedElsewhere(observed: Observations, { server }: FlowView): number {
 }
 
 interface Found {
-  /** The one that lost most. */
+  /** The flow that lost the most queries. */
   readonly flow: FlowView;
   readonly losses: readonly SeenExchange[];
   /** More sockets in the same state. */
   readonly others: number;
-  /** New sockets that other servers got instead; 0: the server keeps answering. */
+  /** New sockets that went to other servers instead; 0 if the server keeps answering. */
   readonly elsewhere: number;
   /** No other socket shows whether the server still answers. */
   readonly isAlone: boolean;
@@ -174,7 +173,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   const losses = claims.open.filter(
     ({ client, server, sentMs }) =>
       keys.has(`${client.address} ${client.port} ${server.address}`) ||
-      // Clients that still query it have an old entry, or sent at the moment in which it ended.
+      // Clients that still query it have an old entry, or sent their queries just as it ended.
       (isDone && server.address === flow.server && sentMs > lastReplyMs - SAME_MOMENT_MS),
   );
   if (losses.length < STALE_FLOW.queries) return null;
@@ -194,7 +193,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   };
 }
 
-/** True if no client gets an answer for this socket's names: then it is not the socket. */
+/** True if no client gets an answer for this socket's names, so the socket is not at fault. */
 function isNameOrType(observed: Observations, flow: FlowView): boolean {
   const losses = observed.losses.filter(
     ({ client, server }) =>
@@ -205,7 +204,7 @@ function isNameOrType(observed: Observations, flow: FlowView): boolean {
     const view = observed.names.get(name, type);
     return view !== undefined && view.outcomes.lost === view.outcomes.asked;
   });
-  // Another socket asks for something that is answered, or the names are many.
+  // Otherwise another socket gets answers, or there are many names.
   return (
     names.size < STALE_FLOW.queries && never.length === names.size && !othersDiffer(observed, flow)
   );

@@ -127,7 +127,7 @@ function twoInterfaces(backThrough: number): readonly Captured[] {
 test('replies that arrive through a different interface from the queries, and go no further', async () => {
   const [first] = (await examine(twoInterfaces(4))).findings;
   assert.equal(first!.code, 'ND3028');
-  assert.match(first!.seen[0]!, /number 2; .* number 4/);
+  assert.match(first!.seen[0]!, /number 2\. .* number 4/);
   assert.equal((await codes(twoInterfaces(2)))[0], 'ND3016');
 });
 

@@ -11,18 +11,17 @@ import { refusedStrays, wasAnswered } from '../observe/losses.ts';
 import { LATE_MS, MOST, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
-/** Replies come in where the queries did not leave, and go no further: a filter for asymmetric routes. */
+/** Replies arrive through a different interface from their queries and stop there (reverse path filter). */
 export const repliesElsewhere: FindingKind = {
   code: 'ND3028',
-  title:
-    'Replies come back through another interface than the queries left, and the node drops them',
+  title: 'Replies arrive through a different interface from their queries, so the node drops them',
   name: 'asymmetric routes and a reverse path filter',
   inCapture(observed, claims) {
     const strays = refusedStrays(observed).length > 0 ? [] : untranslated(observed, claims);
     const aside = repliesAside(strays);
     if (aside.length < STRAYS_FEW || aside.length < MOST * strays.length)
       return excluded(
-        'no reply came in through another interface than its query left, and stopped there',
+        'no reply arrived through a different interface from its query and stopped there',
       );
     takeSilence(observed, claims, strays);
     const exchanges = aside.map(({ exchange }) => exchange);
@@ -35,16 +34,16 @@ export const repliesElsewhere: FindingKind = {
       severity: 'critical',
       confidence: 0.93,
       seen: [
-        `${share(aside.length, observed.total.asked)} queries to ${listed(asked)} left this node for ${listed(pods)} through the interface with number ${out}; their replies came in through number ${back}, and were not passed on to the clients.`,
+        `${share(aside.length, observed.total.asked)} queries to ${listed(asked)} left this node for ${listed(pods)} through interface number ${out}. Their replies arrived through interface number ${back} and were not passed on to the clients.`,
       ],
-      why: `The path is asymmetric: the route from the network of ${listed(pods)} leads back to another interface of this node. With a strict reverse path filter (rp_filter 1), the kernel drops a packet that comes in through an interface that it would not use to reach the sender.`,
+      why: `The path is asymmetric, because the route from the network of ${listed(pods)} leads back to a different interface on this node. A strict reverse path filter (rp_filter 1) drops packets that arrive through an interface that the kernel would not use to reach their sender.`,
       fix: [
-        `Make the routes symmetric: on this node, ip route get ${pods[0]} must name the interface that the replies use, and the node of ${listed(pods)} must reach this one by the same network.`,
-        'Until then, set a loose filter on the node: sysctl -w net.ipv4.conf.all.rp_filter=2 (the larger of all and of the interface counts).',
+        `Make the routes symmetric. On this node, ip route get ${pods[0]} has to show the interface that the replies use, and the node of ${listed(pods)} has to reach this node through the same network.`,
+        'Until then, set a loose filter on the node with sysctl -w net.ipv4.conf.all.rp_filter=2 (the higher of the values for all and for the interface applies).',
       ],
-      prove: `on the node: nstat -az TcpExtIPReversePathFilter grows, ip link shows the interfaces ${out} and ${back}, and ip route get ${pods[0]} names number ${out}`,
+      prove: `on the node, nstat -az TcpExtIPReversePathFilter rises, ip link shows the interfaces ${out} and ${back}, and ip route get ${pods[0]} shows number ${out}`,
       disproved:
-        'rp_filter is 0 or 2 there, and the counter does not grow: then a rule drops the replies',
+        'rp_filter is 0 or 2 there, and the counter does not rise (then a rule drops the replies)',
       exchanges,
     };
   },
@@ -60,7 +59,7 @@ export const strayReplies: FindingKind = {
     const strays = [...seen, ...untranslated(observed, claims)];
     const refused = strays.length === 0 ? refusedReplies(observed) : [];
     if (refused.length > 0) {
-      // Kernels limit their errors: the other repeats of these clients have the same reason.
+      // Kernels limit their ICMP errors, so these clients’ other retries have the same cause.
       const clients = new Set(refused.map(({ first }) => first.client.address));
       const repeats = observed.askedAgain.unexplained(observed.losses);
       claims.take(repeats.flatMap(({ first }) => (clients.has(first.client.address) ? first : [])));
@@ -111,7 +110,7 @@ export const strayReplies: FindingKind = {
   },
 };
 
-/** A sentence if kernels of these clients report that no socket accepts the replies. */
+/** A sentence if these clients’ kernels report that no socket accepts the replies. */
 function refusalText(
   { refusedReplies }: Observations,
   strays: readonly SeenExchange[],
@@ -190,7 +189,7 @@ function untranslated(
         : [],
     ),
   );
-  // Or those to one client, whose path back bypasses the translation.
+  // Otherwise the replies to one client, whose return path may bypass the translation.
   const byPair = Map.groupBy(
     answered.filter((loss) => !ofPods.has(loss)),
     ({ client, server }) => `${client.address} ${server.address}`,
@@ -229,7 +228,7 @@ interface Aside {
   readonly back: number;
 }
 
-/** Lost queries that left a host through one interface, and whose replies came in through another one. */
+/** Lost queries that left a host through one interface and whose replies arrived through another. */
 function repliesAside(strays: readonly SeenExchange[]): readonly Aside[] {
   return strays.flatMap((exchange): readonly Aside[] => {
     const { port, replyPorts = [] } = exchange.hops.at(-1)!;

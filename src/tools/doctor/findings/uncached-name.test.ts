@@ -8,10 +8,10 @@ const asked = (ttl: number, tookMs: number): Given[] =>
     reply: { tookMs },
   }));
 
-test('a name with TTL 0 that is slow each time is reported, beside names that caches have', async () => {
+test('a name with TTL 0 that is slow each time is reported, unlike cached names', async () => {
   const found = await findingOf('ND4020', [...asked(0, 250), ...others(30)]);
   assert.equal(found?.severity, 'warning');
-  assert.match(found.seen[0]!, /rates\.example\.com\. A: 20 answers with TTL 0, which took 250 ms/);
+  assert.match(found.seen[0]!, /20 answers for rates\.example\.com\. A had TTL 0 and took 250 ms/);
 });
 
 test('a quick name with TTL 0, and a slow one with a TTL, are not', async () => {
@@ -19,12 +19,12 @@ test('a quick name with TTL 0, and a slow one with a TTL, are not', async () => 
   assert.equal(await findingOf('ND4020', [...asked(5, 250), ...others(30)]), undefined);
 });
 
-test('at an upstream these are most of the queries, and caches ask for hardly another name', async () => {
+test('at an upstream, these are most of the queries, because caches answer the others', async () => {
   const often = [0, 300, 600].flatMap((ms) =>
     asked(0, 150).map((each) => ({ ...each, atMs: each.atMs + ms, client: '10.0.1.11' })),
   );
   const found = await findingOf('ND4020', [...often, ...others(3)]);
-  assert.match(found?.seen.join(' ') ?? '', /10\.0\.1\.11: caches keep other names/);
+  assert.match(found?.seen.join(' ') ?? '', /10\.0\.1\.11\. Other names can be cached/);
   assert.match(
     (await findingOf('ND4020', [...asked(1, 250), ...others(30)]))?.title ?? '',
     /TTL of 1 s/,

@@ -11,11 +11,11 @@ interface Uncached {
   readonly sets: readonly AnswerSet[];
   readonly count: number;
   readonly meanMs: number;
-  /** The greatest one, seconds. */
+  /** The highest TTL, seconds. */
   readonly ttl: number;
 }
 
-/** The clients that ask for these names. */
+/** The clients that query these names. */
 function askersOf(found: readonly Uncached[]): readonly string[] {
   return [...new Set(found.flatMap(({ view }) => view.lastClients))];
 }
@@ -38,7 +38,7 @@ export const uncachedName: FindingKind = {
     const cached = others.flatMap(({ sets }) => sets!.list.filter(({ ttl }) => ttl > 0));
     const fine = cached.reduce((sum, { count }) => sum + count, 0);
     const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
-    // An upstream gets hardly a query for names that caches have.
+    // An upstream gets hardly any queries for cached names.
     const asked = found.reduce((sum, { count }) => sum + count, 0);
     const isMost = asked >= UNCACHED.share * (asked + fine) && asked >= UNCACHED.alone;
     if (!isMost && (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs))
@@ -49,7 +49,7 @@ export const uncachedName: FindingKind = {
       title:
         first.ttl === 0
           ? this.title
-          : `A name has a TTL of ${first.ttl} s: nearly each lookup of it waits for the upstream`,
+          : `A name has a TTL of ${first.ttl} s, so nearly every lookup of it waits for the upstream`,
       severity: 'warning',
       confidence: 0.92,
       seen: [
@@ -57,13 +57,13 @@ export const uncachedName: FindingKind = {
           .slice(0, UNCACHED.listed)
           .map(
             ({ view, count, meanMs, ttl }) =>
-              `${view.name} ${typeName(view.type)}: ${count} answers with TTL ${ttl}, which took ${took(meanMs)} on average.`,
+              `${count} answers for ${view.name} ${typeName(view.type)} had TTL ${ttl} and took ${took(meanMs)} on average.`,
           ),
         isMost && fine < UNCACHED.others
-          ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Caches keep other names, but never these.`
+          ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Other names can be cached, but never these.`
           : `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
       ],
-      why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1), and a TTL of a second or two has nearly the same effect. Each lookup goes to the upstream, and the program has to wait. A cache without a minimum TTL cannot help.',
+      why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1), and a TTL of a second or two has nearly the same effect. Each lookup goes to the upstream while the program waits. A cache without a minimum TTL cannot help.',
       fix: [
         sentence(
           `Ask the owner of ${listed(names)} to set a TTL. Even 5 s avoids nearly all these queries`,
@@ -78,7 +78,7 @@ export const uncachedName: FindingKind = {
   },
 };
 
-/** The slow answers with TTL 0, or hardly more, of a name; null: it has a TTL, or too few of them, or quick ones. */
+/** A name’s slow answers with TTL 0 or hardly more; null if they are few or quick, or have a higher TTL. */
 function uncached(view: NameView): Uncached | null {
   const { list } = view.sets!;
   const ttl = list.reduce((max, each) => Math.max(max, each.ttl), 0);

@@ -20,7 +20,7 @@ export const unheardUpstream: FindingKind = {
     const byServer = Map.groupBy(askedAgain.checks, ({ first }) => first.server.address);
     for (const [server, checks] of byServer) {
       const view = observed.servers.get(server);
-      // Replies from another address arrive, and are refused.
+      // Replies from another address arrive but are rejected.
       if ((strays.get(server)?.length ?? 0) >= MIN_CASES) continue;
       if (view === undefined || checks.length < MIN_CASES) continue;
       // Where queries get lost before the server, checks come again for that reason.

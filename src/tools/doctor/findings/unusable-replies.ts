@@ -21,7 +21,7 @@ interface Kind {
   fix(servers: string): readonly string[];
   prove(server: string, name: string): string;
   readonly disproved: string;
-  /** If programs fail; omitted: 0.93. */
+  /** Confidence if programs fail; default 0.93. */
   readonly confidence?: number;
   /** True: programs fail. False: a warning. Null: no finding. */
   isFelt(replies: FaultyReplies, observed: Observations): boolean | null;
@@ -108,19 +108,19 @@ const otherCookies: Kind = {
 
 const badCookies: Kind = {
   code: 'ND4049',
-  title: 'A server rejects the cookies of its clients (BADCOOKIE), and they have to ask again',
+  title: 'A server rejects its clients’ cookies (BADCOOKIE), so they have to retry',
   name: 'BADCOOKIE',
-  did: 'are BADCOOKIE (error 23), which rejects the DNS cookie of the query',
+  did: 'are BADCOOKIE (error 23), which rejects the query’s DNS cookie',
   confidence: 0.97,
-  why: 'A server that requires DNS cookies (RFC 7873) rejects a query once, and sends the cookie to use. It rejects them again and again if several servers behind one address (anycast, a load balancer) have different cookie secrets: the cookie of one is wrong for the other. The resolver then asks over TCP, or fails with SERVFAIL; if TCP port 53 is blocked as well, names of these zones are slow or fail.',
+  why: 'A server that requires DNS cookies (RFC 7873) rejects a query once and sends the cookie to use. Repeated rejections mean that several servers behind one address (anycast, a load balancer) have different cookie secrets, so one server’s cookie is wrong for the others. The resolver then retries over TCP or fails with SERVFAIL. If TCP port 53 is also blocked, names in these zones are slow or fail.',
   fix: (servers) => [
-    `Ask the operator of ${servers} to give all servers behind the address the same secret (BIND: cookie-secret, with cookie-algorithm siphash24 in all; Knot: mod-cookies secret; Unbound: cookie-secret), as RFC 9018 requires, or not to require cookies.`,
-    `Until then, have the resolver send no cookie to ${servers}: server ADDRESS { send-cookie no; } in BIND.`,
+    `Ask the operator of ${servers} to give all servers behind the address the same secret (BIND: cookie-secret, with cookie-algorithm siphash24 on all; Knot: mod-cookies secret; Unbound: cookie-secret), as RFC 9018 requires, or to stop requiring cookies.`,
+    `Until then, stop sending cookies to ${servers} (in BIND, server ADDRESS { send-cookie no; }).`,
     'Allow TCP port 53 from the resolver to these servers.',
   ],
   prove: (server, name) =>
-    `for i in 1 2 3 4 5 6; do dig +norecurse +cookie=COOKIE-OF-A-REPLY ${name} @${server}; done: some replies are BADCOOKIE`,
-  disproved: 'only the first query of each client is BADCOOKIE, and the next one is answered',
+    `for i in 1 2 3 4 5 6; do dig +norecurse +cookie=COOKIE-FROM-A-REPLY ${name} @${server}; done shows BADCOOKIE in some replies`,
+  disproved: 'only each client’s first query gets BADCOOKIE, and the next one is answered',
   isFelt: ({ count }, { total, replyFaults }) =>
     count < REJECTED_COOKIES * replyFaults.read
       ? null
@@ -129,17 +129,17 @@ const badCookies: Kind = {
 
 const badVersions: Kind = {
   code: 'ND4050',
-  title: 'A server does not know the version of EDNS that its clients use (BADVERS)',
+  title: 'A server does not support the EDNS version that its clients use (BADVERS)',
   name: 'BADVERS',
-  did: 'are BADVERS (error 16), which rejects the EDNS version of the query',
+  did: 'are BADVERS (error 16), which rejects the query’s EDNS version',
   confidence: 0.97,
-  why: 'There is only version 0 of EDNS. A server that answers it with BADVERS is broken, or a device in between changed the OPT record of the query or of the reply. Resolvers ask again without EDNS, or fail.',
+  why: 'Version 0 is the only version of EDNS. A server that answers it with BADVERS is broken, or a device in between changed the OPT record in the query or the reply. Resolvers retry without EDNS, or fail.',
   fix: (servers) => [
-    `Update ${servers}, or the device that changes EDNS on the way to it.`,
-    'Until then, ask it without EDNS: server ADDRESS { edns no; } in BIND; another upstream in the Corefile.',
+    `Update ${servers}, or the device in between that changes EDNS.`,
+    'Until then, query it without EDNS (in BIND, server ADDRESS { edns no; }), or use another upstream in the Corefile.',
   ],
-  prove: (server, name) => `ndots query ${name} @${server}, and again with +noedns`,
-  disproved: 'the queries have another EDNS version than 0: then the client is at fault',
+  prove: (server, name) => `run ndots query ${name} @${server}, then again with +noedns`,
+  disproved: 'the queries have an EDNS version other than 0 (then the client is at fault)',
   isFelt: () => true,
 };
 
@@ -287,7 +287,7 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
         replies === undefined || replies.count < MIN_CASES ? null : kind.isFelt(replies, observed);
       if (replies === undefined || isFelt === null)
         return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
-      // The header has only a part of this error, which looks like another one.
+      // The header contains only part of this error code, which looks like another error.
       if (isFelt || fault === 'bad-cookie')
         for (const each of replies.names.list) claims.names.add(each.name);
       const isLoop = fault === 'endless' && formLoop(replies.names.list);
@@ -337,7 +337,7 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
     fix: kind.fix(listed(servers)),
     prove: kind.prove(servers[0]!, first!.name),
     disproved: kind.disproved,
-    // The list is emptied before parts of the capture are read again.
+    // The list is cleared before parts of the capture are read again.
     exchanges: [...replies.samples],
   };
 }

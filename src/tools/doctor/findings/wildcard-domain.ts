@@ -34,7 +34,7 @@ export const wildcardDomain: FindingKind = {
         // Names of different owners: the part before the domain has a dot itself.
         const foreign = names.filter(({ name }) => name.slice(0, -domain.length - 1).includes('.'));
         if (addresses === '' || foreign.length < 2) continue;
-        // Then no name is denied at all (ND4033).
+        // In that case no name is denied at all (ND4033).
         if (isGivenElsewhere(addresses, domain, observed)) continue;
         const keys = new Set(foreign.map(({ name }) => name));
         return {
@@ -97,7 +97,7 @@ export const wildcardDomain: FindingKind = {
   },
 };
 
-/** True if unrelated names outside of the domain have these addresses as well. */
+/** True if unrelated names outside the domain also have these addresses. */
 function isGivenElsewhere(addresses: string, domain: string, { names }: Observations): boolean {
   const zones = new Set(
     names.list.flatMap(({ name, type, addresses: theirs }) =>

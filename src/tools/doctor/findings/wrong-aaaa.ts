@@ -56,14 +56,14 @@ export const wrongAaaa: FindingKind = {
     );
     if (!both) return unknown('no name was found for which AAAA was also queried');
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
-    // Of few queries chance hits only AAAA.
+    // With few queries, only AAAA may fail by chance.
     if (
       zoneFailsForA(
         observed,
         bads.map(({ name }) => name),
       )
     )
-      return excluded('A also fails for other names of these zones');
+      return excluded('A queries also fail for other names in these zones');
     if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
       return excluded('A queries also fail at that time');
@@ -149,7 +149,7 @@ function failsForA(
 }
 
 /** The errors that AAAA of a name is answered with. */
-/** True if all of these are in zones of which other names fail for A: the zone fails. */
+/** True if other names in these zones also fail for A, so the zone is at fault. */
 function zoneFailsForA({ names, domains }: Observations, bads: readonly string[]): boolean {
   const zones = new Set(
     names.list.flatMap(({ name, type, outcomes: { servfail, refused } }) =>

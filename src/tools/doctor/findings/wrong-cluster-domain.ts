@@ -84,7 +84,7 @@ export const wrongClusterDomain: FindingKind = {
   },
 };
 
-/** True if another finding explains why nothing is found below the domain. */
+/** True if another finding explains why no name is found under the domain. */
 function isKnown(domain: string, { names }: Observations, claims: Claims): boolean {
   return names.list.every(({ name }) => !isBelow(name, domain) || claims.names.has(name));
 }
