@@ -307,7 +307,7 @@ describe('a hostile or large cluster', () => {
     assert.equal(about.pods, 5004);
     assert.deepEqual(
       about.lacking.map(({ so }) => so),
-      ['kinds of clients with settings of their own behind the first 500'],
+      ['kinds of clients with their own DNS settings after the first 500'],
     );
     const pages = cluster.api.requests('list', 'pods').length;
     assert.ok(pages >= 10 && pages <= 50, `${pages} requests`);

@@ -1,6 +1,6 @@
 /**
- * The DNS of a cluster, queried from this machine: each replica by its own address, and the service
- * in front of them.
+ * Queries a cluster’s DNS from this machine: each replica at its own address, and the Service in
+ * front of them.
  */
 import {
   askOne,
@@ -25,10 +25,10 @@ export interface AskPlan {
   readonly known: readonly KnownName[];
   /** Absolute names outside the cluster. */
   readonly external: readonly string[];
-  /** Absolute; null: none with a large answer is known. */
+  /** Absolute; null if no name with a large answer is known. */
   readonly large: string | null;
   /**
-   * Suffixes, in addition to those of the cluster, that pods have in their search path. Absolute.
+   * Suffixes in the pods’ search paths other than the cluster’s. Absolute.
    */
   readonly suffixes: readonly string[];
 }
@@ -40,7 +40,7 @@ export interface ServerReply {
   readonly host: string;
   readonly name: string;
   readonly asked: ProbeResult;
-  /** `NOERROR`, `NODATA`, `NXDOMAIN`, … or why there is no reply. */
+  /** `NOERROR`, `NODATA`, `NXDOMAIN`, … or the reason that there is no reply. */
   readonly outcome: string;
   readonly data: readonly string[];
 }
@@ -51,13 +51,13 @@ export interface FamilyReplies {
   readonly aaaa: ServerReply;
 }
 
-/** All that was asked, and what came of it. */
+/** All queries and their results. */
 export interface Answers {
   readonly plan: AskPlan;
-  /** The first question to each replica, and to each address of the service. */
+  /** The first query to each replica and to each of the Service’s addresses. */
   readonly replicas: readonly ServerReply[];
   readonly vips: readonly ServerReply[];
-  /** Service names at each replica that answers, compared with the API server. */
+  /** Service names as each answering replica returns them, compared with the API server. */
   readonly known: readonly (ServerReply & { readonly expected: readonly string[] })[];
   readonly external: readonly ServerReply[];
   readonly families: readonly FamilyReplies[];
@@ -69,15 +69,15 @@ export interface Answers {
   readonly checks: ReadonlyMap<string, CheckResult>;
 }
 
-/** First of all: whether any server answers from here. */
+/** The first step, which shows whether any server answers from here. */
 export interface Greeting {
-  /** The type of the query: AAAA where the name has only addresses of IPv6. */
+  /** The query’s type; AAAA if the name has only IPv6 addresses. */
   readonly type: number;
   readonly replicas: readonly ServerReply[];
   readonly vips: readonly ServerReply[];
 }
 
-/** Asks each replica and the service for the name that every cluster has. */
+/** Queries each replica and the Service for the name that exists in every cluster. */
 export async function greet(context: ProbeContext): Promise<Greeting> {
   const name = `kubernetes.default.svc.${context.clusterDomain}.`;
   const ask = async (type: number): Promise<Greeting> => {
@@ -92,15 +92,15 @@ export async function greet(context: ProbeContext): Promise<Greeting> {
   return isOther ? ask(TYPE.AAAA) : first;
 }
 
-/** Asks the servers that have answered everything else. Ends early when aborted. */
+/** Sends all other queries to the servers that answered. Ends early when aborted. */
 export async function askCluster(
   given: ProbeContext,
   plan: AskPlan,
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<Answers> {
-  // A server that did not answer the first query is a finding already: more queries would only wait
-  // for it.
+  // A server that did not answer the first query is already a finding, and more queries would only
+  // wait for it.
   const isAlive = (replies: readonly ServerReply[]) => (server: ProbeServer) =>
     replies.some((each) => each.server === serverText(server) && each.asked.reply !== null);
   const context: ProbeContext = {
@@ -154,8 +154,8 @@ export async function askCluster(
 type Planned = ReturnType<typeof planChecks>['checks'][number];
 
 /**
- * @param type what the cluster's own name is asked for
- * @param quiet whether some queries are not answered at all, so that a walk would wait for long
+ * @param type the query type for the cluster's own name
+ * @param quiet true if some queries are not answered at all, so that a full search would wait too long
  */
 function planned(
   plan: AskPlan,
@@ -185,8 +185,7 @@ async function reply(
   name: string,
   type: number,
 ): Promise<ServerReply> {
-  // Without EDNS, as most resolvers in pods ask: what EDNS does on the way is a question of its
-  // own.
+  // Without EDNS, as most resolvers in pods query. Separate queries show the effect of EDNS.
   const asked = await askOne(context, server, question(name, type));
   return {
     server: serverText(server),

@@ -1,6 +1,6 @@
 /**
- * Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks
- * them.
+ * Collects the facts: reads the objects, lints their configuration, and measures and queries the
+ * DNS pods.
  */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { child, text, type JsonObject } from '../../../server/base/json-object.ts';
@@ -33,17 +33,17 @@ import { configured, running } from './wanted.ts';
 
 export interface ExamineParts {
   readonly client: ApiClient;
-  /** For people: `context prod`. */
+  /** Shown in messages: `context prod`. */
   readonly cluster: string;
   /** The namespace of the DNS pods. */
   readonly namespace: string;
-  /** Of the cluster, without a final dot; null: what the Corefile says, else cluster.local. */
+  /** The cluster’s domain, without a final dot; null means the Corefile’s, or else cluster.local. */
   readonly domain: string | null;
-  /** Names outside the cluster that are to be asked for, absolute. */
+  /** External names to query, absolute. */
   readonly names: readonly string[];
-  /** The search path of this machine, without final dots. */
+  /** This machine’s search path, without final dots. */
   readonly search: readonly string[];
-  /** True if this runs in a pod, and so surely in the pod network. */
+  /** True if this runs in a pod, and therefore in the pod network. */
   readonly inPod: boolean;
   /** Between two samples, milliseconds. */
   readonly forMs: number;
@@ -52,18 +52,18 @@ export interface ExamineParts {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** Told what is being done. */
+  /** Receives the current step. */
   readonly progress: (text: string) => void;
 }
 
-/** More replicas are measured and asked no better than these. */
+/** The most replicas to measure and query; more would not improve the result. */
 const REPLICAS_MAX = 64;
-/** More kinds of clients are not linted. */
+/** The most kinds of clients to lint. */
 const CLIENTS_MAX = 500;
 /** The most external names that are queried. */
 const EXTERNAL_MAX = 8;
 
-/** The facts. Rejects with a `Problem` where nothing at all can be read, and when aborted. */
+/** Collects the facts. Rejects with a `Problem` if nothing at all can be read, and when aborted. */
 export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const { client, cluster, namespace, signal, progress } = parts;
   progress('reading objects');
@@ -93,25 +93,25 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const slices = items('EndpointSlice');
   const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
   const hasPods = items('Pod') !== null;
-  // The pods of one namespace do not show how others ask.
+  // The pods in one namespace do not show the DNS settings of others.
   const hasEveryPod =
     hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
   if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
     throw new Problem({
       code: 'no-replicas',
-      text: `there is no DNS service and no DNS pod in namespace ${namespace} of ${cluster}`,
-      hint: 'A DNS service is recognized by its name (kube-dns, dns-default) or label k8s-app (kube-dns, coredns, ndots); a DNS pod by its image.',
-      remedy: 'Give their namespace: ndots doctor cluster -n openshift-dns',
+      text: `there is no DNS Service and no DNS pod in namespace ${namespace} of ${cluster}`,
+      hint: 'A DNS Service is recognized by its name (kube-dns, dns-default) or label k8s-app (kube-dns, coredns, ndots), and a DNS pod by its image.',
+      remedy: 'Specify their namespace, for example: ndots doctor cluster -n openshift-dns',
     });
   const policies = items('NetworkPolicy');
 
-  progress('judging the configuration');
-  const clients = 'kinds of clients with settings of their own';
+  progress('checking the configuration');
+  const clients = 'kinds of clients with their own DNS settings';
   const unusual = firstOf(pods.clients.filter(isUnusual), CLIENTS_MAX, clients, lacking);
   if (pods.leftOut > 0)
     lacking.push({
       why: `there are more kinds of pods than ${pods.clients.length}`,
-      so: `how ${pods.leftOut} pods ask`,
+      so: `DNS settings of ${pods.leftOut} pods`,
     });
   const configuration = await lintOf(parts, lists, unusual);
   const subject = configuration?.subject ?? null;
@@ -131,7 +131,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   if (measurement.refused !== null)
     lacking.push({
       why: measurement.refused.message,
-      so: 'what DNS pods count, from outside the pod network',
+      so: 'DNS pod metrics, from outside the pod network',
     });
 
   progress('asking');
@@ -146,7 +146,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const plan: AskPlan = {
     domain,
     known: knownNames(allServices, domain, parts.nowMs),
-    external: firstOf(outside, EXTERNAL_MAX, 'names of outside', lacking),
+    external: firstOf(outside, EXTERNAL_MAX, 'external names', lacking),
     large: largeName(allServices, slices ?? [], domain),
     suffixes: suffixesOf(parts.search, pods.clients, domain, lacking),
   };
@@ -182,7 +182,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   };
 }
 
-/** Null: no server answers from here, which is due to the place from which they are asked. */
+/** Null if no server answers because this machine is outside the pod network. */
 async function answersOf(
   { inPod, signal }: ExamineParts,
   context: ProbeContext,

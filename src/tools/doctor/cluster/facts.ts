@@ -1,6 +1,6 @@
 /**
- * All that is known of the DNS of a cluster, once it has been read, measured and asked: what
- * findings look at.
+ * Everything known about a cluster’s DNS after it has been read, measured and queried, for findings
+ * to examine.
  */
 import type { LintReport } from '../../lint/lint.ts';
 import type { DnsEndpoint } from '../../probe/replicas.ts';
@@ -15,15 +15,15 @@ import type { CutOff } from './policies.ts';
 import { usualDnsSelector } from '../../../server/kube/pods/dns-service.ts';
 import type { DnsService } from './service.ts';
 
-/** A part that could not be read, and the judgement that is missing because of it. */
+/** A part that could not be read, and the verdict that is missing as a result. */
 export interface Lacking {
   /** The error of the API server. */
   readonly why: string;
-  /** The part that cannot be judged. */
+  /** The part that cannot be examined. */
   readonly so: string;
 }
 
-/** An upstream group, and what its servers replied. */
+/** An upstream group and its servers’ replies. */
 export interface AskedUpstreams extends UpstreamGroup {
   readonly replies: readonly UpstreamReplies[];
   readonly differences: readonly ViewDifference[];
@@ -37,19 +37,19 @@ export interface AutoscalerFacts {
   readonly most: number;
 }
 
-/** A node, as far as DNS is concerned. */
+/** A node’s properties that concern DNS. */
 export interface ClusterNode {
   readonly name: string;
   readonly ready: boolean;
 }
 
-/** Facts. A null could not be determined; `lacking` has the reason. */
+/** Facts. Null means that a fact could not be determined; `lacking` gives the reason. */
 export interface ClusterFacts {
-  /** For people: `context prod`. */
+  /** Shown in messages: `context prod`. */
   readonly cluster: string;
   readonly namespace: string;
   readonly pods: readonly DnsPod[] | null;
-  /** Null also where the pods of one namespace alone could be listed. */
+  /** Also null if only one namespace’s pods could be listed. */
   readonly clients: readonly ClientGroup[] | null;
   readonly clientPods: number;
   readonly service: DnsService | null;
@@ -57,28 +57,28 @@ export interface ClusterFacts {
   readonly nodes: readonly ClusterNode[] | null;
   readonly cutOff: readonly CutOff[] | null;
   readonly autoscalers: readonly AutoscalerFacts[] | null;
-  /** `iptables`, `ipvs`, `nftables`; null: its ConfigMap was not found. */
+  /** `iptables`, `ipvs`, `nftables`; null if its ConfigMap was not found. */
   readonly proxyMode: string | null;
-  /** The linter's report on the configuration; null: no Corefile could be read. */
+  /** The linter's report on the configuration; null if no Corefile could be read. */
   readonly configuration: LintReport | null;
   readonly measurement: Measurement;
-  /** Null: this machine is not in the pod network, and asking from here says nothing. */
+  /** Null if this machine is not in the pod network, so queries from here show nothing. */
   readonly answers: Answers | null;
-  /** Null: none was asked. */
+  /** Null if none was queried. */
   readonly upstreams: readonly AskedUpstreams[] | null;
-  /** Before and after the measurement; null: not readable here. */
+  /** Before and after the measurement; null if not readable here. */
   readonly kernel: readonly [KernelCounters, KernelCounters] | null;
-  /** Of DNS pods that run and are not ready; null: not known. */
+  /** Missing permissions of DNS pods that run but are not ready; null if unknown. */
   readonly missingRights: readonly MissingRight[] | null;
   readonly lacking: readonly Lacking[];
 }
 
-/** DNS servers of the cluster; caches of nodes are apart. */
+/** The cluster’s DNS servers, without node caches. */
 export function serversOf({ pods }: ClusterFacts): readonly DnsPod[] {
   return (pods ?? []).filter(({ role }) => role === 'server');
 }
 
-/** The pod behind `10.244.0.5:53`, for people: `coredns-abc (node-1)`. */
+/** The pod behind `10.244.0.5:53`, as shown in messages: `coredns-abc (node-1)`. */
 export function podAt({ pods }: ClusterFacts, server: string): string {
   const found = (pods ?? []).find(({ addresses }) =>
     addresses.some(
@@ -90,7 +90,7 @@ export function podAt({ pods }: ClusterFacts, server: string): string {
     : `${found.name} (${server}${found.node === '' ? '' : `, ${found.node}`})`;
 }
 
-/** Pods that findings name: `kube-system/coredns-abc`. */
+/** A pod’s name in findings: `kube-system/coredns-abc`. */
 export function nameOf({ namespace, name }: DnsPod): string {
   return `${namespace}/${name}`;
 }
@@ -102,7 +102,7 @@ export function dnsSelectorOf({ service }: ClusterFacts): string {
 }
 
 /**
- * Replies of addresses that a pod has: that others are behind the service is a finding of its own.
+ * Replies from addresses that belong to a pod. Other addresses behind the Service are a separate finding.
  */
 export function ofPods(
   replies: readonly ServerReply[],

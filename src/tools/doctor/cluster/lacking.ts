@@ -1,6 +1,5 @@
 /**
- * Objects that could not be read, or of which there are too many; with the verdicts that are
- * missing because of it.
+ * Objects that could not be read or are too many, with the verdicts that are missing as a result.
  */
 import { printBytes } from '../../../server/base/limits.ts';
 import type { Problem } from '../../../server/base/problem.ts';
@@ -8,15 +7,15 @@ import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 import type { Lacking } from './facts.ts';
 import { OBJECTS_BYTES_MAX, type ReadList } from './objects.ts';
 
-/** The missing part of the lists. */
+/** The parts of the lists that are missing. */
 export function lackingOf(lists: readonly ReadList[]): readonly Lacking[] {
   return lists.flatMap(({ wanted, failure, narrowed, cutAt }) => {
     if (failure !== null) return [{ why: failure.message, so: wanted.for }];
-    const outside = `${wanted.for}, outside of ${wanted.within}`;
-    const why = `"list ${wanted.plural}" has more than is read: ${printBytes(OBJECTS_BYTES_MAX)} of all lists, half of it of one`;
+    const outside = `${wanted.for}, outside ${wanted.within}`;
+    const why = `"list ${wanted.plural}" is larger than the limit (${printBytes(OBJECTS_BYTES_MAX)} for all lists, and half of that for one)`;
     return [
       ...(narrowed === null ? [] : [{ why: narrowed.message, so: outside }]),
-      ...(cutAt === null ? [] : [{ why, so: `${wanted.for}, behind the first ${cutAt}` }]),
+      ...(cutAt === null ? [] : [{ why, so: `${wanted.for}, after the first ${cutAt}` }]),
     ];
   });
 }
@@ -29,14 +28,14 @@ export function unreadable(lists: readonly ReadList[]): Problem {
     other ?? failures[0]!,
     other === undefined
       ? {
-          hint: 'None of the objects that affect DNS may be read.',
-          remedy: 'ndots doctor cluster --rbac prints the rights that it needs.',
+          hint: 'You do not have permission to read any of the objects that affect DNS.',
+          remedy: 'ndots doctor cluster --rbac prints the permissions that it needs.',
         }
       : { remedy: 'Check whether this works: kubectl get pods -n kube-system' },
   );
 }
 
-/** The first ones of a list; that there are more is noted. */
+/** The first items in a list. Records in `lacking` that there are more. */
 export function firstOf<T>(
   list: readonly T[],
   most: number,
@@ -44,6 +43,6 @@ export function firstOf<T>(
   lacking: Lacking[],
 ): readonly T[] {
   if (list.length > most)
-    lacking.push({ why: `there are ${list.length}`, so: `${what} behind the first ${most}` });
+    lacking.push({ why: `there are ${list.length}`, so: `${what} after the first ${most}` });
   return list.slice(0, most);
 }

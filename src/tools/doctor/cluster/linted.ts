@@ -1,4 +1,4 @@
-/** Lints the configuration of a running cluster: its ConfigMaps, workloads and pod settings. */
+/** Lints a running cluster’s configuration: its ConfigMaps, workloads and pod settings. */
 import { child, type JsonObject } from '../../../server/base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
@@ -6,8 +6,8 @@ import { fileOf, type ReadList } from './objects.ts';
 import type { ClientGroup } from './pods.ts';
 
 /**
- * The linter's problems; null: there is nothing to lint. @param cluster its name, for people.
- * @param clients kinds of clients with settings of their own
+ * The linter's problems; null if there is nothing to lint. @param cluster its name in messages.
+ * @param clients kinds of clients with non-default settings
  */
 export async function lintOf(
   {
@@ -41,7 +41,7 @@ export async function lintOf(
   return report.subject.corefiles.length === 0 && report.findings.length === 0 ? null : report;
 }
 
-/** The services of the DNS namespace are linted, those of all namespaces are only asked for. */
+/** Only Services in the DNS namespace are linted. Those in other namespaces are only queried. */
 function isLinted(kind: string, namespace: string | null): boolean {
   return kind === 'Service'
     ? namespace !== null

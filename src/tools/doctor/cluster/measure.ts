@@ -13,7 +13,7 @@ import type { DnsPod } from './pods.ts';
 
 /** The metrics port of CoreDNS and ndots. */
 const USUAL_PORT = 9153;
-/** A pod that is there has its metrics within this, milliseconds. */
+/** A running pod returns its metrics within this time, milliseconds. */
 const DIRECT_MS = 2000;
 const PROXY_MS = 8000;
 
@@ -30,24 +30,24 @@ export interface Measurement {
   readonly measured: readonly Measured[];
   /** Pods without metrics, and why. */
   readonly without: readonly { readonly pod: DnsPod; readonly why: string }[];
-  /** True if any pod was reached by its own address: then this machine is in the pod network. */
+  /** True if any pod was reached at its own address, so this machine is in the pod network. */
   readonly direct: boolean;
-  /** The refusal of the API server to proxy to pods. */
+  /** The API server's refusal to proxy to pods. */
   readonly refused: ApiFailure | null;
 }
 
-/** Needs of a measurement. */
+/** Parameters of a measurement. */
 export interface MeasureParts {
   readonly client: ApiClient;
   readonly clock: Clock;
-  /** Between the two scrapes, milliseconds. */
+  /** The time between the two scrapes, milliseconds. */
   readonly forMs: number;
-  /** The metrics port of a pod that does not declare it. */
+  /** The metrics port of pods that do not declare one. */
   readonly port: number | null;
   readonly signal: AbortSignal;
 }
 
-/** Measures. Rejects only when aborted. */
+/** Scrapes all pods twice. Rejects only when aborted. */
 export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Promise<Measurement> {
   const { clock, forMs, signal } = parts;
   const first = await Promise.all(pods.map((pod) => scrapePod(pod, parts)));
@@ -83,7 +83,7 @@ interface Scraped {
   readonly refused: ApiFailure | null;
 }
 
-/** @param direct whether it was reached by its address before; unknown at first */
+/** @param direct whether it was reached at its address before; unknown at first */
 async function scrapePod(
   pod: DnsPod,
   { client, clock, port, signal }: MeasureParts,
@@ -117,7 +117,7 @@ async function scrapePod(
       task: 'get pods/proxy',
       waitMs: PROXY_MS,
       bytesMax: SCRAPE_BYTES_MAX,
-      // One that sends a byte now and then is not waited for.
+      // Do not wait for a server that sends a byte now and then.
       signal: AbortSignal.any([signal, AbortSignal.timeout(2 * PROXY_MS)]),
     };
     await getText(client, request, (text) => scrape.push(text));
@@ -127,7 +127,7 @@ async function scrapePod(
     if (signal.aborted) throw error;
     if (!(error instanceof ApiFailure)) return none(`${own}; through the API server: too slow`);
     const why = `${own}${own === '' ? '' : '; '}through the API server: ${error.message}`;
-    // A pod, or another process at its address, may answer with 403 as well.
+    // A pod, or another process at its address, may also answer with 403.
     return none(why, error.kind === 'forbidden' && error.reason !== '' ? error : null);
   }
 }

@@ -1,4 +1,4 @@
-/** DNS settings of a cluster's pods: those that serve DNS, and the settings of the others. */
+/** A cluster's DNS pods, and the DNS settings of all other pods. */
 import {
   isObject,
   child,
@@ -17,32 +17,32 @@ export interface DnsPod {
   readonly name: string;
   readonly namespace: string;
   readonly node: string;
-  /** Empty as long as it has none. */
+  /** Empty while it has none. */
   readonly addresses: readonly string[];
   readonly role: 'server' | 'node-cache';
   readonly image: string;
-  /** Its service account. */
+  /** The pod’s service account. */
   readonly account: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ready: boolean;
-  /** On its way out. */
+  /** True while the pod is terminating. */
   readonly leaving: boolean;
-  /** Why its container waits: `CrashLoopBackOff`; empty if it does not. */
+  /** The reason that its container waits: `CrashLoopBackOff`; empty if it does not. */
   readonly waiting: string;
   readonly restarts: number;
   /** The reason of its container's last termination: `OOMKilled`; empty if there was none. */
   readonly ended: string;
   readonly endedAt: string;
-  /** Bytes; null: none is set. */
+  /** Bytes; null if none is set. */
   readonly memoryLimit: number | null;
-  /** The metrics port that its container declares; null: none. */
+  /** The metrics port that its container declares; null if there is none. */
   readonly metricsPort: number | null;
 }
 
-/** Pods that were made by one workload with the same DNS settings. */
+/** Pods from one workload with the same DNS settings. */
 export interface ClientGroup {
   readonly namespace: string;
-  /** `deploy/cart`, or the name of a pod that nothing made. */
+  /** `deploy/cart`, or the pod’s own name if it has no workload. */
   readonly workload: string;
   readonly policy: string;
   readonly hostNetwork: boolean;
@@ -52,23 +52,23 @@ export interface ClientGroup {
   readonly labels: Readonly<Record<string, string>>;
   /** The number of such pods. */
   pods: number;
-  /** One of them, for the linter: of its spec what is about DNS. */
+  /** One of them for the linter, with only the DNS parts of its spec. */
   readonly sample: JsonObject;
 }
 
-/** Pods of more groups are counted, and not judged. */
+/** Pods in further groups are counted but not examined. */
 const GROUPS_MAX = 5000;
 
 /**
- * All pods of a cluster, taken one after the other; memory is of the DNS pods and of the kinds of
- * clients.
+ * Reads all pods in a cluster one after the other. Memory grows only with the number of DNS pods
+ * and kinds of clients.
  */
 export class Pods {
   readonly servers: DnsPod[] = [];
   readonly #groups = new Map<string, ClientGroup>();
   readonly #namespace: string;
   total: number = 0;
-  /** Pods of kinds that there was no place for. */
+  /** Pods of kinds beyond the limit. */
   leftOut: number = 0;
 
   /** @param namespace where the DNS pods are */
@@ -198,7 +198,7 @@ const units: Readonly<Record<string, number>> = {
   Gi: 1024 ** 3,
 };
 
-/** `170Mi` in bytes; null: not a quantity of memory. */
+/** `170Mi` in bytes; null if it is not a memory quantity. */
 function bytesOf(quantity: unknown): number | null {
   if (typeof quantity === 'number') return quantity;
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(k|M|G|Ki|Mi|Gi)?$/.exec(String(quantity)) ?? [];

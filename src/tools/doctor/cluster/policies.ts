@@ -1,5 +1,5 @@
 /**
- * Finds pods that NetworkPolicies keep from querying DNS, where that needs no knowledge of addresses.
+ * Finds pods that NetworkPolicies prevent from querying DNS, as far as that shows without addresses.
  */
 import {
   child,
@@ -13,7 +13,7 @@ import { allowsDns } from '../../lint/network-policy.ts';
 import { selects } from '../../lint/workload.ts';
 import type { ClientGroup } from './pods.ts';
 
-/** Pods that may not ask. */
+/** Pods that may not query DNS. */
 export interface CutOff {
   readonly group: ClientGroup;
   readonly protocol: 'UDP' | 'TCP';
@@ -30,7 +30,7 @@ export function cutOff(
     text(child(each, 'metadata'), 'namespace'),
   );
   return groups.flatMap((group) => {
-    // Policies do not hold for pods in the network of their node.
+    // Policies do not apply to hostNetwork pods.
     if (group.hostNetwork) return [];
     const theirs = (byNamespace.get(group.namespace) ?? []).filter((each) =>
       selects(child(child(each, 'spec'), 'podSelector'), group.labels),

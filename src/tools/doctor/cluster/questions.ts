@@ -1,5 +1,5 @@
 /**
- * The queries to the servers of a running cluster: replicas, search domains, upstreams.
+ * The queries to a running cluster’s servers, for replicas, search domains and upstreams.
  */
 import { parseHostPort } from '../../../server/base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
@@ -19,14 +19,14 @@ export type ClusterAskingContext = Pick<
   'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'
 >;
 
-/** More search domains are not asked about. */
+/** The most search domains to query. */
 const SUFFIXES_MAX = 12;
-/** More groups of upstreams, and more of one group, are not asked. */
+/** The most upstream groups to query, and the most servers in each. */
 const UPSTREAMS_MAX = 16;
 
 /**
- * The servers to ask: the service, and each DNS pod that is ready.
- * @param replicasMost further pods are not asked
+ * The servers to query: the Service and each ready DNS pod.
+ * @param replicasMost the most pods to query
  */
 export function contextOf(
   probe: ClusterAskingContext,
@@ -61,8 +61,8 @@ export function contextOf(
 }
 
 /**
- * Suffixes that pods have beside those of the cluster: from their dnsConfig, and from where this
- * runs, if that is a pod.
+ * Suffixes in pods’ search paths other than the cluster’s, from their dnsConfig and, if this runs
+ * in a pod, from its own search path.
  */
 export function suffixesOf(
   search: readonly string[],
@@ -73,11 +73,11 @@ export function suffixesOf(
   const theirs = clients.flatMap(({ searches }) => searches);
   const all = [...search, ...theirs].map((suffix) => suffix.toLowerCase().replace(/\.$/, ''));
   const foreign = [...new Set(all)].filter((suffix) => suffix !== '' && !isWithin(suffix, domain));
-  const asked = firstOf(foreign, SUFFIXES_MAX, 'search domains of pods', lacking);
+  const asked = firstOf(foreign, SUFFIXES_MAX, 'the pods’ search domains', lacking);
   return [`svc.${domain}.`, ...asked.map((suffix) => `${suffix}.`)];
 }
 
-/** The servers that metrics name as asked. */
+/** The upstream servers that appear in metrics. */
 export function forwardedTo({ measured }: Measurement): ReturnType<typeof uniqueServers> {
   const names = measured.flatMap(({ after }) =>
     ['coredns_proxy_request_duration_seconds_count', 'coredns_forward_requests_total'].flatMap(
@@ -92,7 +92,7 @@ export function forwardedTo({ measured }: Measurement): ReturnType<typeof unique
   );
 }
 
-/** The replies of the servers of each group, and their differences. */
+/** The replies from each group’s servers, and their differences. */
 export function askedUpstreams(
   probe: ClusterAskingContext,
   groups: readonly UpstreamGroup[],
@@ -100,7 +100,7 @@ export function askedUpstreams(
   lacking: Lacking[],
 ): Promise<readonly AskedUpstreams[]> {
   return Promise.all(
-    firstOf(groups, UPSTREAMS_MAX, 'groups of upstreams', lacking).map(async (group) => {
+    firstOf(groups, UPSTREAMS_MAX, 'upstream groups', lacking).map(async (group) => {
       const what = `upstreams for ${group.zone}`;
       const servers = firstOf(group.servers, UPSTREAMS_MAX, what, lacking);
       const replies = await Promise.all(

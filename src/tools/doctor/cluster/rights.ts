@@ -1,4 +1,4 @@
-/** Rights that DNS pods lack: a server that may not list services never becomes ready. */
+/** Permissions that DNS pods lack. A server that may not list Services never becomes ready. */
 import { child, asObject } from '../../../server/base/json-object.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
@@ -6,7 +6,7 @@ import { sendJson } from '../../../server/kube/api/get-json.ts';
 import type { Subject } from '../../lint/subject.ts';
 import type { DnsPod } from './pods.ts';
 
-/** A right that a service account does not have. */
+/** A permission that a service account does not have. */
 export interface MissingRight {
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   readonly account: string;
@@ -16,7 +16,7 @@ export interface MissingRight {
 }
 
 const WAIT_MS = 5000;
-/** DNS pods of one cluster have one or two accounts. */
+/** A cluster’s DNS pods use one or two accounts. */
 const ACCOUNTS_MAX = 4;
 
 const always = [
@@ -26,8 +26,8 @@ const always = [
 ] as const;
 
 /**
- * The rights that running DNS pods lack which are not ready.
- * @returns null if they are unknown: this account may not create SubjectAccessReviews
+ * The permissions that running DNS pods without the Ready condition lack.
+ * @returns null if unknown, because this account may not create SubjectAccessReviews
  */
 export async function missingRights(
   client: ApiClient,

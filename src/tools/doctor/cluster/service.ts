@@ -1,6 +1,6 @@
 /**
- * The DNS service that pods ask, its endpoints by its EndpointSlices, and names of the cluster
- * whose answers are known.
+ * The DNS Service that pods query, its endpoints from EndpointSlices, and cluster names whose
+ * answers are known.
  */
 import {
   child,
@@ -27,7 +27,7 @@ export interface DnsService {
   readonly protocols: readonly string[];
 }
 
-/** The service that pods ask; null if there is none. */
+/** The Service that pods query; null if there is none. */
 export function dnsServiceOf(services: readonly JsonObject[]): DnsService | null {
   const found = dnsServiceIn(services);
   if (found === null) return null;
@@ -42,7 +42,7 @@ export function dnsServiceOf(services: readonly JsonObject[]): DnsService | null
   };
 }
 
-/** The endpoints of a service. @param slices of any services */
+/** A Service’s endpoints. @param slices of any Services */
 export function endpointsOf(
   slices: readonly JsonObject[],
   { namespace, name }: DnsService,
@@ -50,16 +50,16 @@ export function endpointsOf(
   return slices.filter((slice) => serviceOf(slice) === `${namespace}/${name}`).flatMap(endpointsIn);
 }
 
-/** A name of the cluster that is there, and what its answer must be. */
+/** An existing cluster name and its expected answer. */
 export interface KnownName {
   /** Absolute. */
   readonly name: string;
   readonly addresses: readonly string[];
 }
 
-/** Services that are asked for: some are enough to see a server that lags behind. */
+/** The number of Services to query; a few are enough to detect a server that lags behind. */
 const KNOWN_MAX = 8;
-/** A service that is newer may be unknown for a moment, milliseconds. */
+/** A newer Service may not be known yet, milliseconds. */
 const NEW_MS = 60_000;
 
 /**
@@ -89,7 +89,7 @@ export function knownNames(
   return found.slice(0, KNOWN_MAX);
 }
 
-/** The names outside the cluster that services of the type ExternalName stand for. */
+/** The external names that ExternalName Services point to. */
 export function externalNames(services: readonly JsonObject[]): readonly string[] {
   const names = services
     .map((each) => text(child(each, 'spec'), 'externalName').toLowerCase().replace(/\.$/, ''))
@@ -101,8 +101,7 @@ export function externalNames(services: readonly JsonObject[]): readonly string[
 const LARGE = 40;
 
 /**
- * A headless service whose answer does not fit into 512 bytes: the smallest such; null if there is
- * none.
+ * The smallest headless Service whose answer does not fit into 512 bytes; null if there is none.
  */
 export function largeName(
   services: readonly JsonObject[],

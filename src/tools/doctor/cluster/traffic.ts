@@ -1,10 +1,10 @@
-/** Rates of the DNS pods during the measurement: queries, replies, upstream times. */
+/** DNS pod rates during the measurement: queries, replies and upstream times. */
 import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
 import type { ClusterFacts } from './facts.ts';
 import { grown, grownBy } from './counter-growth.ts';
 import type { Measured } from './measure.ts';
 
-/** The sum over pods that serve; node caches count the same queries again. */
+/** The sum over DNS pods, without node caches, which count the same queries again. */
 export function total(
   facts: ClusterFacts,
   metric: string,
@@ -13,13 +13,13 @@ export function total(
   return servers(facts).reduce((sum, each) => sum + grown(each, metric, fits), 0);
 }
 
-/** DNS pods whose metrics were read; caches of nodes are apart. */
+/** DNS pods whose metrics were read, without node caches. */
 export function servers({ measurement }: ClusterFacts): readonly Measured[] {
   return measurement.measured.filter(({ pod }) => pod.role === 'server');
 }
 
 /**
- * Queries a second and what became of them, for the head of the report; null: nothing was measured.
+ * Queries per second and their results, for the head of the report; null if nothing was measured.
  */
 export function trafficOf(facts: ClusterFacts): {
   readonly perSecond: number;
@@ -41,12 +41,12 @@ export function trafficOf(facts: ClusterFacts): {
   };
 }
 
-/** Fits the series of SERVFAIL replies. */
+/** Matches the series for SERVFAIL replies. */
 export function isServfail({ rcode }: SeriesLabels): boolean {
   return rcode === 'SERVFAIL';
 }
 
-/** The waiting time of the DNS pods for each upstream. */
+/** The time that DNS pods wait for each upstream. */
 export function upstreamTimes(facts: ClusterFacts): readonly {
   readonly to: string;
   readonly count: number;

@@ -1,4 +1,4 @@
-/** The head of a report on captures: the input, and the number of findings. */
+/** The head of a capture report, with the input and the number of findings. */
 import { count } from '../../../server/base/counted.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import type { Reading } from '../../capture/read/reading.ts';

@@ -1,4 +1,4 @@
-/** The sentence of a report on captures in which nothing critical was found. */
+/** The verdict in a capture report that has no critical findings. */
 import { count } from '../../../server/base/counted.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { typeName } from '../../../server/wire/iana.ts';
@@ -33,11 +33,11 @@ import {
   RETRY_WAIT_MS,
 } from '../thresholds/verdict.ts';
 
-/** The parts of a verdict that need the details of observations (`forgetDetails`). */
+/** The parts of a verdict that need the observations’ details (`forgetDetails`). */
 export interface VerdictDetails {
-  /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
+  /** The reason that the capture does not prove that DNS works; null if there is none. */
   readonly doubt: string | null;
-  /** A sentence about connections to the answered addresses; null: there are too few. */
+  /** A sentence about connections to the answered addresses; null if there are too few. */
   readonly afterLookup: string | null;
   readonly upstreams: ReadonlySet<string>;
 }
@@ -50,7 +50,7 @@ export function verdictDetails(observed: Observations): VerdictDetails {
   };
 }
 
-/** The verdict where nothing critical was found. */
+/** The verdict if nothing critical was found. */
 export function captureVerdict(
   observed: Observations,
   { findings, excluded }: Diagnosis,
@@ -58,7 +58,7 @@ export function captureVerdict(
 ): string {
   const { total, servers, cut } = observed;
   if (cut.messages > 0 && excluded.length === 0)
-    return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages: it shows that replies came, but not their content. Capture whole packets: tcpdump -s 0.`;
+    return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages. It shows that replies arrived, but not their content. Capture whole packets (tcpdump -s 0).`;
   if (total.asked < MIN_QUERIES)
     return 'Nothing critical was found, but there are too few queries for a verdict.';
   const isCold = findings.some(({ code, severity }) => code === 'ND4003' && severity === 'info');
@@ -70,12 +70,12 @@ export function captureVerdict(
   );
   if (slowest >= NOTICED_MS)
     return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more, so programs have to wait.`;
-  // Programs do not notice what is only counted.
+  // Programs do not notice findings that only count something.
   if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
     return 'Nothing critical was found, but there are warnings.';
-  // No message was read: these are the lines of logs.
+  // No message was read, so these are log lines.
   if (cut.of === 0)
-    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log shows what the server answered; only a capture shows queries and replies that are lost in transit.`;
+    return `Nothing critical was found, as far as logs show. The server answered nine of ten queries within ${printElapsed(slowest)}. A log shows only the server’s answers, while a capture also shows queries and replies that are lost in transit.`;
   if (total.lost >= MIN_TROUBLES && total.lost >= RARE_SHARE * total.asked)
     return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply. Programs waited for them, but they are too few to show a cause. Capture for longer, or on the node.`;
   const errors = total.servfail + total.refused + total.error;
@@ -88,17 +88,17 @@ export function captureVerdict(
   const { doubt } = details;
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
   if (findings.some(({ code }) => code === 'ND4046'))
-    return 'Nothing critical was found, but a DNS server makes IPv6 addresses (DNS64), and this capture does not show whether connections to them succeed. Capture in a pod with an IPv6 address.';
+    return 'Nothing critical was found, but a DNS server creates IPv6 addresses (DNS64), and this capture does not show whether connections to them succeed. Capture in a pod with an IPv6 address.';
   const replied =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   const times = `got a reply, nine of ten within ${printElapsed(slowest)}.`;
   // Replies alone do not prove that the answers are right.
   return details.afterLookup === null
-    ? `${replied.replace('every', 'Every')} ${times} Whether the answers are right is not proven, because the capture has hardly any connections to the addresses in them. If programs fail or hang, capture all ports where they run.`
+    ? `${replied.replace('every', 'Every')} ${times} This does not prove that the answers are correct, because the capture has hardly any connections to the addresses in them. If programs fail or hang, capture all ports where they run.`
     : `Not DNS, as far as this shows: ${replied} ${times} ${details.afterLookup}`;
 }
 
-/** The names that slow lookups waited for, where they are external ones and cluster names are not slow. */
+/** The external names that slow lookups waited for; empty if cluster names are also slow. */
 function slowNames({ affected, domains }: Observations): string {
   const late = affected
     .flatMap(({ exchanges }) => exchanges)
@@ -108,15 +108,17 @@ function slowNames({ affected, domains }: Observations): string {
   const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
   const questions = tally(late, ({ name, type, client }) => `${client.address} ${type} ${name}`);
   if (questions.every(([, count]) => count === 1))
-    return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is sometimes slow.`;
-  return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream, or the network path to it, is sometimes slow or loses queries. Capture at the DNS pod.`;
+    return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}), because nothing was cached yet or the upstream is sometimes slow.`;
+  return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the network path to it is sometimes slow or loses queries. Capture at the DNS pod.`;
 }
 
-/** Names the failed connections, or counts those that were accepted; null: there are too few. */
+/** Describes the failed connections, or counts the accepted ones; null if there are too few. */
 function afterLookup(observed: Observations): string | null {
   const failing = failedContacts(observed);
   if (onlyIpv6Fails(observed, failing))
-    return sentence(`IPv6 does not work: ${failing[0]!.text}, while IPv4 connections succeed`);
+    return sentence(
+      `IPv6 does not work, because ${failing[0]!.text}, while IPv4 connections succeed`,
+    );
   if (failing.length > 0)
     return sentence(`The connection after the lookup fails: ${failing[0]!.text}`);
   if (reachedContacts(observed) < MIN_CASES) return null;
@@ -127,7 +129,7 @@ function afterLookup(observed: Observations): string | null {
   const accepted = contacts.reduce((sum, contact) => sum + contact.accepted, 0);
   return accepted < opened
     ? 'If programs still fail or hang, check the services that they call, or capture where the programs run.'
-    : `All ${opened} TCP connections after the lookups were accepted. If programs still wait, they wait before the lookup or for their servers.`;
+    : `All ${opened} TCP connections after the lookups were accepted. If programs are still slow, the delay is before the lookup or in their servers.`;
 }
 
 function doubtOf(observed: Observations): string | null {
@@ -173,7 +175,7 @@ function doubtOf(observed: Observations): string | null {
   return null;
 }
 
-/** Names and types that got an error, or nothing, each time. */
+/** Names and types that got an error or no reply every time. */
 function alwaysFailing({ names }: Observations): readonly string[] {
   return names.list.flatMap(({ name, type, outcomes }) =>
     outcomes.asked >= MIN_CASES &&

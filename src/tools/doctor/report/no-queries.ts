@@ -1,4 +1,4 @@
-/** A capture without queries: whether it still deserves a report, and what else it shows. */
+/** Captures without queries, which may still show the cause of a problem. */
 import type { Reading } from '../../capture/read/reading.ts';
 import type { Contact } from '../observe/contacts.ts';
 import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
@@ -7,8 +7,8 @@ import { failsOften } from '../observe/server-connections.ts';
 import { MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
 
 /**
- * True if there is no query, no counter, no log line and no failed connection to a name server. A
- * connection over TLS counts.
+ * True if there are no queries, counters, log lines or failed connections to name servers, including
+ * TLS connections.
  */
 export function isWithoutDns({ totals }: Reading, observed: Observations): boolean {
   if (totals.exchanges > 0 || observed.counters.lines > 0 || observed.logged.lines > 0)
@@ -19,7 +19,7 @@ export function isWithoutDns({ totals }: Reading, observed: Observations): boole
 
 const isOverTls = ({ port }: Contact): boolean => port === DNS_OVER_TLS;
 
-/** Lines for a person who expected queries. */
+/** Hints for a user who expected queries. */
 export function withoutDnsHints(
   { totals, families }: Reading,
   { neighbours, contacts }: Observations,
@@ -33,21 +33,21 @@ export function withoutDnsHints(
       .slice(0, 5)
       .map(
         ({ address, asked }) =>
-          `No host answered ${asked} ARP requests for ${address}. If that is your name server, or the gateway to it, this is the cause`,
+          `No host answered ${asked} ARP requests for ${address}. If that is your name server or the gateway to it, this is the cause.`,
       ),
     ...overTls
       .slice(0, 5)
       .map(
         ({ server, opened }) =>
-          `${opened} connections went to ${server} port ${DNS_OVER_TLS} (DNS over TLS): their queries are encrypted. Capture at the DNS pods, whose clients query them without TLS.`,
+          `${opened} connections went to ${server} port ${DNS_OVER_TLS} (DNS over TLS), so their queries are encrypted. Capture at the DNS pods, whose clients query them without TLS.`,
       ),
     ...(isOneFamily && overTls.length === 0
       ? [
-          `All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot query a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.`,
+          `All ${families[4] + families[6]} packets are ${only}. A pod that has only ${only} addresses cannot query a name server at an ${other} address, so its kernel sends nothing. Compare the nameserver lines in /etc/resolv.conf with the pod’s addresses.`,
         ]
       : []),
     ...(totals.frames > 0
-      ? ['For name servers on ports other than 53 and 5353, use --port PORT,…']
+      ? ['If name servers use ports other than 53 and 5353, specify them with --port PORT,…']
       : []),
   ];
 }
