@@ -36,7 +36,7 @@ interface AclRule {
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
 const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
-/** Answers, refuses or drops a query before any later plugin, by its type and the client's address. */
+/** Answers, refuses or drops a query by its type and client address, before any later plugin sees it. */
 export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

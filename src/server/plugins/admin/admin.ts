@@ -57,13 +57,16 @@ function isProven(
   return tokenFile !== null || (tls !== null && tls.authority !== null);
 }
 
-/** The only path; the command is in the request's query string. */
+/** The only path that is served; the command is in the request's query string. */
 const PATH = '/v1/command';
-/** Carries the token. Without a token, any value works, because a web page cannot send this header across origins. */
+/**
+ * Header that carries the token. If no token is set, any value works, because web pages cannot send this header across
+ * origins.
+ */
 const HEADER = 'ndots-admin';
 
 /**
- * Accepts the commands that plugins in any server block offer (`cache/explain`, `lkg/release`). A client without
+ * Runs the commands that plugins in any server block offer (`cache/explain`, `lkg/release`). A client without
  * permission learns only that it was refused.
  */
 export const admin: Plugin = definePlugin({
@@ -149,7 +152,7 @@ class CommandRunner {
       if (!isSameSecret(String(given), wanted))
         return { status: 403, text: 'this is not the token' };
     }
-    // After DNS rebinding, a web page can send the header, but the Host is still the page's own host name.
+    // After DNS rebinding, a web page can send the header, but its Host is still the page's own host name.
     if (!this.#proven && !isLoopbackHost(hostOf(headers.host ?? '')))
       return {
         status: 403,
@@ -199,7 +202,7 @@ function hostOf(text: string): string {
     .toLowerCase();
 }
 
-/** Parses the query string; the last value of each parameter wins. */
+/** Parses the query string; if a parameter is repeated, the last value wins. */
 function wordsOf(target: string): ReadonlyMap<string, string> {
   const at = target.indexOf('?');
   return new Map(new URLSearchParams(at < 0 ? '' : target.slice(at + 1)));

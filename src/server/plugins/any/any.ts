@@ -16,7 +16,7 @@ const data = Uint8Array.from(
   ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
 );
 
-/** Answers ANY queries with a HINFO record that names the RFC; other types pass through unchanged. */
+/** Answers ANY queries with a HINFO record that cites the RFC; other types pass through unchanged. */
 export const any: Plugin = definePlugin({
   syntax,
   setup(_options, { writer }, next) {

@@ -46,7 +46,7 @@ async function later(world: World): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Returns the answered address. Names outside all zones are answered by whoami. */
+/** Returns the address in the answer. Names outside all zones are answered by whoami. */
 async function www(world: World, zoneName: string): Promise<string> {
   const { rcode, answer, additional } = await world.ask(`www.${zoneName}. A`);
   if (additional.length > 0) return 'whoami';
@@ -136,7 +136,7 @@ describe('auto', () => {
       renameSync(aside, what);
       await later(world);
     }
-    // An unreadable entry such as `lost+found` does not preserve a zone from another directory.
+    // An unreadable entry such as `lost+found` must not keep a zone from another directory alive.
     symlinkSync(aside, aside);
     renameSync(aside, join(zones, 'db.example.com'));
     unlinkSync(file);

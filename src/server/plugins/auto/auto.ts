@@ -62,7 +62,7 @@ export const auto: Plugin = definePlugin({
     const folder = context.path(naming.directory);
     const { clock, log, metrics } = context;
     checkFolder(folder, (text) => log.warning(text));
-    // Imported here because only the main thread needs it.
+    // Imported lazily, because only the main thread needs it.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(
@@ -86,7 +86,7 @@ export const auto: Plugin = definePlugin({
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };
     await look();
-    // Preloads the parser, so that the first file to appear in an empty directory is served without delay.
+    // Loads the parser in advance, so that the first file in an empty directory is served without delay.
     await import('../../zone/zone-file.ts');
     context.onStart(() => {
       if (reloadMs === 0) return;
@@ -119,7 +119,7 @@ export const auto: Plugin = definePlugin({
 });
 
 /**
- * Checks the directory. A missing one is allowed, because it may be created later.
+ * Checks the directory. It may be missing, because it can be created later.
  * @throws Problem if it cannot be read
  */
 function checkFolder(path: string, warn: (text: string) => void): void {

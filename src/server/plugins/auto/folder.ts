@@ -8,26 +8,27 @@ import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneOf, type ZoneNaming } from './naming.ts';
 
-/** Maximum directory depth; deeper nesting is probably a circular link. */
+/** Maximum directory depth; anything deeper is probably a circular link. */
 const DEPTH_MAX = 16;
 /** Maximum total number of files. */
 const FILES_MAX = 100_000;
 
 export interface FoundFiles {
   readonly sources: readonly ZoneSource[];
-  /** True if a file may still exist because it, or a directory above it, could not be read. */
+  /** True if a file may still exist, because the file itself or a directory above it could not be read. */
   readonly isHidden: (file: string) => boolean;
 }
 
 /**
- * Lists the zone files in a directory and its subdirectories, sorted by path. If two files match one zone, the first
- * wins. Links to files are followed, and the directory itself may be a link, as in mounted ConfigMaps.
+ * Lists the zone files in a directory and its subdirectories, sorted by path. If two files match the same zone, the
+ * first one wins. Symbolic links to files are followed, and the directory itself may be a link, as in mounted
+ * ConfigMaps.
  */
 export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFiles {
   const found = new Map<string, ZoneSource>();
   let files = 0;
   const unread = new UnreadPaths();
-  /** @returns null if it does not exist or could not be read */
+  /** @returns null if the directory does not exist or could not be read */
   const tried = <T>(what: string, read: () => T): T | null => {
     try {
       return read();
@@ -65,7 +66,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
     log.warning(`error reading ${path}: more than ${FILES_MAX} files; ignoring the rest`);
-  // Files are identified by the directory's real path; otherwise all of them would count as hidden.
+  // Compares real paths; otherwise, every file would count as hidden.
   const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };
 }

@@ -31,7 +31,7 @@ export function readNaming(words: readonly Token[], refuse: Refuse): ZoneNaming 
   }
 }
 
-/** Returns the zone for a file name, absolute and in lower case, or null if the name does not match. */
+/** Returns the zone for a file name, as an absolute lower-case name, or null if the file name does not match. */
 export function zoneOf(file: string, { pattern, template }: ZoneNaming): string | null {
   const match = pattern.exec(file);
   if (match === null) return null;

@@ -6,7 +6,7 @@ import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { domainName, word, worded } from '../../corefile/word-values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 
-/** Marks the form that derives the search path from the queried name. */
+/** Marks the form that takes the search path from the queried name. */
 export const BY_NAME = '@name';
 
 export const syntax: Syntax<

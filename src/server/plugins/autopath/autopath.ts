@@ -1,4 +1,4 @@
-/** `autopath`: the directive and its assembly in both planes. */
+/** `autopath`: the directive and how it is set up in both planes. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem } from '../../base/problem.ts';
@@ -20,8 +20,8 @@ const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 
 /**
- * Completes names along the client's search path on the server. `api.example.com.default.svc.cluster.local` is answered
- * with the records of `api.example.com`, so the client needs no further attempts.
+ * Completes names on the server with the client's search path. `api.example.com.default.svc.cluster.local` gets the
+ * records of `api.example.com`, so the client needs no further attempts.
  */
 export const autopath: Plugin = definePlugin({
   syntax,
@@ -68,7 +68,7 @@ export const autopath: Plugin = definePlugin({
       isHere: (query) => own.holds(query),
       succeeded: successes(context),
     });
-    // Resolvers only use standard queries for their search path.
+    // Resolvers use only standard queries when they walk their search path.
     return (query) =>
       query.isStandard && here.holds(query) ? completion.answer(query) : next(query);
   },
@@ -108,7 +108,7 @@ function pluginOf(from: string): string {
   return from === BY_NAME ? 'kubernetes' : from.slice(1);
 }
 
-/** Returns the search domains that follow the cluster's own. */
+/** Returns the search domains to try after the cluster's own. */
 function moreDomains({ search }: AutopathOptions): readonly WireName[] {
   if (search.length > 0) return wireNames(search);
   try {
@@ -137,7 +137,7 @@ function readable(
   }
 }
 
-/** Counts per listen address, which is the `server` label. */
+/** Counts successes per listen address, which is the `server` label. */
 function successes({ metrics }: WorkerContext): (query: Query) => void {
   const family = metrics.counter(
     'coredns_autopath_success_total',

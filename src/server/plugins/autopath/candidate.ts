@@ -1,4 +1,4 @@
-/** The query for one name in a search path. */
+/** A query for one of the names in a search path. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
 import { Query } from '../../transport/query.ts';
@@ -6,19 +6,19 @@ import { Query } from '../../transport/query.ts';
 const OPT_SIZE = 11;
 
 /**
- * Replaces a client's query with one for another name; client, type, flags and EDNS stay the same. One object is
- * reused, but a link that needs it after the chain has returned retains it, as with any query.
+ * Replaces a client's query with one for a different name, but with the same client, type, flags and EDNS. The object
+ * is reused, so a link that needs it after the chain has returned must retain it, like any other query.
  */
 export class Candidate {
   readonly #query = new Query();
   #bytes = new Uint8Array(1024);
-  /** Set while in use, because an internal lookup may pass through this link again. */
+  /** True while in use, because an internal lookup may pass through this link again. */
   busy = false;
 
   /**
    * Builds the candidate query.
    * @param base the query whose name is kept up to this offset
-   * @param suffix `from[at, end)`, the labels that follow, up to the root
+   * @param suffix `from[at, end)`, the remaining labels up to the root
    * @returns null if the name would be too long
    */
   make(query: Query, base: number, from: Uint8Array, at: number, end: number): Query | null {

@@ -1,4 +1,4 @@
-/** Walks a search path on behalf of the client. */
+/** Tries the names in a search path on behalf of the client. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import { NoNextPlugin, type Next } from '../../engine/contract/plugin.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
@@ -14,7 +14,7 @@ export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
   readonly next: Next;
-  /** Queries the whole server, for names outside the block's zones that no plugin in this chain answers. */
+  /** Queries the whole server for names outside the block's zones that no plugin in this chain answers. */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
   readonly succeeded: (query: Query) => void;
@@ -23,20 +23,20 @@ export interface CompletionParts {
 interface AutopathWalk {
   query: Query;
   readonly begin: number;
-  /** The reply to the name itself: NXDOMAIN, or REFUSED if the name is not served. */
+  /** The reply for the name itself: NXDOMAIN, or REFUSED if the name is not served here. */
   readonly first: Reply;
   index: number;
-  /** The failed reply of a candidate; no NXDOMAIN may be sent after it. */
+  /** A candidate's failed reply; after a failure, NXDOMAIN must not be sent. */
   failed: Reply | null;
 }
 
 const records = new Records();
 
 /**
- * Walks the search path for the client. Candidates are queried in order, and the first that exists answers the client's
- * question. Stays synchronous as long as the answers are available immediately.
- * NXDOMAIN is sent only if every candidate was NXDOMAIN. If a candidate fails, the result is SERVFAIL unless a later
- * one exists. A and AAAA queries of one lookup get the same result (see PairMemory).
+ * Tries the search path for the client. Candidates are queried in order, and the first one that exists answers the
+ * client's question. The call is synchronous as long as answers are available immediately. NXDOMAIN is sent only if
+ * every candidate was NXDOMAIN. If a candidate fails, the result is SERVFAIL unless a later one exists. A and AAAA
+ * queries in the same lookup get the same result (see PairMemory).
  */
 export class Completion {
   readonly #parts: CompletionParts;
@@ -93,7 +93,7 @@ export class Completion {
       : withQuestion(walk.failed, walk.query, 'stay');
   }
 
-  /** Queries the next candidate; null if its name would be too long. */
+  /** Queries the next candidate. Returns null if its name would be too long. */
   #ask({ query, begin, index }: AutopathWalk): Maybe<Reply> | null {
     const suffix = this.#suffix;
     this.#parts.path.suffix(query, begin, index, suffix);
@@ -116,18 +116,19 @@ export class Completion {
 
   /**
    * Evaluates a candidate's reply.
-   * @returns the reply to the client, or null to try the next candidate
+   * @returns the reply to send to the client, or null to try the next candidate
    */
   #judge(walk: AutopathWalk, reply: Reply): Reply | null {
     if (reply === silence) return reply;
     if (reply.rcode === RCODE.NXDOMAIN) {
-      // The other type was found at this candidate, so the search ends here too; a later candidate is a different host.
+      // The other type was found at this candidate, so the search ends here too, because a later candidate is a
+      // different host.
       return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
-    // If an upstream failure caused this, the next name would fail too, after the same wait. Likewise, if this lookup
-    // was not allowed to wait, neither are the next ones.
+    // If an upstream failed, the next name would fail as well after the same wait. Likewise, if this lookup was not
+    // allowed to wait, the next ones will not be either.
     if (reply.bare && !isRefused(reply) && (reply.cause !== null || reply.errors !== null))
       return reply;
     // This server does not serve these names, so the client must continue its own search.
@@ -139,7 +140,7 @@ export class Completion {
   #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
     const { pairs, succeeded } = this.#parts;
     if (pairs.outcome(query) === MISSING) {
-      // The query for the other type got NXDOMAIN, so the client continues its own search for both types.
+      // The query for the other type got NXDOMAIN, so the client continues its own search for both.
       pairs.note(query, MISSING);
       return first;
     }
@@ -159,14 +160,14 @@ export class Completion {
 }
 
 /**
- * True if a plugin denied the name without passing it on, as `hosts` and `template` do without
- * `fallthrough`. In CoreDNS this is a returned result code without message and error.
+ * True if a plugin denied the name without passing it on, as `hosts` and `template` do without `fallthrough`. In
+ * CoreDNS, such a plugin returns a result code without a message or an error.
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
 }
 
-/** True if no plugin in the block handles the name and there is no other error. */
+/** True if no plugin in the block handles the name and nothing else went wrong. */
 function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
   if (!bare || rcode !== RCODE.REFUSED || cause !== null) return false;
   return errors === null || errors.every(({ code }) => code === EDE.NOT_AUTHORITATIVE);
@@ -177,7 +178,7 @@ function isNobodys({ bare, rcode, cause }: Reply): boolean {
   return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
 }
 
-/** Turns a reply into NODATA: the name exists but has no records of this type. */
+/** Turns a reply into NODATA: the name exists, but has no records of this type. */
 function withoutData(reply: Reply): Reply {
   if (reply.bare) return reply;
   const bytes = reply.bytes.slice(reply.start, reply.end);

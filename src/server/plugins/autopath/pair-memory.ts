@@ -4,22 +4,20 @@ import { hashBytes } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 
-/** Resolvers send one lookup's queries at the same time and repeat them for at most five seconds. */
+/** Resolvers send all queries in a lookup at the same time and repeat them for at most five seconds. */
 const PAIR_MS = 5000;
 const SLOTS = 4096;
 
-/** Results for a pair's first query: unknown, NXDOMAIN, or the index of the candidate that answered. */
+/** The outcome of a pair's first query: unknown, NXDOMAIN, or the index of the candidate that answered. */
 export const UNKNOWN = -2;
 /** The query was answered with NXDOMAIN. */
 export const MISSING = -1;
 
 /**
- * Stores for a few seconds whether the first query of a pair found the name, so that the second one
- * has the same result. A pair is A and AAAA of one name, from one client. A resolver that gets
- * NXDOMAIN for only one type ends its search without a result.
- *
- * The table has a fixed size of 64 KB. A pair is forgotten when another one takes its slot, which is
- * harmless.
+ * Remembers for a few seconds whether the first query in a pair found the name, so that the second gets the same
+ * result. A pair is an A and an AAAA query for one name from one client. A resolver that gets NXDOMAIN for only one of
+ * them ends its search without a result. The table has a fixed size of 64 KB. A pair is forgotten when another pair
+ * needs its slot, which is harmless.
  */
 export class PairMemory {
   readonly #clock: Clock;
@@ -42,7 +40,7 @@ export class PairMemory {
     const slot = key & (SLOTS - 1);
     if (this.#keys[slot] !== key || this.#names[slot] !== query.hash) return UNKNOWN;
     if (this.#clock.now() - this.#times[slot]! > PAIR_MS) return UNKNOWN;
-    // The same type again means a new lookup or a retransmission, so there is no outcome to match.
+    // A repeated type means a new lookup or a retransmission, so there is no outcome to match.
     return (this.#types[slot]! & type) === 0 ? this.#outcomes[slot]! : UNKNOWN;
   }
 
@@ -61,7 +59,7 @@ export class PairMemory {
   }
 }
 
-/** Returns a bit for each type that resolvers query in parallel, and 0 for others. */
+/** Returns one bit for each type that resolvers query in parallel, or 0 for any other type. */
 function typeBit(type: number): number {
   if (type === TYPE.A) return 1;
   if (type === TYPE.AAAA) return 2;
@@ -70,7 +68,7 @@ function typeBit(type: number): number {
 
 /**
  * Hashes the client address, name and DNSSEC flags into 30 bits. The port is excluded, because some resolvers use a
- * socket per type.
+ * separate socket for each type.
  */
 function keyOf(query: Query): number {
   const asked = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);

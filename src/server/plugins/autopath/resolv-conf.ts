@@ -1,9 +1,9 @@
-/** Search domains from resolv.conf files and from the Corefile. */
+/** Reads search domains from resolv.conf files and from the Corefile. */
 import { parseName, type WireName } from '../../wire/name.ts';
 
 export const ownResolvConf = '/etc/resolv.conf';
 
-/** Returns the valid search domains of the last `search` or `domain` line in a resolv.conf. */
+/** Returns the valid search domains from the last `search` or `domain` line in a resolv.conf file. */
 export function searchListOf(text: string): WireName[] {
   let domains: readonly string[] = [];
   for (const line of text.split('\n')) {
@@ -14,7 +14,7 @@ export function searchListOf(text: string): WireName[] {
   return wireNames(domains);
 }
 
-/** Returns search domains in wire form and lower case, without the root. */
+/** Returns search domains in wire form and lower case, omitting the root. */
 export function wireNames(domains: readonly string[]): WireName[] {
   return domains.flatMap((domain) => {
     try {

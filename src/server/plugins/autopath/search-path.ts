@@ -1,4 +1,4 @@
-/** Sources of a query's search path: the queried name, the querying pod, or a file. */
+/** Sources for a query's search path: the queried name, the querying pod, or a file. */
 import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import type { ClientSearchPaths } from '../../engine/contract/ports.ts';
@@ -10,17 +10,17 @@ export interface NameSuffix {
 }
 
 /**
- * The search path of a query. Its first domain is part of the queried name. `suffix` returns the others, with indexes 1
- * to `length - 1`; the last one is the root, for the name as the user wrote it.
+ * A query's search path. Its first domain is part of the queried name. `suffix` returns the others, with indexes 1 to
+ * `length - 1`. The last one is the root, which gives the name as the user wrote it.
  */
 export interface SearchPath {
-  /** Offset of the first search domain in the name, or -1 if this query is not completed. */
+  /** Offset of the first search domain in the name, or -1 if this query should not be completed. */
   begin(query: Query): number;
   readonly length: number;
   suffix(query: Query, begin: number, index: number, into: NameSuffix): void;
 }
 
-/** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all taken from the name, then `more`, then the root. */
+/** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all taken from the name, followed by `more` and the root. */
 function clusterPath(begin: (query: Query) => number, more: readonly WireName[]): SearchPath {
   const rest = [...more, ROOT];
   return {
@@ -49,7 +49,7 @@ export function fixedPath(domains: readonly WireName[]): SearchPath {
   };
 }
 
-/** The path that `kubernetes` derives from a query, using either the name alone or the client's address. */
+/** The search path that `kubernetes` derives from a query, based on either the name or the client's address. */
 export function offeredPath(
   offered: () => ClientSearchPaths | null,
   by: 'byName' | 'byClient',
@@ -64,7 +64,7 @@ function whole(name: WireName, into: NameSuffix): void {
   into.end = name.length;
 }
 
-/** Returns the offset of `domain` (lower case) in the name if labels precede it, otherwise -1. */
+/** Returns the offset of `domain` (lower case) in the name, or -1 unless the name has labels before it. */
 function beginOf({ folded, nameLength }: Query, domain: WireName): number {
   const at = suffixAt(folded, domain, nameLength);
   return at > 0 ? at : -1;

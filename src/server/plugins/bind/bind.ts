@@ -32,14 +32,14 @@ const syntax = directive({
   },
 });
 
-/** True for a word that can be neither an address nor an interface, such as `10.0.0.300`. */
+/** True if a word can be neither an address nor an interface, such as `10.0.0.300`. */
 function isMeantAsAddress(text: string): boolean {
   return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
 }
 
 /**
- * Only affects configuration. Interfaces are looked up when the configuration is loaded, so a new address requires a
- * reload.
+ * Affects only the configuration. Interfaces are looked up when the configuration is loaded, so a new address requires
+ * a reload.
  */
 export const bind: Plugin = definePlugin({
   syntax,

@@ -17,7 +17,9 @@ const syntax = directive({
   },
 });
 
-/** Limits UDP replies to clients that accept larger ones. Clients without EDNS always get at most 512 bytes. */
+/**
+ * Limits the size of UDP replies to clients that accept larger ones. Clients without EDNS always get at most 512 bytes.
+ */
 export const bufsize: Plugin = definePlugin({
   syntax,
   setup({ size }, _context, next) {

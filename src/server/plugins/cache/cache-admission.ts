@@ -1,4 +1,4 @@
-/** Decides whether, for how long and in which form a reply is stored. */
+/** Decides whether a reply is stored, for how long and in which form. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -12,9 +12,12 @@ import { Store, type StoredAs } from './store.ts';
 import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
 
-/** Seconds for which CoreDNS caches replies without a usable TTL: referrals, other result codes and empty replies. */
+/**
+ * Number of seconds for which CoreDNS caches replies without a usable TTL: referrals, other result codes and empty
+ * replies.
+ */
 const PLAIN_SECONDS = 5;
-/** Longest time for which a name without data continues to exist after its first NXDOMAIN; see `#settle`. */
+/** Longest time a name without data continues to exist after its first NXDOMAIN; see `#settle`. */
 const HOLD_MS = 5000;
 
 export interface FillingParts {
@@ -22,21 +25,19 @@ export interface FillingParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly exempt: readonly [ZoneMatch, ZoneMatch];
-  /** Null if denials are valid for their whole TTL. */
+  /** Null if denials stay valid for their whole TTL. */
   readonly changes: ZoneChanges | null;
 }
 
 export interface Filled {
   readonly reply: Reply;
-  /** The slot it was stored in, or -1 if it was not stored. */
+  /** The slot where the reply was stored, or -1 if it was not stored. */
   readonly slot: number;
   /** True if its question differs from the query's. */
   readonly mismatch: boolean;
 }
 
-/**
- * Decides whether and for how long a reply is stored, and sets the TTLs of replies that did not come from the cache.
- */
+/** Decides whether and for how long to store a reply, and sets the TTLs in replies that did not come from the cache. */
 export class Filling {
   readonly #parts: FillingParts;
 
@@ -50,7 +51,7 @@ export class Filling {
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
       return { reply, slot: -1, mismatch: false };
     if (!answersQuery(reply, query)) {
-      // A message with a different question cannot be sent, because its compression pointers refer to that question.
+      // A message with a different question cannot be reused, because its compression pointers refer to that question.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
     const claimed = classify(reply, query.type);
@@ -75,7 +76,7 @@ export class Filling {
           entry.rcode = RCODE.NOERROR;
           entry.everyType = false;
           const left = Math.ceil((until - now) / 1000);
-          // Expires together with the entry it depends on, so that two entries cannot keep each other alive.
+          // The entry expires together with the one it depends on, so that two entries cannot keep each other alive.
           if (left <= entry.seconds) {
             entry.seconds = left;
             entry.born = until - left * 1000;
@@ -89,7 +90,7 @@ export class Filling {
     return { reply: levelled(reply, entry), slot, mismatch: false };
   }
 
-  /** True if a reply may replace an expired entry (RFC 8767 section 4). */
+  /** True if a reply is allowed to replace an expired entry (RFC 8767 section 4). */
   refreshes(query: Query, reply: Reply): boolean {
     if (reply.bare || reply.truncated || this.#isExpired(query, reply)) return false;
     return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
@@ -104,7 +105,7 @@ export class Filling {
     return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
   }
 
-  /** Returns the storage time in seconds and sets the TTL of the reply to send. */
+  /** Returns how long to store the reply, in seconds, and sets the TTL in the reply to send. */
   #seconds(kind: ReplyKind, reply: Reply, ttlAt: Uint16Array): number {
     const { success, denial, servfailMs } = this.#parts.options;
     if (kind === 'failure') return Math.floor(servfailMs / 1000);
@@ -144,7 +145,7 @@ export class Filling {
       return -1;
     store.look(query);
     const { denial, success } = store;
-    // A failure must not replace a denial that may still be served stale.
+    // A failure must not replace a denial that can still be served stale.
     if (kind === 'failure' && denial >= 0 && store.rcode(denial) !== reply.rcode) {
       if (store.usable(denial, query)) return -1;
     }
@@ -191,7 +192,7 @@ function within(seconds: number, min: number, max: number): number {
 const records = new Records();
 
 /**
- * Returns the lowest TTL the records are sent with; a reply without records counts as 5 s. `ttlAt` lists the TTLs'
+ * Returns the lowest TTL that the records are sent with, or 5 s for a reply without records. `ttlAt` lists the TTL
  * offsets.
  */
 function lowest(reply: Reply, ttlAt: Uint16Array): number {

@@ -10,7 +10,7 @@ export interface CacheCounters {
   readonly misses: Counter;
   readonly hits: readonly [Counter, Counter];
   readonly prefetches: Counter;
-  /** Refreshes that were delayed because too many were in progress. */
+  /** Refreshes that were delayed because too many others were in progress. */
   readonly refreshRejects: Counter;
   readonly drops: Counter;
   readonly stale: Counter;
@@ -19,7 +19,7 @@ export interface CacheCounters {
   readonly evictions: readonly [Counter, Counter];
   readonly entries: readonly [Gauge, Gauge];
   readonly bytes: Gauge;
-  /** The values shown in gauges that are shared with caches in other configurations with the same labels. */
+  /** Values shown in gauges shared with caches in other configurations that have the same labels. */
   readonly shown: [number, number, number];
 }
 
@@ -110,7 +110,7 @@ export class CacheMetrics {
     return counters;
   });
 
-  /** Updates the store's gauges after a reply for this address was stored. A closed cache has no entries. */
+  /** Updates the store's gauges after a reply was stored for this listen address. A closed cache has no entries. */
   show(counters: CacheCounters, store: Store): void {
     if (this.#closed) return;
     const { shown } = counters;
@@ -126,7 +126,7 @@ export class CacheMetrics {
     shown[2] = store.log.allocated;
   }
 
-  /** Updates the gauges for all addresses after entries were removed. */
+  /** Updates the gauges for all listen addresses after entries were removed. */
   showAll(store: Store): void {
     for (const counters of this.#byServer.values())
       if (counters.shown.some((value) => value !== 0)) this.show(counters, store);

@@ -27,11 +27,11 @@ export interface Packed {
 export interface Inspected {
   readonly kind: 'inspected';
   readonly id: number;
-  /** Number of matching entries; a flush removes all of them. */
+  /** Number of matching entries, all of which a flush removes. */
   readonly found: number;
-  /** The matching entries, at most `limit`; empty for a flush. */
+  /** The matching entries, up to `limit`; empty for a flush. */
   readonly entries: readonly EntryReport[];
-  /** Number of entries in the whole cache before a flush. */
+  /** Number of entries in the whole cache before the flush. */
   readonly size: number;
 }
 
@@ -40,13 +40,13 @@ export interface EntryReport {
   /** `ANY` if the name does not exist for any type. */
   readonly type: string;
   readonly class: string;
-  /** Part of the client kind; each kind has separate entries. */
+  /** Part of the client kind; entries are separate for each kind. */
   readonly dnssecOk: boolean;
   readonly checkingDisabled: boolean;
   readonly rcode: string;
   /** `denial` covers NXDOMAIN, no data and failures. */
   readonly half: 'success' | 'denial';
-  /** Remaining seconds; if negative, seconds since it became stale. */
+  /** Remaining seconds or, if negative, the seconds since the entry became stale. */
   readonly ttl: number;
   /** Seconds for which it was stored. */
   readonly storedTtl: number;

@@ -36,11 +36,11 @@ import { parseDuration } from '../../base/duration.ts';
 import { memoryLimit } from '../../runtime/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../runtime/memory-share.ts';
 
-/** Memory for stored messages. 20 000 ordinary ones take 4 MB; the limit stops large ones from taking over. */
+/** Memory for stored messages. Typically, 20 000 messages take 4 MB; the limit keeps large ones from taking over. */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
-/** A quarter of the container's memory beyond the server's own needs, as for other large components. */
+/** A quarter of the container's memory that is left after the server's own needs, as for other large components. */
 const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
-/** Maximum number of queries waiting for an identical one; each takes about 1 KB. */
+/** Maximum number of queries waiting for an identical one; each uses about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
 const CAPACITY_MIN = 1024;
@@ -51,11 +51,11 @@ const FIVE_MINUTES_MS = 300_000;
 
 const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
 
-/** A TTL of at least one second. A word that is not a number may belong to the next position. */
+/** A TTL of at least one second. A word that is not a number may belong to the next argument. */
 const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
-/** The largest TTL that resolvers accept, in seconds; a value with the top bit set counts as 0 (RFC 2181 section 8). */
+/** The largest TTL that resolvers accept, in seconds. A value with the top bit set counts as 0 (RFC 2181 section 8). */
 const MIN_TTL_MAX = 0x7fff_ffff;
 const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {
   if (!isNumber(text)) return reason;
@@ -84,7 +84,7 @@ const servfail = worded(
 export interface StaleOptions {
   readonly forMs: number;
   readonly mode: 'immediate' | 'verify';
-  /** For `verify`, how long to wait for the fresh reply, in ms; 0 waits indefinitely. */
+  /** With `verify`, how long to wait for the fresh reply, in ms; 0 means indefinitely. */
   readonly timeoutMs: number;
   /** TTL of stale replies in seconds. */
   readonly ttlSeconds: number;
@@ -334,13 +334,13 @@ export interface CacheOptions {
   readonly keepTtl: boolean;
   readonly maxBytes: number;
   readonly coalesce: number;
-  /** Interval between serial checks in milliseconds, or null to disable them. */
+  /** Interval between serial checks in milliseconds, or null if they are disabled. */
   readonly followMs: number | null;
 }
 
 /**
  * Fills in the directive's defaults.
- * @param memory bytes the process may use, or Infinity if unlimited
+ * @param memory how many bytes the process may use, or Infinity if unlimited
  */
 export function readOptions(
   options: Options<typeof syntax>,

@@ -175,7 +175,7 @@ describe('TTLs', () => {
 });
 
 describe('what is stored', () => {
-  /** Returns `kept` or `passed`, depending on whether the reply is requested again. */
+  /** Returns `kept` or `passed`, depending on whether the reply has to be requested again. */
   const fate = async (answer: Answer | null, lines = 'cache', options = {}): Promise<string> => {
     const world = await cacheWorld(lines, () => answer);
     await world.ask('www.example.org. A', options);

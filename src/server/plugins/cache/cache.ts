@@ -1,4 +1,6 @@
-/** `cache`: decides which queries are answered from memory, which wait for another query, and which are forwarded. */
+/**
+ * `cache`: decides which queries are answered from memory, which wait for an identical query, and which are passed on.
+ */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,
@@ -25,10 +27,10 @@ import { Sources } from './sources.ts';
 import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 
-/** Longest time that an NXDOMAIN waits for the name's other type if both were queried together, in ms. */
+/** Longest time an NXDOMAIN waits for the name's other type if both were queried together, in ms. */
 const PAIR_WAIT_MS = 100;
 /**
- * Maximum number of concurrent background refreshes. Further ones are left to a later query and are counted
+ * Maximum number of concurrent background refreshes. Any more are left to a later query and counted
  * (`ndots_cache_refresh_rejects_total`).
  */
 const REFRESHES_MAX = 1000;
@@ -36,7 +38,7 @@ const REFRESHES_MAX = 1000;
 const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
 const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
 
-/** Stores replies and answers from memory until their TTL expires (reference: section 5; see cache.md). */
+/** Stores replies and answers from memory until their TTL expires (see section 5 of the reference, and cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
   control: controlCache,
@@ -55,7 +57,7 @@ class Cache {
   readonly #sources = new Sources();
   readonly #inspection: Inspection;
   readonly #changes: ZoneChanges | null;
-  /** Created at the first query, because plugins may register until setup is complete. */
+  /** Created on the first query, because plugins may register until setup is complete. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #personal: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
@@ -97,7 +99,7 @@ class Cache {
     this.link = this.#makeLink();
   }
 
-  /** Executes commands: hands over entries to another process, loads them, and lists them. */
+  /** Runs commands that list the entries, pack them for another process, or load packed ones. */
   async #takeOrder(order: CacheOrder): Promise<void> {
     const { clock } = this.#context;
     const tell = (message: CacheMessage): void => this.#context.post(message);
@@ -122,7 +124,7 @@ class Cache {
     const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
     const changes = this.#changes;
-    // Only queries in the block's zones get here, so only the cache's own zones need checking.
+    // The block has already checked its own zones, so only the cache's zones are checked here.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
     return (query) => {
@@ -131,7 +133,8 @@ class Cache {
       const counters = metrics.of(query.route);
       counters.requests.add(1);
       if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
-        // Zone transfers are always answered by the plugin that serves the zone, even if a name is known not to exist.
+        // Zone transfers are always answered by the plugin that serves the zone, even if the name is known not to
+        // exist.
         counters.misses.add(1);
         return this.#next(query);
       }
@@ -166,24 +169,24 @@ class Cache {
     };
   }
 
-  /** Passes the query on, or makes it wait for the reply to an identical query. */
+  /** Passes the query on, or makes it wait for an identical query's reply. */
   #ask(query: Query, counters: CacheCounters): Maybe<Reply> {
     if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
     const pending = this.#inFlight.find(query);
     return pending === null ? this.#lead(query, counters) : this.#join(pending, query, counters);
   }
 
-  /** True for loop-detection probes, which must not be coalesced with themselves. */
+  /** True for loop-detection probes, which must never be coalesced with themselves. */
   #mustPass(query: Query): boolean {
     const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
     return seekers.some((seeks) => seeks(query));
   }
 
-  /** True if the answer may be specific to this client, so it is neither stored nor shared. */
+  /** True if the answer may be specific to this client, in which case it is neither stored nor shared. */
   #isPersonal(query: Query): boolean {
     const personal = (this.#personal ??= this.#context.find(personalAnswers));
     if (query.isSigned) return true;
-    // A loop without a closure, because every query runs it.
+    // A plain loop without a closure, because every query runs it.
     for (const isPersonal of personal) if (isPersonal(query)) return true;
     return false;
   }
@@ -200,12 +203,12 @@ class Cache {
     return andThen(pending.join(), this.#joined, query.keep());
   }
 
-  /** Queries that waited for a reply they cannot use are passed on separately. */
+  /** Queries that cannot use the reply they waited for are passed on individually. */
   readonly #joined = (found: Reply | null, query: Query): Maybe<Reply> =>
     found ?? this.#next(query);
 
   #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
-    // With AD set, an upstream reports whether it validated the reply, without sending signatures (RFC 6840 section
+    // If AD is set, an upstream reports whether it validated the reply, without sending signatures (RFC 6840 section
     // 5.7).
     query.upstreamFlags |= FLAG.AD;
     const scope = openScope(query);
@@ -253,8 +256,8 @@ class Cache {
   };
 
   /**
-   * Clients query A and AAAA in pairs. If NXDOMAIN arrives for one while the other is in flight,
-   * both are decided together. If the other one finds the name, this type has no data.
+   * Clients query A and AAAA in pairs. If one gets NXDOMAIN while the other is in flight, both are decided together. If
+   * the other finds the name, this type has no data.
    */
   #settlePair(found: Reply, pending: InFlightQuery, other: InFlightQuery): Later<Reply> {
     const later = new Later<Reply>();
@@ -365,15 +368,15 @@ class Cache {
         found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
       );
     };
-    // Starts after the query that triggered it has its reply.
+    // Starts only once the query that triggered it has its reply.
     Promise.resolve()
       .then(() => this.#next(asking))
       .then(settle, () => settle(null));
   }
 
   /**
-   * True if an early refresh would change whether the name exists. Such a change waits until the entry expires;
-   * otherwise it would separate the two queries of the pair that triggered the refresh.
+   * True if an early refresh would change whether the name exists. Such a change has to wait until the entry expires.
+   * Otherwise, the two queries in the pair that triggered the refresh would get different results.
    */
   #flips(slot: number, before: Reply, found: Reply): boolean {
     const store = this.#store;
@@ -381,22 +384,20 @@ class Cache {
     return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 
-  /** Delays the next refresh of the entry by `pauseMs` if the entry is unchanged. */
+  /** Delays the entry's next refresh by `pauseMs`, unless the entry has changed. */
   #pause(slot: number, before: Reply, pauseMs: number): void {
     if (this.#store.holds(slot, before))
       this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
   }
 }
 
-/**
- * Copies a query so that it is made by the cache rather than the client, over TCP so that the reply is not truncated.
- */
+/** Copies a query to send it on the cache's own behalf, over TCP so that the reply is not truncated. */
 function detached(query: Query): Query {
   const copy = query.copy();
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
-  // The refresh may wait because no client does, and its path is not recorded for the client's query.
+  // No client waits for a refresh, so it may wait itself. Its path is not recorded for the client's query.
   copy.recorder = null;
   copy.mayWait = true;
   return copy;

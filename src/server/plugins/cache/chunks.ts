@@ -3,8 +3,8 @@ import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
  * Memory for long-lived replies. Chunks are filled from front to back and never overwritten, so a reply that was handed
- * out stays valid after its entry is removed. Chunks with many holes are emptied by copying their remaining entries,
- * and a chunk without entries is released.
+ * out stays valid after its entry is removed. Chunks with many holes are emptied by copying their remaining entries. A
+ * chunk without entries is released.
  */
 export interface ReplyChunk {
   readonly id: number;
@@ -13,20 +13,20 @@ export interface ReplyChunk {
   used: number;
   /** Bytes that still belong to entries. */
   live: number;
-  /** Slots whose messages were stored here; some may have been moved since. */
+  /** Slots whose messages were stored here; some may since have moved. */
   readonly slots: number[];
 }
 
 const CHUNK_SIZE = 65536;
 /**
- * Longer messages get their own chunks, which share part of the memory. They are rare, and a client that queries many
- * of them must not evict everything else.
+ * Longer messages get their own chunks, which may use only part of the memory. They are rare, and a client that queries
+ * many of them must not evict everything else.
  */
 const SHARED_MAX = 4096;
-/** Messages with their own chunk use at most this fraction of the memory. */
+/** Messages in their own chunks use at most this fraction of the memory. */
 const LARGE_PART = 4;
 
-/** The chunks of one cache, oldest first. Decides where a message is stored and which chunk has to make room. */
+/** A cache's chunks, oldest first. This class decides where a message is stored and which chunk has to make room. */
 export class ChunkLog {
   /** Total bytes in all chunks. */
   allocated = 0;
@@ -42,7 +42,7 @@ export class ChunkLog {
 
   /**
    * @param limit maximum total size in bytes
-   * @param dropped called with the size of each large message that is removed
+   * @param dropped called with the size of each large message that was removed
    */
   constructor(limit: number, dropped: (bytes: number) => void) {
     this.#limit = limit;
@@ -51,7 +51,7 @@ export class ChunkLog {
 
   /**
    * Returns a chunk with room for `size` bytes, or null if the limit is reached and a `victim` has to be emptied first.
-   * @param moving true if the message is already stored and frees its own space
+   * @param moving true if the message is already stored, so that moving it frees its old space
    */
   room(size: number, moving = false): ReplyChunk | null {
     const open = this.#open;
@@ -76,7 +76,10 @@ export class ChunkLog {
     return this.allocated + length <= this.#limit;
   }
 
-  /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns the offset of the copy */
+  /**
+   * Copies `from[start, end)` into a chunk with enough room, for `slot`.
+   * @returns the copy's offset
+   */
   put(chunk: ReplyChunk, slot: number, from: Uint8Array, start: number, end: number): number {
     const at = chunk.used;
     const size = end - start;
@@ -97,8 +100,8 @@ export class ChunkLog {
   }
 
   /**
-   * Returns the chunk to empty to make room for `size` bytes. This is the oldest one, or the oldest large one if large
-   * messages have used up their share. The chunk being filled is chosen only if no other remains.
+   * Returns the chunk to empty to make room for `size` bytes. This is the oldest chunk, or the oldest large one if
+   * large messages have used up their share. The chunk that is being filled is chosen only if no other is left.
    */
   victim(size: number): ReplyChunk | null {
     const large = size > SHARED_MAX && this.large + size > this.#limit / LARGE_PART;
@@ -115,7 +118,7 @@ export class ChunkLog {
     this.#chunks.set(chunk.id, chunk);
   }
 
-  /** Returns a chunk that is mostly holes if more than a third of all memory is holes. */
+  /** Returns a chunk that consists mostly of holes, if holes make up more than a third of all memory. */
   get sparse(): ReplyChunk | null {
     if (this.live * 3 >= this.allocated * 2 || this.allocated <= 4 * CHUNK_SIZE) return null;
     let sparsest: ReplyChunk | null = null;

@@ -1,13 +1,15 @@
-/** The control part of `cache`: handover to another process and administrator commands. Runs in the main thread. */
+/**
+ * The control part of `cache`, which runs in the main thread: handover to another process and administrator commands.
+ */
 import { Problem } from '../../base/problem.ts';
 import type { AdminCommand, ControlContext } from '../../engine/contract/control-context.ts';
 import { foldName, NameError, parseName } from '../../wire/name.ts';
 import { shareCache } from './handover.ts';
 import type { CacheMessage, CacheOrder, Inspected } from './cache-messages.ts';
 
-/** Workers that do not answer within this time, in milliseconds, are reported as missing. */
+/** Workers that do not respond within this many milliseconds are reported as missing. */
 const WAIT_MS = 2000;
-/** Default and maximum number of entries listed per worker. */
+/** Default and maximum number of entries that each worker lists. */
 const ENTRIES_MAX = 500;
 
 interface RunningOrder {
@@ -20,7 +22,7 @@ export interface CacheReport {
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
-  /** Number of workers. `told` omits workers that did not answer in time. */
+  /** Number of workers. `told` excludes those that did not respond in time. */
   readonly workers: number;
   readonly told: readonly (Omit<Inspected, 'kind' | 'id'> & { readonly worker: number })[];
 }

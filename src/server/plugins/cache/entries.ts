@@ -1,4 +1,4 @@
-/** The entries of a cache, as parallel arrays indexed by slot. */
+/** A cache's entries, as parallel arrays indexed by slot. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -6,15 +6,15 @@ import type { Query } from '../../transport/query.ts';
 import { Reply, type ExtendedError } from '../../wire/reply.ts';
 import { HitCounts, larger } from './hits.ts';
 
-/** The cache's two halves, each with its own capacity. */
+/** The two halves of the cache, each with its own capacity. */
 export const SUCCESS = 0;
 /** The half for denials: NXDOMAIN, no data, failures. */
 export const DENIAL = 1;
 export type Half = typeof SUCCESS | typeof DENIAL;
 
-/** Type 0 means all types, for entries that record that the name does not exist. */
+/** Type 0 stands for all types, in entries that record that a name does not exist. */
 export const EVERY_TYPE = 0;
-/** Highest class with entries, because class, type and variant share 32 bits. */
+/** Highest class that is cached, because class, type and variant share 32 bits. */
 export const CLASS_MAX = 0x1fff;
 
 export interface StoredEntry {
@@ -23,31 +23,31 @@ export interface StoredEntry {
   readonly class: number;
   /** DO and CD, encoded by `variantOf`. */
   readonly variant: number;
-  /** True if the entry records that the name does not exist. */
+  /** True if the entry records that its name does not exist. */
   readonly whole: boolean;
 }
 
 export interface CacheStoreParts {
-  /** Maximum entries for success and denial, rounded to 256 shards of at least 4, as in CoreDNS. */
+  /** Maximum number of success and denial entries, rounded to 256 shards of at least 4 as in CoreDNS. */
   readonly capacities: readonly [number, number];
   readonly bytes: number;
-  /** Seconds for which an expired entry may be used; 0 disables this. */
+  /** Number of seconds for which an expired entry may be used; 0 disables this. */
   readonly staleSeconds: number;
   readonly preferPositive: boolean;
-  /** True if hits are counted per entry, for prefetch. */
+  /** True if hits are counted for each entry, as prefetch requires. */
   readonly counting: boolean;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /**
- * Entries by slot, in parallel arrays. Entries that are never hit need no object; others create one `Reply` per second
- * with a hit. `Store` finds a query's slot.
+ * Entries by slot, in parallel arrays. Entries that are never hit need no object; others create one `Reply` for each
+ * second with a hit. `Store` finds the slot for a query.
  */
 export abstract class Entries {
   readonly hits: HitCounts;
   protected readonly parts: CacheStoreParts;
-  /** The message's chunk, or null for a free slot, and its position there. */
+  /** The message's chunk, or null for a free slot, and its position in that chunk. */
   protected readonly messages: (Uint8Array | null)[] = [];
   protected starts: Int32Array = new Int32Array(0);
   protected sizes: Uint16Array = new Uint16Array(0);
@@ -55,22 +55,22 @@ export abstract class Entries {
   protected readonly ttlPlaces: (Uint16Array | null)[] = [];
   protected readonly extendedErrors: (readonly ExtendedError[] | null)[] = [];
   protected readonly replies: (Reply | null)[] = [];
-  /** Number of slots ever used, and the first free one; `nexts` links the others. */
+  /** Number of slots ever used, and the first free one; `nexts` links to the others. */
   protected used = 0;
   protected free = -1;
   protected hashes: Int32Array = new Int32Array(0);
   protected kinds: Int32Array = new Int32Array(0);
-  /** The next slot in the same chain; -1 at the end. */
+  /** The next slot in the same chain, or -1 at the end. */
   protected nexts: Int32Array = new Int32Array(0);
   protected ttls: Int32Array = new Int32Array(0);
   protected halves: Uint8Array = new Uint8Array(0);
   protected chunks: Int32Array = new Int32Array(0);
   protected births: Float64Array = new Float64Array(0);
   protected retries: Float64Array = new Float64Array(0);
-  /** Counts answers per entry and stores the entry's source. */
+  /** Counts an entry's answers and stores the entry's source. */
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
-  /** The value of `counted` when the entry was last spared from eviction. */
+  /** The value of `counted` when the entry last escaped eviction. */
   protected spared: Uint32Array = new Uint32Array(0);
 
   constructor(parts: CacheStoreParts) {
@@ -78,7 +78,7 @@ export abstract class Entries {
     this.hits = new HitCounts(parts.counting);
   }
 
-  /** True if the entry may be served: fresh, or stale within the limit. */
+  /** True if the entry may be served, either fresh or stale within the limit. */
   usable(slot: number, query: Query): boolean {
     const left = this.remaining(slot, query);
     if (left > 0) return true;
@@ -90,7 +90,7 @@ export abstract class Entries {
     return rcode !== 0 && rcode !== 3;
   }
 
-  /** Remaining seconds when the query arrived; 0 or less if the entry has expired. */
+  /** Seconds left when the query arrived; 0 or less if the entry has expired. */
   remaining(slot: number, query: Query): number {
     const now = query.arrived > 0 ? query.arrived : this.parts.clock.now();
     const age = now - this.births[slot]!;
@@ -101,7 +101,7 @@ export abstract class Entries {
     return this.replies[slot] ?? this.hit(slot, this.ttls[slot]!);
   }
 
-  /** Returns the stored reply with `seconds` as its TTL, built once for each second in which the entry is hit. */
+  /** Returns the stored reply with `seconds` as its TTL. It is built once for each second in which the entry is hit. */
   hit(slot: number, seconds: number): Reply {
     const known = this.replies[slot]!;
     if (known !== null && known.ttl === seconds) return known;
@@ -120,7 +120,7 @@ export abstract class Entries {
     return this.rcodes[slot]!;
   }
 
-  /** True if the slot still holds this reply. Entries may be removed and slots reused while a query waits. */
+  /** True if the slot still contains this reply. While a query waits, entries may be removed and slots reused. */
   holds(slot: number, reply: Reply): boolean {
     return this.messages[slot] === reply.bytes && this.starts[slot] === reply.start;
   }
@@ -129,7 +129,7 @@ export abstract class Entries {
     return this.halves[slot] as Half;
   }
 
-  /** Calls `take` for each usable entry with its message, client kind, and whether it covers the whole name. */
+  /** Calls `take` for each usable entry with its message, client kind, and whether the entry covers the whole name. */
   each(take: (slot: number, message: Uint8Array, variant: number, whole: boolean) => void): void {
     for (let slot = 0; slot < this.used; slot++) {
       const bytes = this.messages[slot] ?? null;
@@ -161,7 +161,7 @@ export abstract class Entries {
     };
   }
 
-  /** Offset in `bytesAt` of the name of a slot's entry, or -1 if the slot is empty. */
+  /** Offset in `bytesAt` of the name in a slot's entry, or -1 if the slot is empty. */
   nameAt(slot: number): number {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
@@ -178,7 +178,7 @@ export abstract class Entries {
     return this.counted[slot]!;
   }
 
-  /** Number of the entry's source, as given in `from`; 0 if unknown. */
+  /** Number of the entry's source, as passed in `from`; 0 if unknown. */
   source(slot: number): number {
     return this.sources[slot]!;
   }
@@ -192,7 +192,7 @@ export abstract class Entries {
     return this.ttls[slot]!;
   }
 
-  /** Sets the earliest time for the next refresh; Infinity means that a refresh is in progress. */
+  /** Sets the earliest time for the next refresh; Infinity means that one is in progress. */
   retryAt(slot: number, at: number): void {
     this.retries[slot] = at;
   }

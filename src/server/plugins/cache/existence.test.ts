@@ -156,7 +156,8 @@ describe('a name exists for all its types or for none', () => {
   });
 
   test('the scenario: A lives 8 s, AAAA (an alias without an address) 20 s, and every other lookup is denied', async () => {
-    // For the same name, the search path is sometimes completed (both clients in the scenario) and sometimes not.
+    // For one and the same name, the search path is sometimes completed (for both clients in the scenario) and
+    // sometimes not.
     let completes = true;
     const world = await cacheWorld('cache 30', (query) => {
       if (!completes) return nxdomain;

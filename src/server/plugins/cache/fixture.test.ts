@@ -11,11 +11,11 @@ import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { cache } from './cache.ts';
 
-/** The cache's upstream in these tests, as a function; an answer with `afterMs` is delayed. */
+/** The upstream behind the cache in these tests, as a function; `afterMs` delays an answer. */
 export type Behind = (query: Query) => Answer | null;
 
 export interface CacheWorld extends World {
-  /** The questions that passed through the cache, as `NAME TYPE`. */
+  /** The questions that the cache passed on, as `NAME TYPE`. */
   readonly asked: Query[];
 }
 
@@ -44,7 +44,7 @@ function replyOf(query: Query, answer: Answer): Reply {
   return reply;
 }
 
-/** @param others plugins between the cache and the upstream, each with its line */
+/** @param others plugins between the cache and the upstream, each with its Corefile line */
 export async function cacheWorld(
   lines: string,
   behind: Behind,
@@ -63,7 +63,7 @@ export async function cacheWorld(
   return Object.assign(world, { asked });
 }
 
-/** Formats a reply as `NOERROR a,b 30`: result code, first data word of each answer, TTLs. */
+/** Formats a reply as `NOERROR a,b 30`: the result code, the first data word of each answer, and the TTLs. */
 export function brief(message: Message): string {
   const all = [...message.answer, ...message.authority, ...message.additional];
   const ttls = [...new Set(all.map(({ ttl }) => ttl))].join('/');
@@ -77,5 +77,5 @@ export function errorCode(message: Message): number | null {
   return option === undefined ? null : (option.data[0]! << 8) | option.data[1]!;
 }
 
-/** An SOA record that expires negative answers after a minute. */
+/** An SOA record that makes negative answers expire after a minute. */
 export const soa = 'example.org. 60 SOA ns.example.org. host.example.org. 1 7200 1800 86400 60';

@@ -5,7 +5,7 @@ import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { packCaches, shareCache, takeCaches } from './handover.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
-/** Creates a cache's control part with the given number of workers, and records the orders they receive. */
+/** Creates a cache's control part for the given number of workers, and records the orders sent to them. */
 function cache(t: TestContext, workers: number) {
   const clock = new VirtualClock();
   const asked: CacheOrder[] = [];

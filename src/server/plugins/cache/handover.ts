@@ -1,4 +1,4 @@
-/** Hands over all cached entries to another process, and loads them there. Runs in the main thread. */
+/** Hands all cached entries over to another process, which loads them. Runs in the main thread. */
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
@@ -14,7 +14,10 @@ const WAIT_MS = 500;
 const caches = new Set<Shared>();
 let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 
-/** Registers one cache. @returns the handler for the workers' messages */
+/**
+ * Registers one cache.
+ * @returns the handler for messages from its workers
+ */
 export function shareCache(context: ControlContext): (message: CacheMessage) => void {
   const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
   let id = 0;
@@ -50,7 +53,7 @@ export function shareCache(context: ControlContext): (message: CacheMessage) => 
   };
 }
 
-/** Packs all entries of all caches for `takeCaches` in another process. */
+/** Packs the entries of all caches for `takeCaches` in another process. */
 export async function packCaches(): Promise<Uint8Array> {
   const shared = [...caches];
   const all = await Promise.all(shared.map((cache) => cache.pack()));
@@ -67,8 +70,8 @@ export async function packCaches(): Promise<Uint8Array> {
 }
 
 /**
- * Fills new caches at the same Corefile location from the output of `packCaches`.
- * @returns a function that discards the output
+ * Fills new caches at the same place in the Corefile from the output of `packCaches`.
+ * @returns a function that discards this output
  */
 export function takeCaches(bytes: Uint8Array): () => void {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -80,7 +83,7 @@ export function takeCaches(bytes: Uint8Array): () => void {
     if (end > view.length) break;
     const key = view.toString('utf8', name, entries);
     const list = found.get(key) ?? [];
-    // Copied, because sending a view to a worker would send the whole buffer.
+    // Copied because sending a view to a worker would send its whole buffer.
     list.push(Uint8Array.from(view.subarray(entries, end)));
     found.set(key, list);
     at = end;

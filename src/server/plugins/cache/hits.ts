@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Query } from '../../transport/query.ts';
 
-/** Recent hits per entry, by slot. Uses no memory unless hits are counted. */
+/** Each entry's recent hits, by slot. Uses no memory unless hits are counted. */
 export class HitCounts {
   readonly #counting: boolean;
   #hits = new Uint32Array(0);
@@ -19,7 +19,7 @@ export class HitCounts {
   }
 
   /**
-   * Counts a hit. The count restarts after a gap longer than `gapMs`.
+   * Counts a hit. After a gap longer than `gapMs`, counting starts again.
    * @returns the number of hits so far
    */
   count(slot: number, query: Query, clock: Clock, gapMs: number): number {

@@ -1,4 +1,4 @@
-/** In-flight queries, which ensure that identical queries are passed on once at a time. */
+/** Tracks in-flight queries, so that only one of several identical queries is passed on at a time. */
 import type { Query } from '../../transport/query.ts';
 import type { ReplyScope } from '../../transport/reply-scope.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -7,7 +7,7 @@ import type { CacheCounters } from './cache-counters.ts';
 import { hashPair } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 
-/** A query that the next plugin is answering, and the queries waiting for the same reply. */
+/** A query that the next plugin is answering, and the queries that wait for the same reply. */
 export class InFlightQuery {
   readonly query: Query;
   readonly counters: CacheCounters;
@@ -16,7 +16,7 @@ export class InFlightQuery {
   #joined: Later<Reply | null>[] = none;
   /** Called when the query ends, with or without a reply. */
   #afterwards: (() => void)[] = none;
-  /** True once the reply has arrived; it may not be stored yet. */
+  /** True once the reply has arrived, even if it has not been stored yet. */
   answered = false;
   /** The reply's source, as a number from `Sources`. */
   source = 0;
@@ -34,7 +34,7 @@ export class InFlightQuery {
     return this.#joined.length;
   }
 
-  /** Adds a waiting query. The reply is null if it must not be shared with other clients. */
+  /** Adds a waiting query. It gets null if the reply must not be shared with other clients. */
   join(): Later<Reply | null> {
     const later = new Later<Reply | null>();
     if (this.#joined === none) this.#joined = [];
@@ -61,7 +61,7 @@ export class InFlightQuery {
 /** Shared empty list. Never written to. */
 const none: never[] = [];
 
-/** `find` slows down with more in-flight queries than this. */
+/** Number of in-flight queries above which `find` slows down. */
 const BUCKETS = 4096;
 
 export class InFlightQueries {
@@ -75,7 +75,7 @@ export class InFlightQueries {
   }
 
   /**
-   * Returns an unanswered in-flight query for another type of the same name, or null. Only covers types that resolvers
+   * Returns an unanswered in-flight query for another type of the same name, or null. Covers only types that resolvers
    * query in parallel.
    */
   sibling({ query }: InFlightQuery): InFlightQuery | null {
@@ -114,13 +114,13 @@ export class InFlightQueries {
 
 const PAIRED: readonly number[] = [TYPE.A, TYPE.AAAA, TYPE.HTTPS];
 
-/** Includes the type, so that concurrent queries for all types of a name do not share one chain. */
+/** Includes the type, so that concurrent queries for different types of a name do not share one chain. */
 function bucketOf(query: Query, type: number): number {
   return hashPair(query.hash, type) & (BUCKETS - 1);
 }
 
 /**
- * True if name, class, DO, CD and the kind of transport match. A stream client must not get a reply truncated for a
+ * True if the name, class, DO, CD and kind of transport match. A stream client must not get a reply truncated for a
  * datagram.
  */
 function alike(a: Query, b: Query): boolean {

@@ -7,10 +7,10 @@ import type { Sources } from './sources.ts';
 import { DENIAL } from './entries.ts';
 import type { Store } from './store.ts';
 
-/** Number of slots to examine before yielding to queries, which takes some ten microseconds. */
+/** Number of slots to examine before yielding to queries, which takes about ten microseconds. */
 const SLICE = 512;
 
-/** Lists or removes the entries at or below a name. Queries are answered in between. */
+/** Lists or removes the entries for a name and, if requested, those below it. Queries are answered in between. */
 export class Inspection {
   readonly #store: Store;
   readonly #sources: Sources;
@@ -38,8 +38,7 @@ export class Inspection {
   }
 
   /**
-   * True if the slot holds an entry for the name or, with `below`, for a name that ends in it. Names are stored in
-   * lower case.
+   * True if the slot's entry is for this name or, with `below`, for a name under it. Names are stored in lower case.
    */
   #fits(slot: number, name: Uint8Array, below: boolean): boolean {
     let at = this.#store.nameAt(slot);

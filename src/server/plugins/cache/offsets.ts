@@ -4,17 +4,17 @@ import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Maximum number of distinct shared offset lists; a full table is emptied. */
+/** Maximum number of distinct offset lists that are shared; when the table is full, it is emptied. */
 const TABLE_MAX = 4096;
 
 /**
- * Stores the TTL offsets of replies. Most replies in a cluster are similar (one address after a 40-byte name), so
- * entries share their lists. A typed array per entry would take more memory than the message.
+ * Stores the TTL offsets of replies. Most replies in a cluster look alike (one address after a 40-byte name), so
+ * entries share offset lists. A typed array for each entry would use more memory than the message.
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
   readonly #records = new Records();
-  /** The current reply's offsets. The buffer is reused, because an emptied array releases its memory. */
+  /** The current reply's offsets. The buffer is reused, because emptying an array releases its memory. */
   #found = new Uint16Array(64);
   #foundBytes = new Uint8Array(this.#found.buffer);
   #size = 0;

@@ -39,7 +39,7 @@ interface Kind {
   readonly whole: boolean;
 }
 
-/** Entries of every kind: both halves, all client kinds, and some for whole names. */
+/** Entries of every kind: in both halves, for all client kinds, and some for whole names. */
 const kinds: readonly Kind[] = [0, 1, 2, 3].flatMap((variant) => [
   { name: `data${variant}.example.`, type: 1, variant, half: SUCCESS, rcode: 0, whole: false },
   { name: `none${variant}.example.`, type: 28, variant, half: DENIAL, rcode: 0, whole: false },

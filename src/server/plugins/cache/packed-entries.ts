@@ -1,4 +1,4 @@
-/** Packs cache entries into bytes, for another process that takes over. */
+/** Packs cache entries into bytes for the process that takes over. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -6,14 +6,14 @@ import type { Half } from './entries.ts';
 import type { Store } from './store.ts';
 
 /**
- * The header before each message, in bytes: size, half, variant, whether it covers the whole name, result code, TTL,
- * age.
+ * Size of the header before each message, in bytes. It contains size, half, variant, whether the entry covers the whole
+ * name, result code, TTL and age.
  */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
-/** Maximum size of a handover; further entries are omitted. */
+/** Maximum size of a handover; entries beyond it are omitted. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Packs all entries valid at `now` (store clock, milliseconds). */
+/** Packs all entries that are valid at `now` (store clock, in milliseconds). */
 export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -43,7 +43,7 @@ export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> 
 }
 
 /**
- * Stores packed entries, up to the first that is incomplete or not a reply to a question.
+ * Stores packed entries until it finds one that is incomplete or not a reply to a question.
  * @returns the number of entries stored
  */
 export function unpackEntries(bytes: Uint8Array, store: Store, now: number): number {
@@ -72,7 +72,7 @@ export function unpackEntries(bytes: Uint8Array, store: Store, now: number): num
   return count;
 }
 
-/** Returns the query that a client of this kind (DO, CD) sends, or null if the message has no question. */
+/** Returns a query as a client of this kind (DO, CD) would send it, or null if the message has no question. */
 function asked(bytes: Uint8Array, start: number, end: number, variant: number): Query | null {
   let at = start + HEADER.SIZE;
   while (at < end && bytes[at] !== 0) at += 1 + bytes[at]!;
@@ -91,5 +91,5 @@ function asked(bytes: Uint8Array, start: number, end: number, variant: number): 
   return query.read(message, 0, message.length) === 'serve' ? query : null;
 }
 
-/** The OPT record of a query: root, type, 1232 bytes, version 0, no options. */
+/** The OPT record in a query: root, type, 1232 bytes, version 0, no options. */
 const OPT = Uint8Array.of(0, 0, TYPE.OPT, 0x04, 0xd0, 0, 0, 0, 0, 0, 0);

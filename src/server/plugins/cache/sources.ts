@@ -4,12 +4,12 @@ import type { ExchangeTap } from '../../engine/contract/ports.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Highest number that fits into a byte. Upstreams are few; any further ones have no name in listings. */
+/** Highest number that fits into a byte. There are few upstreams, and any beyond this are unnamed in listings. */
 const SOURCES_MAX = 255;
 
 /**
- * Numbers for reply sources: the plugin and, if there was one, the upstream. Forwarding plugins report each finished
- * exchange (`tap`) just before its reply passes.
+ * Assigns numbers to reply sources: the plugin and, if there was one, the upstream. Forwarding plugins report each
+ * finished exchange (`tap`) just before its reply passes through the cache.
  */
 export class Sources {
   readonly #texts: string[] = [''];
@@ -17,7 +17,7 @@ export class Sources {
   #query: Query | null = null;
   #host = '';
   #port = 0;
-  /** The last number requested, because the next one is usually the same. */
+  /** The most recent number, because the next reply usually has the same source. */
   #last = { plugin: '', host: '', port: 0, number: 0 };
 
   readonly tap: ExchangeTap = {

@@ -162,7 +162,10 @@ test('names with the same hash are distinguished, and at most 48 are stored, whi
 });
 
 describe('eviction when there is no room', () => {
-  /** Queries good names in turn while `flood` continues. @returns the fraction found */
+  /**
+   * Queries the good names in turn while `flood` continues.
+   * @returns the fraction that was found
+   */
   function hitRate(
     { store, clock }: ReturnType<typeof makeStore>,
     flood: (index: number) => void,
@@ -191,7 +194,7 @@ describe('eviction when there is no room', () => {
     return hits / asked;
   }
 
-  /** Queries a name as a client does, so that a hit is counted and a miss stored. */
+  /** Queries a name like a client would, so that a hit is counted and a miss stored. */
   function askFor(store: Store, name: string, bytes: number): void {
     const query = question(name);
     const slot = store.pick(query);
@@ -202,7 +205,7 @@ describe('eviction when there is no room', () => {
     store.put(query, reply, SUCCESS, entry);
   }
 
-  /** Creates a reply of this many bytes, with one record. */
+  /** Creates a one-record reply with this many bytes. */
   function replyOf(query: Query, size: number): Reply {
     const bytes = new Uint8Array(size);
     const end = query.questionEnd;
@@ -230,7 +233,7 @@ describe('eviction when there is no room', () => {
   for (const [what, flood] of Object.entries(floods)) {
     test(`a flood of ${what} does not evict names that clients query`, () => {
       const world = makeStore(10_000, 4 << 20);
-      // Small names compete for entries, large ones for bytes.
+      // Short messages compete for entries, long ones for bytes.
       const counts = what.includes('random') ? { good: 300, perRound: 4 } : {};
       const rate = hitRate(world, (index) => flood(world.store, index), counts);
       assert.ok(rate > 0.98, String(rate));

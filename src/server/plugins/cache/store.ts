@@ -1,4 +1,4 @@
-/** Finds, stores and removes the entries of a cache; the data is in `entries.ts`. */
+/** Finds, stores and removes a cache's entries; the data itself is in `entries.ts`. */
 import { droppedShared } from '../../runtime/memory-policy.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
@@ -18,19 +18,19 @@ import { OffsetTable } from './offsets.ts';
 
 const SHARDS = 256;
 const SHARD_MIN = 4;
-/** Size of a small message in bytes; if all are smaller, some buckets hold two. */
+/** Size of a small message in bytes; if all messages are smaller, some buckets contain two. */
 const MESSAGE_USUAL = 64;
-/** Maximum number of entries in a bucket. A longer chain is not chance, so its oldest entry is removed. */
+/** Maximum number of entries in a bucket. A longer chain cannot be chance, so its oldest entry is removed. */
 const CHAIN_MAX = 48;
 
-/** Number of entries to examine for one without recent hits. */
+/** Number of entries to examine when looking for one without recent hits. */
 const TRIES = 16;
 
 export interface StoredAs {
   readonly ttlAt: Uint16Array;
-  /** The result code to store, because NXDOMAIN may have become NOERROR. */
+  /** The result code to store, which differs if NXDOMAIN was turned into NOERROR. */
   readonly rcode: number;
-  /** True if it covers the whole name rather than the query's type. */
+  /** True if the entry covers the whole name rather than just the query's type. */
   readonly everyType: boolean;
   readonly seconds: number;
   /** Creation time in clock ms. */
@@ -38,11 +38,11 @@ export interface StoredAs {
 }
 
 /**
- * The entries of the cache, found by name, type, class and client kind.
- * All entries for a name are in one chain, so a single walk finds all of its types.
+ * The cache's entries, found by name, type, class and client kind. All entries for a name are in the same chain, so a
+ * single walk finds all of its types.
  */
 export class Store extends Entries {
-  /** Results of `look`, as slots or -1. The denial is for the query's type or for the whole name. */
+  /** Results of `look`, as slots or -1. The denial is either for the query's type or for the whole name. */
   denial = -1;
   success = -1;
   readonly evictions: [number, number] = [0, 0];
@@ -61,7 +61,7 @@ export class Store extends Entries {
       shardCapacity(parts.capacities[SUCCESS]),
       shardCapacity(parts.capacities[DENIAL]),
     ];
-    // The memory limit holds at most this many messages, even if the capacities are larger.
+    // At most this many messages fit within the memory limit, even if the capacities are larger.
     const most = Math.ceil(parts.bytes / MESSAGE_USUAL / SHARDS);
     const wanted = Math.min(most, this.#caps[SUCCESS] + this.#caps[DENIAL]);
     let perShard = 1;
@@ -71,7 +71,7 @@ export class Store extends Entries {
     this.log = new ChunkLog(parts.bytes, droppedShared);
   }
 
-  /** Frees the memory of a replaced cache at once, because reloads may follow each other quickly. */
+  /** Frees a replaced cache's memory at once, because reloads may follow one another quickly. */
   close(): void {
     droppedShared(this.log.allocated);
   }
@@ -87,7 +87,7 @@ export class Store extends Entries {
     const exact = every | query.type;
     this.denial = -1;
     this.success = -1;
-    // The class's upper bits would be read as DO and CD, and the rest as another class.
+    // The upper bits of a larger class would be read as DO and CD, and the rest as a different class.
     if (query.class > CLASS_MAX) return;
     let nameError = -1;
     for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.nexts[slot]!) {
@@ -106,8 +106,8 @@ export class Store extends Entries {
   }
 
   /**
-   * Returns the entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to data. With
-   * `prefer_positive`, data comes first.
+   * Returns the entry that answers the query, or -1. Denials come first, except SERVFAIL, which is used only if there
+   * is no data. With `prefer_positive`, data comes first.
    */
   pick(query: Query): number {
     this.look(query);
@@ -138,7 +138,7 @@ export class Store extends Entries {
     return latest;
   }
 
-  /** Makes the name's "no data" entries expire at this time, if not earlier. */
+  /** Makes the name's "no data" entries expire at this time, unless they expire earlier anyway. */
   endBy(query: Query, time: number): void {
     this.#family(query, (slot) => {
       if (this.halves[slot] === DENIAL && this.end(slot) > time)
@@ -159,7 +159,7 @@ export class Store extends Entries {
     }
   }
 
-  /** Removes the entries that show the name exists. Data that is served stale in preference to denials stays. */
+  /** Removes the entries that show the name exists, except data that is served stale in preference to denials. */
   deny(query: Query): void {
     this.#family(query, (slot, type) => {
       if (type !== EVERY_TYPE && !this.shielded(slot, query)) this.#drop(slot);
@@ -174,7 +174,7 @@ export class Store extends Entries {
     this.#drop(slot);
   }
 
-  /** Calls `each` for every entry with the query's name, class, DO and CD. The callback may drop the entry. */
+  /** Calls `each` for every entry that matches the query's name, class, DO and CD. The callback may drop the entry. */
   #family(query: Query, each: (slot: number, type: number) => void): void {
     const variant = variantOf(query);
     const hash = hashOf(query, variant);
@@ -190,8 +190,8 @@ export class Store extends Entries {
   }
 
   /**
-   * Stores a copy of the reply's message with AA set, without client-specific parts.
-   * @returns the slot, or -1 if it does not fit
+   * Stores a copy of the reply's message with AA set and without client-specific parts.
+   * @returns the slot, or -1 if the message does not fit
    */
   put(query: Query, reply: Reply, half: Half, entry: StoredAs): number {
     const { ttlAt, rcode, everyType, seconds, born } = entry;
@@ -231,16 +231,16 @@ export class Store extends Entries {
   }
 
   /**
-   * Finds space for a message. When the limit is reached, the oldest chunk is emptied. Entries hit since they were
-   * stored or last spared move to the newest chunk; the others are evicted. A flood of names that are queried only once
-   * therefore evicts only its own entries.
+   * Finds space for a message. When the limit is reached, the oldest chunk is emptied. Entries that were hit since they
+   * were stored or last spared move to the newest chunk, and the others are evicted. A flood of names that are queried
+   * only once therefore evicts only its own entries.
    */
   #room(size: number): ReplyChunk | null {
     const { log } = this;
     for (let tries = 0; tries < 64; tries++) {
       const chunk = log.room(size);
       if (chunk !== null) {
-        // A new chunk first takes in the entries of a sparse one; then check again for room.
+        // A new chunk first receives the entries from a sparse one, so check again for room afterwards.
         if (chunk.used > 0 || !chunk.shared || log.sparse === null) return chunk;
         this.#move(log.sparse);
         continue;
@@ -252,7 +252,7 @@ export class Store extends Entries {
     return null;
   }
 
-  /** @param sparing if false, also removes entries that were queried */
+  /** @param sparing if false, entries that were queried are removed too */
   #clear(victim: ReplyChunk, sparing: boolean): void {
     for (const slot of victim.slots) {
       if (this.messages[slot] === null || this.chunks[slot] !== victim.id) continue;
@@ -300,8 +300,8 @@ export class Store extends Entries {
   }
 
   /**
-   * Evicts an entry from this half and shard: the first one, from a random position, that was not queried since it was
-   * stored or spared.
+   * Evicts an entry from this half and shard. Starting at a random position, it picks the first entry that was not
+   * queried since it was stored or spared.
    */
   #evict(shard: number, half: Half): void {
     const slot = this.#victimOf(shard, half);

@@ -118,7 +118,7 @@ describe('denials in a changing zone', () => {
     await rcode(from, 'a.cluster.local.');
     assert.equal(brief(await from.ask('a.corp.example. A')), 'NXDOMAIN 30');
     await rcode(from, 'b.cluster.local.');
-    // A change of one zone does not affect the other.
+    // A change in one zone does not affect the other.
     const before = from.asked.length;
     corp.add('b.corp.example.');
     await rcode(from, 'c.corp.example.');

@@ -1,4 +1,4 @@
-/** Detects zone changes by the SOA serial; until then, the zone's denials are valid. */
+/** Detects zone changes by the SOA serial. A zone's denials stay valid until it changes. */
 import type { Clock } from '../../base/clock.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -7,16 +7,19 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Distance from the end of an SOA record's data to its serial, in bytes (RFC 1035 section 3.3.13). */
+/** Distance in bytes from the end of an SOA record's data back to its serial (RFC 1035 section 3.3.13). */
 const SERIAL_FROM_END = 20;
-/** Seconds for which to cache a denial from a server that lags behind the others. */
+/** Number of seconds to cache a denial from a server that lags behind the others. */
 const BEHIND_SECONDS = 1;
-/** Serials are often the time in seconds, so the zone may change again within that second under the same serial. */
+/**
+ * Serials are often the time in seconds, so the zone may change again within that second while its serial stays the
+ * same.
+ */
 const SAME_SECOND = 2;
 
 const records = new Records();
 
-/** A zone and its last known changes, in clock time. */
+/** A zone and its most recent known changes, in clock time. */
 interface WatchedZone {
   readonly name: WireName;
   serial: number | null;
@@ -26,9 +29,9 @@ interface WatchedZone {
 }
 
 /**
- * Watches the serials of a cache's zones. Every negative reply contains its zone's SOA, so no extra query is needed. A
- * newer serial drops all older negative replies for the zone. If negative replies come only from the cache, one of them
- * is refreshed from time to time.
+ * Watches the serials of the zones in a cache. Every negative reply contains its zone's SOA, so no extra query is
+ * needed. A newer serial drops all older negative replies for the zone. If all negative replies come from the cache,
+ * one of them is refreshed from time to time.
  */
 export class ZoneChanges {
   /** Sorted by name length, longest first. */
@@ -77,7 +80,7 @@ export class ZoneChanges {
     return Math.abs(age) < SAME_SECOND ? SAME_SECOND : Infinity;
   }
 
-  /** Records that a denied name exists, which means the zone changed regardless of its serial. */
+  /** Records that a denied name now exists, which means that the zone changed even if its serial did not. */
   change(query: Query): void {
     const zone = this.#zoneOf(query);
     if (zone !== null) zone.since = this.#clock.now();
@@ -88,7 +91,7 @@ export class ZoneChanges {
     return zone === null || born > zone.since;
   }
 
-  /** True if the query's zone should be queried again now. The caller must then do so. */
+  /** True if the query's zone is due for another check, in which case the caller must query it. */
   due(query: Query, now: number): boolean {
     const zone = this.#zoneOf(query);
     if (zone === null || now - zone.heard < this.#everyMs) return false;
@@ -103,7 +106,7 @@ export class ZoneChanges {
 }
 
 /**
- * True if the name at `at`, which may be compressed, is this one (in lower case). Names in a reply are already
+ * True if the name at `at`, which may be compressed, equals this one (lower case). Names in a reply have already been
  * validated.
  */
 function isNamed(bytes: Uint8Array, start: number, at: number, name: WireName): boolean {

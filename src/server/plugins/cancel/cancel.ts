@@ -29,7 +29,7 @@ const syntax = directive({
   args: { timeoutMs: optional(timeout, { default: 5001, help: 'how long a query may take' }) },
 });
 
-/** Answers SERVFAIL if a query has no reply in time. A later reply is still cached. */
+/** Answers SERVFAIL if a query gets no reply in time. A reply that arrives later is still cached. */
 export const cancel: Plugin = definePlugin({
   syntax,
   setup({ timeoutMs }, context, next) {

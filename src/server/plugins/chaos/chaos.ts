@@ -26,8 +26,8 @@ const syntax = directive({
 const TEXT_MAX = 255;
 
 /**
- * Answers `version.bind`, `version.server`, `authors.bind`, `hostname.bind` and `id.server`; everything else goes to
- * the next plugin.
+ * Answers `version.bind`, `version.server`, `authors.bind`, `hostname.bind` and `id.server`, and passes everything else
+ * on.
  */
 export const chaos: Plugin = definePlugin({
   syntax,
@@ -61,7 +61,7 @@ export const chaos: Plugin = definePlugin({
   },
 });
 
-/** Encodes a text as one character string: its length, then its bytes. */
+/** Encodes a text as one character string, which is a length byte followed by the text's bytes. */
 function characters(text: string): Uint8Array {
   const bytes = Buffer.from(text).subarray(0, TEXT_MAX);
   return Uint8Array.of(bytes.length, ...bytes);

@@ -83,7 +83,7 @@ async function until(world: World, holds: () => boolean): Promise<void> {
   assert.ok(holds());
 }
 
-/** Builds a frame with a client query of `size` bytes. */
+/** Builds a frame containing a client query of `size` bytes. */
 function tapFrame(size: number): Uint8Array {
   const writer = new DnstapWriter(new Uint8Array(0), 0);
   writer.begin(TAP.CLIENT_QUERY, '');

@@ -1,4 +1,4 @@
-/** `console`: sends this server's queries to `ndots top` and `ndots console` over HTTP. */
+/** `console`: streams this server's queries to `ndots top` and `ndots console` over HTTP. */
 import { hostname } from 'node:os';
 import { builtins } from '../../base/builtins.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
@@ -26,7 +26,7 @@ import { TapReaders } from './tap-readers.ts';
 
 /** Memory for each worker's messages, in bytes. */
 const RING_BYTES = 4 * 1024 * 1024;
-/** Size in bytes of a token generated at startup. */
+/** Size in bytes of the token that is generated at startup. */
 const TOKEN_BYTES = 24;
 
 const address = hostPort('ADDRESS');
@@ -78,14 +78,14 @@ const syntax = directive({
         ],
 });
 
-/** The first message to a worker: its shared memory. */
+/** The first message to a worker, which contains its shared memory. */
 interface TapMemory {
   readonly ring: LineRingMemory;
   /** 1 while there are readers. */
   readonly watched: Int32Array<SharedArrayBuffer>;
 }
 
-/** While no reader is connected, workers write nothing and only read one number per query. */
+/** While no reader is connected, workers write nothing and read only one number per query. */
 export const consolePlugin: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -133,7 +133,7 @@ export const consolePlugin: Plugin = definePlugin({
       },
     });
     return (query) => {
-      // Internal lookups (CNAME targets) do not come from clients.
+      // Internal lookups (CNAME targets) are not made by clients.
       if (watched[0] === 0 || query.depth > 0) return next(query);
       const reply = next(query);
       if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
@@ -175,7 +175,7 @@ function gateOf(
   return secretGate(() => readSecretOrLog(file, log));
 }
 
-/** The readers and the token generated for them; both survive reloads. */
+/** The stream's readers and the token generated for them; both survive reloads. */
 class KeptReaders {
   readonly readers: TapReaders;
   /** True once a configuration is being served. */

@@ -1,7 +1,10 @@
-/** The configuration as readers of the stream get it: the texts of its files, without the secrets written in them. */
+/** The configuration that readers of the stream get: the texts of its files, with any secrets removed. */
 import type { ConfigurationFile } from '../../wire/dnstap.ts';
 
-/** Larger configurations are not sent, in characters. A ConfigMap holds at most 1 MiB, and a Corefile is a few KiB. */
+/**
+ * Maximum size in characters; larger configurations are not sent. A ConfigMap is limited to 1 MiB, and a Corefile is a
+ * few KiB.
+ */
 const CHARACTERS_MAX = 128 * 1024;
 
 /**
