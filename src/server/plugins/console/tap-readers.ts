@@ -1,4 +1,4 @@
-/** Sends a server's own queries to its readers, from the main thread. */
+/** Sends a server's own queries to its readers from the main thread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../base/stream-readers.ts';
@@ -18,12 +18,12 @@ import {
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 import { shownConfiguration } from './shown-configuration.ts';
 
-/** Sends the messages of all workers to each reader. Workers write none while there is no reader. */
+/** Sends the messages of all workers to each reader. Without a reader, workers write none. */
 export class TapReaders implements KeptAcrossReloads {
   readonly frames: Frames;
-  /** 1 while there are readers; workers check it before they write. */
+  /** 1 while there are readers, which workers check before they write. */
   readonly watched: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
-  /** The configuration being served: its texts by file name. */
+  /** The configuration being served, as texts by file name. */
   configuration: ReadonlyMap<string, string> = new Map();
   readonly #readers: StreamReaders;
 
@@ -70,7 +70,7 @@ export class TapReaders implements KeptAcrossReloads {
     this.#readers.serve(request, response, access);
   }
 
-  /** Notifies each reader that a new configuration is served. */
+  /** Notifies each reader that a new configuration is being served. */
   reloaded({ fromMs, toMs }: SwitchTime): void {
     if (this.connected === 0) return;
     this.#readers.give(this.#configured(), 0);

@@ -37,7 +37,7 @@ async function upstreams(
   });
 }
 
-/** Returns the answer's records as `NAME TTL TYPE DATA`. */
+/** Returns the records in the answer as `NAME TTL TYPE DATA`. */
 async function answers(question: string, options: AskOptions = v6): Promise<string[]> {
   const { answer } = await world!.ask(question, options);
   return answer.map((record) => printRecord(record).replaceAll(/\s+/g, ' ').replace(' IN ', ' '));

@@ -20,7 +20,7 @@ import { withQuestion } from '../../wire/requestion.ts';
 import { lengths, Prefix } from './prefix.ts';
 import { countAddresses, mostTtl, synthesise, withoutExcluded } from './synthesis.ts';
 
-/** An IPv6 prefix with a length that can embed an IPv4 address. */
+/** An IPv6 prefix of a length that can embed an IPv4 address. */
 const prefixValue: Value<Net> = value(
   'PREFIX',
   ({ text }) => {
@@ -42,7 +42,7 @@ const prefixValue: Value<Net> = value(
 const lengthsText = `${lengths.slice(0, -1).join(', ')} or ${lengths.at(-1)}`;
 
 const wellKnown: Net = parseNet('64:ff9b::/96')!;
-/** IPv4-mapped addresses are not used on the network (RFC 6147 section 5.1.4). */
+/** IPv4-mapped addresses are never used on the network (RFC 6147 section 5.1.4). */
 const mapped: Net = parseNet('::ffff:0:0/96')!;
 
 const syntax = directive({
@@ -123,7 +123,7 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // A validating client would reject the synthesized addresses as unsigned (RFC 6147 section 5.5).
+    // A validating client would reject synthesized addresses as unsigned (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);
@@ -131,12 +131,11 @@ class Dns64 {
   }
 
   /**
-   * Decides whether the AAAA reply is replaced.
-   *
+   * Decides whether to replace the AAAA reply.
    * @returns the reply to send
    */
   judge(reply: Reply, query: Query): Maybe<Reply> {
-    // A bare result code is a failure, which an A query would not change.
+    // A bare result code is a failure, and an A query would not change that.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
     const { counted, excluded } = countAddresses(reply, TYPE.AAAA, this.#excluded);
     const own = excluded === 0 ? reply : withoutExcluded(reply, query, this.#excluded);
@@ -147,8 +146,7 @@ class Dns64 {
   }
 
   /**
-   * Builds the AAAA reply from the A reply `found`.
-   *
+   * Builds the AAAA reply from `found`, the reply to the A query.
    * @param own the upstream's AAAA reply
    */
   translate(found: Reply, query: Query, own: Reply): Reply {
@@ -157,14 +155,17 @@ class Dns64 {
       this.#count(query.route).add(1);
       return synthesise(found, query, this.#prefix, mostTtl(own), this.#untranslated);
     }
-    // Only both replies together prove that the name has no address.
+    // Only the two replies together prove that the name has no address.
     const failed = found.rcode !== RCODE.NOERROR && found.rcode !== RCODE.NXDOMAIN;
     const answered = own.rcode === RCODE.NOERROR;
     const stays = failed ? !answered || own.answers > 0 : answered;
     return stays ? own : withQuestion(found, query);
   }
 
-  /** Answers PTR for an address in the prefix with the names of its IPv4 address (RFC 6147 section 5.3.1). */
+  /**
+   * Answers a PTR query for an address in the prefix with the names of the embedded IPv4 address (RFC 6147 section
+   * 5.3.1).
+   */
   #answerPointer(query: Query): Maybe<Reply> {
     const name = this.#prefix.reverse(query.folded, query.nameLength);
     if (name === null) return this.#next(query);
@@ -173,7 +174,7 @@ class Dns64 {
   }
 }
 
-/** TTL in seconds of the alias from one reverse name to the other. */
+/** TTL in seconds of the alias that leads from one reverse name to the other. */
 const ALIAS_TTL = 600;
 
 function underAlias(found: Reply, query: Query): Reply {

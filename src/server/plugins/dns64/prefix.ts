@@ -13,18 +13,18 @@ const V6_NAME_LENGTH = 64 + zone.length;
 /** Embeds IPv4 addresses in an IPv6 prefix (RFC 6052 section 2.2), and extracts them from names. */
 export class Prefix {
   readonly #net: Net;
-  /** Offsets of the IPv4 address's four bytes among the sixteen. */
+  /** Offsets of the four IPv4 bytes within the sixteen. */
   readonly #places: readonly number[];
 
   constructor(net: Net) {
     this.#net = net;
-    // Byte 8 is skipped, because it is zero for any length.
+    // Byte 8 is skipped because it is always zero, whatever the prefix length.
     const first = net.bits >> 3;
     const around = [0, 1, 2, 3, 4].map((step) => first + step).filter((at) => at !== 8);
     this.#places = around.slice(0, 4);
   }
 
-  /** Writes the IPv6 address for the IPv4 address at `from[at]` to `out` at `to`. */
+  /** Converts the IPv4 address at `from[at]` to an IPv6 address and writes it to `out` at `to`. */
   write(from: Uint8Array, at: number, out: Uint8Array, to: number): void {
     const { bytes, bits } = this.#net;
     const whole = bits >> 3;
@@ -33,8 +33,8 @@ export class Prefix {
   }
 
   /**
-   * Maps the reverse name of an IPv6 address in the prefix to that of the embedded IPv4 address.
-   * @param name in lower case and wire form, of `length` bytes
+   * Converts the reverse name of an IPv6 address in the prefix to that of the embedded IPv4 address.
+   * @param name in lower case and wire form, `length` bytes long
    * @returns null if the address is incomplete or outside the prefix
    */
   reverse(name: Uint8Array, length: number): WireName | null {

@@ -9,7 +9,7 @@ import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Prefix } from './prefix.ts';
 
-/** Maximum TTL of a synthesized record if the denial has no SOA, in seconds (RFC 6147 section 5.1.7). */
+/** Maximum TTL of a synthesized record in seconds if the denial has no SOA (RFC 6147 section 5.1.7). */
 const TTL_WITHOUT_SOA = 600;
 
 const records = new Records();
@@ -19,7 +19,9 @@ export interface Addresses {
   readonly excluded: number;
 }
 
-/** Counts the answer's addresses of `type` (A or AAAA), and separately those in the `excluded` networks. */
+/**
+ * Counts the addresses of `type` (A or AAAA) in the answer, with those in the `excluded` networks counted separately.
+ */
 export function countAddresses(reply: Reply, type: number, excluded: readonly Net[]): Addresses {
   const size = type === TYPE.A ? 4 : 16;
   const found = { counted: 0, excluded: 0 };
@@ -37,7 +39,7 @@ function isExcluded(nets: readonly Net[], size: number): boolean {
   return false;
 }
 
-/** Returns the maximum TTL of a synthesized record, which is the TTL of the SOA in the AAAA denial, in seconds. */
+/** Returns the maximum TTL of a synthesized record in seconds, which is the TTL of the SOA in the AAAA denial. */
 export function mostTtl(denial: Reply): number {
   let ttl = TTL_WITHOUT_SOA;
   for (records.of(denial); records.next();) {
@@ -46,7 +48,7 @@ export function mostTtl(denial: Reply): number {
   return ttl;
 }
 
-/** Returns the reply without AAAA records in `excluded` and their signatures. */
+/** Returns the reply without the AAAA records in `excluded` and their signatures. */
 export function withoutExcluded(reply: Reply, query: Query, excluded: readonly Net[]): Reply {
   return rewritten(reply, query, (section) => {
     if (section !== SECTION.answer) return 'move';
@@ -56,9 +58,9 @@ export function withoutExcluded(reply: Reply, query: Query, excluded: readonly N
 }
 
 /**
- * Builds the reply to `query` (AAAA) from `found`, the reply for the name's A records. Each address is embedded in the
- * prefix, and everything else is unchanged (RFC 6147 section 5.3). The synthesised addresses are unsigned, so
- * signatures over the A records are omitted and AD is cleared.
+ * Builds the reply to `query` (AAAA) from `found`, the reply with the name's A records. Each address is embedded in the
+ * prefix, and everything else is copied unchanged (RFC 6147 section 5.3). The synthesized addresses are unsigned, so
+ * the A records' signatures are omitted and AD is cleared.
  * @param most maximum TTL of an address in seconds
  */
 export function synthesise(
@@ -85,7 +87,7 @@ export function synthesise(
   });
 }
 
-/** True if the current record is a signature over records of this `type`. */
+/** True if the current record is a signature for records of this `type`. */
 function signs(type: number): boolean {
   const { bytes, dataAt, dataLength } = records;
   if (records.type !== TYPE.RRSIG || dataLength < 2) return false;
@@ -93,8 +95,8 @@ function signs(type: number): boolean {
 }
 
 /**
- * Copies `reply` under the question of `query`, which has the same name. `each` decides what happens to the current
- * record.
+ * Copies `reply`, but with the question from `query`, which has the same name. `each` decides what happens to the
+ * current record.
  */
 function rewritten(
   reply: Reply,

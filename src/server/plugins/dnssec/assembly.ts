@@ -12,7 +12,7 @@ const records = new Records();
 const sections: readonly Section[] = [SECTION.answer, SECTION.authority, SECTION.additional];
 
 /**
- * Builds the signed reply. Each section has its records, then the proof, then the signatures, in the order of
+ * Builds the signed reply. Each section contains its records, the proof and then the signatures, in the order of
  * `plan.sets`. A reply that is too long is truncated with TC.
  * @returns a reply with its own bytes
  */
@@ -61,7 +61,7 @@ export function assemble(reply: Reply, plan: Plan, signatures: readonly Signed[]
   });
 }
 
-/** Copies the question unchanged, so that pointers to its labels stay valid. */
+/** Copies the question unchanged, so that pointers to its labels remain valid. */
 function copyQuestion(bytes: Uint8Array, start: number): void {
   let at = start + HEADER.SIZE;
   for (; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);

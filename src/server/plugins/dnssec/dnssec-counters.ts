@@ -12,7 +12,7 @@ export interface DnssecCounters {
   readonly shown: [entries: number, bytes: number];
 }
 
-/** The metrics of one directive, with one set per queried listen address. */
+/** One directive's metrics, with one set for each queried listen address. */
 export class DnssecMetrics {
   readonly signing: Gauge;
   readonly #make: (server: string) => DnssecCounters;

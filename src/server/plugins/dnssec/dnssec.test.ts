@@ -44,7 +44,7 @@ interface Made {
   readonly text?: string;
 }
 
-/** A signed zone. Its clock keeps running while other threads sign. */
+/** A signed zone. Its clock keeps running while signatures are made in other threads. */
 async function signed(t: TestContext, made: Made = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-dnssec-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -153,7 +153,7 @@ describe('dnssec: answers', () => {
       head.writeUInt32BE(data.expiration, 8);
       head.writeUInt32BE(data.inception, 12);
       head.writeUInt16BE(key.tag, 16);
-      // Sorted by data, regardless of the order in the reply.
+      // Sorted by data, so that the order in the reply does not matter.
       const record = (last: number): Buffer =>
         Buffer.from(
           `\x03www\x07example\x03org\0\0\x01\0\x01\0\0\x0e\x10\0\x04\xc0\0\x02${String.fromCharCode(last)}`,
@@ -463,7 +463,7 @@ describe('dnssec: stored signatures', () => {
     const world = await signed(t);
     const entries = (): number => metric(world, 'coredns_dnssec_cache_entries');
     for (let i = 0; i < 5; i++) await world.ask(`none${i}.example.org. A`, wants);
-    // Only the SOA record's entry, which all of them share.
+    // Only the entry for the SOA record, which all of them share.
     assert.equal(entries(), 1);
     await world.ask('none1.example.org. A', wants);
     assert.deepEqual([entries(), metric(world, 'ndots_dnssec_reply_bytes')], [2, 0]);

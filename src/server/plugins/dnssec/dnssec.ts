@@ -77,12 +77,12 @@ const syntax = directive({
   },
 });
 
-/** Number of RRsets to sign before queries are served again, which takes well under a millisecond. */
+/** Number of RRsets to sign before serving queries again, which takes well under a millisecond. */
 const IN_A_TURN = 8;
 
 /**
- * Signs replies. The main thread reads the keys. Each worker makes signatures with fast algorithms, and threads of the
- * runtime make the others.
+ * Signs replies. The main thread reads the keys. Each worker makes signatures with fast algorithms itself, and the
+ * runtime's threads make the others.
  */
 export const dnssec: Plugin = definePlugin({
   syntax,

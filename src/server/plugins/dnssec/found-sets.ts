@@ -6,7 +6,7 @@ import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { Section } from '../../wire/writer.ts';
 
-/** Original TTL in all signatures, in seconds. The TTL in a reply may have counted down already. */
+/** Original TTL in all signatures, in seconds. The TTL in a reply may already have counted down. */
 const ORIGINAL_TTL = 3600;
 
 export interface FoundSet extends SignedSet {
@@ -20,7 +20,7 @@ export interface FoundSet extends SignedSet {
 
 const records = new Records();
 
-/** All signable RRsets in a reply, in order, with those that are already signed. */
+/** All signable RRsets in a reply, in order, including those that are already signed. */
 export class FoundSets {
   readonly #sets = new Map<string, FoundSet>();
   readonly #signed = new Set<string>();

@@ -31,13 +31,13 @@ interface SigningWork {
   readonly reply: Reply;
   readonly query: Query;
   readonly plan: Plan;
-  /** Indexed like the plan's sets; null if not made yet. */
+  /** Indexed like the plan's sets; null for signatures that have not been made yet. */
   readonly signed: (Signed | null)[];
   /** True if the result may be cached, because the same reply leads to the same plan and its signatures existed. */
   readonly lasting: boolean;
 }
 
-/** Signs replies for clients that request it (DO), in the directive's zones. */
+/** Signs replies within the directive's zones for clients that request it (DO). */
 export class DnssecLink {
   readonly #parts: DnssecLinkParts;
   readonly #next: Next;
@@ -62,7 +62,7 @@ export class DnssecLink {
     return andThen(reply, signLater, { link: this, query: query.keep() });
   }
 
-  /** Returns the signed form of a reply to `query`. */
+  /** Returns the reply to `query` in signed form. */
   sign(reply: Reply, query: Query): Maybe<Reply> {
     const { replies, metrics, clock } = this.#parts;
     if (reply.bare || reply.truncated || reply.rest !== null) return reply;
@@ -82,7 +82,7 @@ export class DnssecLink {
     return andThen(this.#next(query.asking(name, TYPE.NS)), judgeCut, asking);
   }
 
-  /** Continues once it is known whether the name whose DS records are denied is a zone. */
+  /** Continues once it is known whether the name in a DS denial is a zone. */
   judgeCut(servers: Reply, { reply, query, judgement }: AskingForCut): Maybe<Reply> {
     const plan = judgement.plan(tellsOfCut(servers, judgement.denied!.name));
     return this.#carryOut(reply, query, plan, false);
@@ -103,7 +103,7 @@ export class DnssecLink {
       this.#parts.onRefused();
       return crowded;
     }
-    // A flood of random names must not fill the store, so only repeated queries are stored.
+    // A flood of random names must not fill the store, so only queries that are repeated get stored.
     const work = { reply, query: query.keep(), plan, signed, lasting: false };
     const later = new Later<Reply>();
     let left = missing.length;
@@ -158,7 +158,7 @@ function signLater(
   return link.sign(reply, query);
 }
 
-/** True if a reply has signable content and includes its question, as nearly all do. */
+/** True if a reply includes its question and something that can be signed, as nearly all do. */
 function isSignable({ rcode, bytes, start }: Reply): boolean {
   if (bytes[start + HEADER.QDCOUNT] !== 0 || bytes[start + HEADER.QDCOUNT + 1] !== 1) return false;
   return rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.YXDOMAIN;
@@ -169,12 +169,12 @@ function plain(reply: Reply): Reply {
   return reply.with({ options: null, errors: null, cause: null });
 }
 
-/** Returns SERVFAIL, because a reply without its signatures would be rejected as forged. */
+/** Returns SERVFAIL, because a reply with missing signatures would be rejected as forged. */
 function unsigned(error: unknown): Reply {
   return failure(RCODE.SERVFAIL, 'dnssec', error as Error);
 }
 
-/** It has no cause, because `errors` would log a line for each query. */
+/** There is no cause, because `errors` would log a line for each query. */
 const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', null, [
   { code: EDE.OTHER, text: 'too many RRsets are being signed' },
 ]);

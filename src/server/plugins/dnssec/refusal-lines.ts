@@ -1,10 +1,10 @@
-/** Log lines about queries refused because too many signatures are in progress. */
+/** Log lines about queries that were refused because too many signatures are in progress. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Logs the first refusal at once, then the count once a minute, so that a flood of names does not fill the log. */
+/** Logs the first refusal at once, followed by a count once a minute, so that a flood of names cannot fill the log. */
 export class RefusalLines {
   readonly #clock: Clock;
   readonly #log: Pick<Log, 'warning'>;

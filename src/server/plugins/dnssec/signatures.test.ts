@@ -57,7 +57,7 @@ test('if the clock jumps forward or back, no signature is sent that it considers
   const what = wanted({ owner: zone, type: TYPE.A, originalTtl: 30, data }, zone);
   const made: boolean[] = [];
   const day = 86_400_000;
-  // The last step returns to the start, because signatures from the future must not be sent.
+  // The last step returns to the start, because signatures dated in the future must not be sent.
   for (const byMs of [0, 30 * day, -60 * day, 30 * day]) {
     clock.setWall(byMs);
     assert.equal(signatures.find(what), null);

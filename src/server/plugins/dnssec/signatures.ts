@@ -1,4 +1,4 @@
-/** Finished signatures and those in progress, at most one at a time for an RRset. */
+/** Finished signatures and those in progress. Each RRset has at most one in progress. */
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { signedRecords, type SignedSet } from '../../dnssec/canonical.ts';
@@ -9,12 +9,10 @@ import type { WireName } from '../../wire/name.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/**
- * Seconds by which the validity period extends before and after the nominal one, because clients' clocks may be wrong.
- */
+/** Number of seconds added at both ends of the validity period, because clients' clocks may be wrong. */
 const BEFORE = 3 * HOUR;
 const AFTER = 8 * DAY;
-/** Signatures are renewed this many seconds before they expire, and are no longer sent in the same period. */
+/** Signatures are renewed `RENEW` seconds before they expire, and are no longer sent `LAST` seconds before. */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
 /** Number of marks; a power of two. */
@@ -27,7 +25,7 @@ export interface Signed {
   readonly expiration: number;
 }
 
-/** Time at which a signature must be renewed, in seconds since 1970. */
+/** Time when a signature must be renewed, in seconds since 1970. */
 export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
@@ -43,7 +41,7 @@ export type Waiter = (error: unknown, signed: Signed | null) => void;
 
 interface SignatureEntry {
   signed: Signed;
-  /** Set if it was used since the last eviction check. */
+  /** True if it was used since the last eviction check. */
   used: boolean;
 }
 
@@ -51,10 +49,10 @@ export interface SignaturesParts {
   readonly signers: readonly Signer[];
   readonly capacity: number;
   readonly most: number;
-  /** Maximum number of concurrent signatures, because signing threads compete for CPUs with those that answer. */
+  /** Maximum number of concurrent signatures, because the threads that sign compete for CPUs with those that answer. */
   readonly atOnce: number;
   readonly clock: Clock;
-  /** Called with the change when the number of signatures in progress changes. */
+  /** Called with the difference whenever the number of signatures in progress changes. */
   readonly onBusy: (change: number) => void;
 }
 
@@ -65,14 +63,14 @@ export function wanted(set: SignedSet, zone: WireName): WantedSignature {
 }
 
 /**
- * The signatures of one worker. When it is full, the least recently used ones are evicted. Denials are stored when they
- * are made for the second time.
+ * One worker's signatures. When the store is full, the least recently used ones are evicted. Denials are stored only
+ * when they are made for the second time.
  */
 export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, SignatureEntry>();
   readonly #making = new Map<string, Waiter[]>();
-  /** Signatures to make, in order of arrival; those before `#next` have started. */
+  /** Signatures to make, in order of arrival; those before `#next` have already started. */
   #queue: WantedSignature[] = [];
   #next = 0;
   #running = 0;
@@ -90,7 +88,7 @@ export class Signatures {
     return this.#entries.size;
   }
 
-  /** Returns valid signatures or null. Old ones are returned while they are being renewed. */
+  /** Returns valid signatures or null. Old ones are returned while new ones are being made. */
   find(what: WantedSignature): Signed | null {
     const entry = this.#entries.get(what.key);
     if (entry === undefined) return null;
@@ -103,8 +101,8 @@ export class Signatures {
   }
 
   /**
-   * True if all of these can be made, because there is room or they are already in progress. A single one is always
-   * accepted.
+   * True if all of these can be made, because there is enough room or they are already in progress. A single one is
+   * always accepted.
    */
   takes(all: readonly WantedSignature[]): boolean {
     const { size } = this.#making;
@@ -114,7 +112,7 @@ export class Signatures {
     return size + more <= this.#parts.most;
   }
 
-  /** Makes a signature; `waiter` is called in a later turn of the event loop. */
+  /** Makes a signature and calls `waiter` in a later turn of the event loop. */
   make(what: WantedSignature, waiter: Waiter): void {
     const { key } = what;
     const waiters = this.#making.get(key);
@@ -172,8 +170,8 @@ export class Signatures {
   }
 
   /**
-   * Removes several of the oldest unused ones at once, because each search for a Map's first entry skips all deleted
-   * entries before it.
+   * Removes several of the oldest unused entries at once, because every search for a Map's first entry skips all
+   * deleted entries before it.
    */
   #makeRoom(): void {
     const most = Math.ceil(0.99 * this.#parts.capacity) - 1;
@@ -188,8 +186,8 @@ export class Signatures {
   }
 
   /**
-   * True if this was probably made before. The number of missing names is unlimited, and most are queried once. Their
-   * entries would remain unused and burden the garbage collector.
+   * True if this was probably made before. There is no limit on missing names, and most are queried only once. Their
+   * entries would stay unused and burden the garbage collector.
    */
   #wasMade(key: string): boolean {
     const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);
@@ -205,5 +203,5 @@ export class Signatures {
 }
 
 function ignore(): void {
-  // This signature was made in advance; a query that needs it will get the error itself.
+  // This signature was made in advance, so a query that needs it will get the error itself.
 }

@@ -18,7 +18,7 @@ function query(name: string, type: number = TYPE.A): Query {
 
 function reply(to: Query, last: number, ttl = 60, rcode = 0): Reply {
   writer.reply(to, FLAG.AA);
-  // The odd length means that the hash ignores the last byte.
+  // Because of the odd length, the hash ignores the last byte.
   writer.record(SECTION.answer, null, TYPE.NULL, ttl, Uint8Array.of(1, 2, 3, 4, last));
   return writer.finish(rcode, 'file');
 }

@@ -1,13 +1,13 @@
-/** Caches whole signed replies, keyed by the unsigned reply. */
+/** Caches whole signed replies, using the unsigned reply as the key. */
 import { hashBytes, hashPair } from '../../base/hash.ts';
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Longer replies are assembled each time from cached signatures. */
+/** Longer replies are assembled from cached signatures each time. */
 const LONGEST = 16_384;
-/** Approximate size of an entry in addition to its bytes. */
+/** Approximate size of an entry excluding its bytes. */
 const OVERHEAD = 400;
 
 export interface SignedReply {
@@ -18,15 +18,15 @@ export interface SignedReply {
   readonly until: number;
 }
 
-/** The unsigned input precedes the reply's bytes in the same memory: question, header without ID, records. */
+/** The unsigned input (question, header without ID, and records) precedes the reply's bytes in the same memory. */
 interface SignedReplyEntry extends SignedReply {
   readonly size: number;
   used: boolean;
 }
 
 /**
- * Finds the signed form of a reply whose unsigned bytes equal those of an earlier one, regardless of the spelling of
- * the question. A signed answer then reads the unsigned bytes once and allocates nothing.
+ * Finds the signed form of a reply whose unsigned bytes equal those of an earlier one, ignoring the spelling of the
+ * question. A signed answer then reads the unsigned bytes only once and allocates nothing.
  */
 export class SignedReplies {
   readonly #entries = new Map<number, SignedReplyEntry>();
@@ -79,7 +79,7 @@ export class SignedReplies {
   }
 }
 
-/** True if replies like this one are repeated, which excludes those whose TTLs count down. */
+/** True if such a reply is likely to be repeated. Replies whose TTLs count down are not. */
 function remembers({ nameLength }: Query, reply: Reply): boolean {
   return nameLength > 0 && (reply.ttl < 0 || reply.ttlAt === null);
 }
@@ -90,12 +90,12 @@ function hashOf(query: Query, { bytes, start, end }: Reply): number {
   return hashBytes(bytes, start + query.questionEnd, end, asked) & 0x3fff_ffff;
 }
 
-/** Returns the number of bytes that identify a reply. */
+/** Returns how many bytes identify a reply. */
 function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply): number {
   return nameLength + HEADER.SIZE + (end - start - questionEnd);
 }
 
-/** Places the bytes of `signed` after those that identify `reply`. */
+/** Copies the bytes of `signed` to just after those that identify `reply`. */
 function behindUnsigned(query: Query, reply: Reply, signed: Reply): Reply {
   const { folded, nameLength, questionEnd, type } = query;
   const { bytes, start, end } = reply;

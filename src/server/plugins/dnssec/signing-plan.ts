@@ -1,4 +1,4 @@
-/** Decides what to sign and what to prove in a reply. */
+/** Decides what to sign in a reply, and what to prove. */
 import { nameBehind, nameBeside } from '../../dnssec/canonical.ts';
 import { nsecData } from '../../dnssec/nsec-data.ts';
 import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
@@ -16,7 +16,7 @@ export interface Plan {
   readonly proof: FoundSet | null;
   /** A missing name becomes a name without data. */
   readonly rcode: number;
-  /** True to omit the authority section, because the denial itself is the answer. */
+  /** True if the authority section should be omitted, because the denial itself is the answer. */
   readonly alone: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Denied {
   readonly standing: NameStanding;
 }
 
-/** TTL of a denial without an SOA record, in seconds. */
+/** TTL in seconds of a denial that has no SOA record. */
 const TTL_WITHOUT_SOA = 5;
 /** Longer alias chains are not followed. */
 const CHAIN_MAX = 64;
@@ -37,7 +37,7 @@ const CHAIN_MAX = 64;
 /** The parsed reply: its RRsets, and its denials. */
 export class Judgement {
   readonly sets: FoundSets;
-  /** The name or type whose absence the reply has to prove, or null. */
+  /** The name or type that the reply has to prove absent, or null. */
   readonly denied: Denied | null;
   readonly #reply: Reply;
   readonly #query: Query;
@@ -56,14 +56,14 @@ export class Judgement {
   }
 
   /**
-   * True if the reply denies the DS records of a name that may be a zone. This has to be known because the proof
-   * differs. Otherwise the reply's bytes are sufficient.
+   * True if the reply denies the DS records of a name that may be a zone. This has to be determined first, because the
+   * proof differs. In all other cases, the reply's bytes are sufficient.
    */
   get asksForCut(): boolean {
     return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;
   }
 
-  /** @param isCut true if the name whose DS records are denied is a zone */
+  /** @param isCut true if the name in a DS denial is a zone */
   plan(isCut: boolean): Plan {
     const { denied } = this;
     const { rcode } = this.#reply;
@@ -113,7 +113,7 @@ export class Judgement {
     return { name, nameAt, ttl: soa?.ttl ?? TTL_WITHOUT_SOA, standing };
   }
 
-  /** The delegated zone has no DS records, so it is unsigned, which has to be proven too. */
+  /** The delegated zone has no DS records and is therefore unsigned, which has to be proven too. */
   #noKeyBelow({ owner, ownerAt, ttl }: FoundSet): Denied | null {
     if (this.#isProven || this.sets.find(SECTION.authority, owner, TYPE.DS) !== null) return null;
     return { name: owner, nameAt: ownerAt, ttl, standing: 'cut' };
@@ -132,7 +132,7 @@ export class Judgement {
     if (this.#zones.find(owner) === null || this.sets.isSigned(set)) return false;
     if (section === SECTION.authority) {
       if (alone) return false;
-      // A delegated zone signs its own name servers (RFC 4035 section 2.2).
+      // A delegated zone signs its own NS records (RFC 4035 section 2.2).
       return type !== TYPE.NS || this.#zones.isApex(owner);
     }
     // The same applies to their addresses.

@@ -2,7 +2,7 @@
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 
-/** The zones of one directive. The longest zone that contains a name signs its records. */
+/** One directive's zones. A name's records are signed by the longest zone that contains it. */
 export class SignedZones {
   readonly #longestFirst: readonly WireName[];
 
@@ -20,7 +20,7 @@ export class SignedZones {
     return null;
   }
 
-  /** Returns the zone that signs a name's records of a type; DS records belong to the parent zone. */
+  /** Returns the zone that signs a name's records of one type; DS records belong to the parent zone. */
   signerOf(owner: WireName, type: number): WireName | null {
     const zone = this.find(owner);
     if (type !== TYPE.DS || zone === null || zone.length !== owner.length || owner.length === 1)

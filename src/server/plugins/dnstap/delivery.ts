@@ -4,8 +4,8 @@ import { Frames } from '../../engine/taps/tap-frames.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 
 /**
- * Delivers the frames of all workers to collectors, and counts delivered and lost ones. It can be started and ended
- * once.
+ * Sends the frames from all workers to collectors, and counts how many were delivered or lost. It can be started and
+ * ended only once.
  */
 export abstract class Delivery {
   readonly frames: Frames;
@@ -17,7 +17,7 @@ export abstract class Delivery {
   protected state: 'new' | 'running' | 'closed' = 'new';
   /** True if the current failure has been reported. */
   protected failing = false;
-  /** Frames written to connections that ended before the frames arrived. */
+  /** Frames that were written to a connection but had not arrived when it ended. */
   protected cut = 0;
 
   constructor(endpoint: DnstapEndpoint, clock: Clock, log: Log) {
@@ -27,14 +27,14 @@ export abstract class Delivery {
     this.frames = new Frames(clock);
   }
 
-  /** Number of frames that at least one connected collector missed. */
+  /** Number of frames missed by at least one connected collector. */
   get lost(): number {
     return this.frames.lost + this.cut;
   }
 
   abstract get connections(): number;
 
-  /** Connects or opens the address. Must be called only once. */
+  /** Connects to the address or opens it. Must be called only once. */
   start(): void {
     if (this.state !== 'new') return;
     this.state = 'running';

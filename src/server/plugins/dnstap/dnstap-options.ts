@@ -13,9 +13,9 @@ export interface DnstapEndpoint {
   readonly port: number;
   readonly text: string;
   readonly full: boolean;
-  /** Maximum MiB waiting to be written to a connection. */
+  /** Maximum amount of data waiting to be written to a connection, in MiB. */
   readonly writeBuffer: number;
-  /** Maximum number of messages waiting per worker, in tens of thousands. */
+  /** Maximum number of messages waiting in each worker, in tens of thousands. */
   readonly queue: number;
 }
 

@@ -241,7 +241,7 @@ describe('a listener for sinks', () => {
     await come(true);
     await until(() => gone.length === 2, 'the first one to go');
     assert.deepEqual([gone, into.connections, into.evicted], [[1, 0], 64, 2]);
-    // The log has one line every ten seconds, however many disconnect.
+    // The log has only one line every ten seconds, even if many collectors disconnect.
     assert.deepEqual(
       lines.filter((line) => line.includes('more than 64')),
       ['[WARNING] more than 64 dnstap clients: disconnecting the longest-idle one'],
@@ -412,7 +412,7 @@ describe('dnstap over TLS', () => {
 let asked: Promise<void> | null = null;
 let open = false;
 
-/** True if the path has a listener, as checked from another process. */
+/** True if something listens on the path, as checked from another process. */
 function connectable(path: string): boolean {
   asked ??= new Promise<void>((resolve) => {
     const socket = connect({ path });
@@ -454,7 +454,7 @@ describe('dnstap: the directive', () => {
     'dnstap dnstap.sock full 1024 2048',
     'dnstap listen tcp://127.0.0.1:0',
     'dnstap listen unix://listen.sock full',
-    // CoreDNS ignores these words and serves no TLS clients without a certificate.
+    // CoreDNS ignores these words, and without a certificate it cannot serve TLS clients.
     'dnstap a.sock fill',
     'dnstap a.sock full 1 1 more',
     'dnstap listen tls://:1',

@@ -87,7 +87,7 @@ const syntax = directive({
 
 /**
  * Reports every query and reply, and every exchange with an upstream. Workers write frames to memory, and the control
- * part sends them.
+ * part sends them on.
  */
 export const dnstap: Plugin = definePlugin({
   syntax,
@@ -122,7 +122,7 @@ export const dnstap: Plugin = definePlugin({
     context.onMessage((message) => tap.use(message as LineRingMemory));
     context.offer(exchangeTaps, tap);
     return (query) => {
-      // Internal lookups (CNAME targets) do not come from a client.
+      // Internal lookups (CNAME targets) are not made by clients.
       if (query.depth > 0) return next(query);
       tap.query(query);
       const reply = next(query);

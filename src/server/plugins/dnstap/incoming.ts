@@ -15,19 +15,19 @@ import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 const SINKS_MAX = 64;
 /** Minimum time between two reports about closed connections, in milliseconds. */
 const TELL_MS = 10_000;
-/** Wait before the next attempt if the address is in use, in milliseconds. */
+/** Wait in milliseconds before the next attempt if the address is in use. */
 const AGAIN_MS = 1000;
 
-/** Certificate and key of the listener, and the CA for the certificates of sinks. */
+/** The listener's certificate and key, and the CA that verifies the certificates of sinks. */
 export interface IncomingTls {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca: Buffer | null;
 }
 
-/** Accepts sinks and sends all messages to each. A sink that does not keep up is disconnected. */
+/** Accepts sinks and sends every message to each of them. A sink that cannot keep up is disconnected. */
 export class Incoming extends Delivery {
-  /** Number of sinks disconnected because there were too many. */
+  /** Number of sinks disconnected because too many were connected. */
   evicted = 0;
   #tls: IncomingTls | null;
   readonly #skipVerify: boolean;
@@ -75,7 +75,8 @@ export class Incoming extends Delivery {
           `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
         );
       this.failing = true;
-      // After a reload, the previous listener may still use the address. A process that crashed leaves the file behind.
+      // After a reload, the previous listener may still be using the address. A crashed process also leaves its file
+      // behind.
       if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
       this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
     });
@@ -91,7 +92,7 @@ export class Incoming extends Delivery {
     else server.listen({ port, ...(host !== '' && { host }) }, said);
   }
 
-  /** Sets the certificate for new connections after a reload has read its files again. */
+  /** Sets the certificate for new connections after a reload has read the files again. */
   renew(tls: IncomingTls | null): void {
     this.#tls = tls;
     if (tls !== null && this.#server instanceof builtins.tls().Server)
@@ -126,8 +127,8 @@ export class Incoming extends Delivery {
   }
 
   /**
-   * At the limit, closes the connection that has been waiting longest without a handshake, so that silent connections
-   * do not displace others. If there is none, closes the oldest one.
+   * At the limit, closes the connection that has waited longest without a handshake, so that silent connections do not
+   * displace others. If there is none, closes the oldest connection.
    */
   #evict(): void {
     const sinks = [...this.#sinks];
@@ -140,7 +141,7 @@ export class Incoming extends Delivery {
     this.log.warning(`more than ${SINKS_MAX} dnstap clients: disconnecting the longest-idle one`);
   }
 
-  /** Sends queued data to all connected collectors; without any, it is dropped. */
+  /** Sends queued data to all connected collectors, or drops it if there are none. */
   protected deliver(): void {
     const most = this.endpoint.writeBuffer * 1024 * 1024;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take()) {

@@ -11,12 +11,12 @@ import { Delivery } from './delivery.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** Initial and maximum wait before reconnecting, because all nodes in a cluster may share a collector. */
+/** Initial and maximum wait before reconnecting, because all nodes in a cluster may use the same collector. */
 const BACKOFF = { firstMs: 100, mostMs: 10_000 };
 /** Minimum time between two reports about lost frames, in milliseconds. */
 const TELL_MS = 10_000;
 
-/** A connection to a collector, re-established whenever it ends. Until then, frames wait in the rings. */
+/** A connection to a collector, which is re-established whenever it ends. Until then, frames wait in the rings. */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
   readonly #backoff: Backoff;

@@ -6,14 +6,14 @@ import { accepts, CONTROL, FrameReader, writeControl } from '../../wire/frame-st
 import { ReadError } from '../../wire/reader.ts';
 import type { FrameChunk } from '../../engine/taps/tap-frames.ts';
 
-/** Timeout of the handshake and the goodbye, in milliseconds. */
+/** Timeout for the handshake and for the goodbye, in milliseconds. */
 export const HANDSHAKE_MS = 4000;
 const GOODBYE_MS = 1000;
-/** Maximum frame size in bytes, because the peer sends only control frames. */
+/** Maximum frame size in bytes. It can be small, because the peer sends only control frames. */
 const FRAME_MAX = 4096;
 
 export interface FrameStreamHost {
-  /** Called when the handshake is complete and `write` may be called. */
+  /** Called when the handshake is complete, after which `write` may be called. */
   ready(): void;
   /** Called when there is room again after `write` returned false. */
   drained(): void;
@@ -21,7 +21,7 @@ export interface FrameStreamHost {
   ended(error: Error | null): void;
 }
 
-/** The writing end of Frame Streams on an open socket, with a bidirectional handshake. */
+/** The sending end of a Frame Streams connection on an open socket, with a bidirectional handshake. */
 export class FrameStream {
   readonly #socket: Socket;
   readonly #host: FrameStreamHost;
@@ -66,7 +66,7 @@ export class FrameStream {
     return this.#under;
   }
 
-  /** @returns false if there is no more room; `drained` is called when there is */
+  /** @returns false if there is no more room, in which case `drained` is called later */
   write(chunk: FrameChunk): boolean {
     const { bytes, frames } = chunk;
     this.#under += frames;
@@ -84,7 +84,7 @@ export class FrameStream {
       this.#gone = resolve;
       if (this.#state !== 'open') return this.#fail(null);
       this.#state = 'leaving';
-      // The process stays alive until the goodbye is answered or times out.
+      // Keeps the process alive until the goodbye is answered or times out.
       this.#socket.ref();
       this.#timer = this.#clock.after(GOODBYE_MS, () => this.#fail(null));
       this.#socket.write(writeControl(CONTROL.STOP));

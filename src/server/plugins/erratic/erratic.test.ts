@@ -6,7 +6,7 @@ import { FLAG, RCODE, typeName } from '../../wire/iana.ts';
 const worldWith = (properties: string): Promise<World> =>
   makeWorld(`.:53 {\n erratic {\n${properties}\n}\n}`);
 
-/** Returns the results of the queries: `-` no reply, `t` truncated, `.` answered. */
+/** Returns the query results: `-` for no reply, `t` for truncated, `.` for answered. */
 async function pattern(world: World, count: number): Promise<string> {
   let seen = '';
   for (let i = 0; i < count; i++) {

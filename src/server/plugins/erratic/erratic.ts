@@ -72,7 +72,7 @@ export const erratic: Plugin = definePlugin({
     const truncate = options.truncate === null ? 0 : (options.truncate.every ?? 2);
     const delay = options.delay === null ? 0 : (options.delay.every ?? 2);
     const delayMs = options.delay?.forMs ?? 100;
-    // With other options, queries are dropped only if `drop` is set too.
+    // If other options are set, queries are dropped only if `drop` is set too.
     const drop = options.drop?.every ?? (delay > 0 || truncate > 0 ? 0 : 2);
     context.offer(searchLists, { plugin: 'erratic', domains: SEARCH });
     let count = 0;
@@ -102,7 +102,7 @@ function write(writer: MessageWriter, query: Query, cut: boolean, large: boolean
   return writer.finish(RCODE.NOERROR, 'erratic');
 }
 
-/** Writes the transfer of a zone with two name servers; a truncated one lacks the final SOA. */
+/** Writes a transfer of a zone with two name servers. If it is truncated, the final SOA is missing. */
 function writeZone(writer: MessageWriter, zone: WireName, whole: boolean): void {
   const servers = ['a.', 'b.']
     .map((label) => joinNames(parseName(label), zone))

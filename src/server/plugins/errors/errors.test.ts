@@ -8,7 +8,7 @@ import { RCODE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
 
-/** Fails with the first label as the reason; `late.…` after a second; `silent.…` without a reason. */
+/** Fails with the first label as the reason. `late.…` fails after a second, and `silent.…` without a reason. */
 const failing = definePlugin({
   syntax: directive({ name: 'failing', summary: 'fails', repeat: 'last' }),
   setup(_options, { clock }) {

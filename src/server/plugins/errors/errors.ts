@@ -67,10 +67,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Logs replies that have a cause. A failure without one (a plugin chose
- * SERVFAIL) is not logged.
- */
+/** Logs replies that have a cause. A failure without one, where a plugin chose SERVFAIL, is not logged. */
 export const errors: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
@@ -102,8 +99,8 @@ export const errors: Plugin = definePlugin({
 });
 
 /**
- * Consolidates the errors of one pattern. Counts them from the first one on, and logs the count at the end of the
- * period.
+ * Consolidates all errors that match a pattern. It counts them from the first one on, and logs the count at the end of
+ * each period.
  */
 class Consolidation {
   readonly #context: WorkerContext;

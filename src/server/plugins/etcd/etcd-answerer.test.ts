@@ -16,7 +16,7 @@ import { packService } from './skydns-service.ts';
 const zone = 'shop.test.';
 const counted = { amount: 0, add: (amount: number) => void (counted.amount += amount) };
 
-/** A worker with these keys below `/test/shop` and their values. */
+/** A worker that has these keys under `/test/shop` with their values. */
 function answerer(
   values: Readonly<Record<string, object>>,
   parts: Partial<EtcdAnswererParts> & { readonly listed?: boolean } = {},
@@ -154,7 +154,7 @@ describe('etcd, from memory', () => {
     assert.equal(counted.amount, before + 1);
   });
 
-  // The two keys that external-dns writes for a CNAME with its TXT registry.
+  // The two keys that external-dns writes for a CNAME when it uses the TXT registry.
   const owned = {
     '/app/149a1668': { host: 'target.shop.test', text: '"heritage=external-dns"', targetstrip: 1 },
     '/cname-app/3ee06812': { text: '"heritage=external-dns"', targetstrip: 1 },

@@ -1,4 +1,4 @@
-/** Answers with SkyDNS records: result codes, fallthrough, SOA, and the message itself. */
+/** Builds replies from SkyDNS records, including result codes, fallthrough and SOA. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
@@ -17,28 +17,28 @@ import { Work, type ForeignReplies, type Worked } from './skydns-records.ts';
 
 /** The plugin's name in replies. */
 const PLUGIN = 'etcd';
-/** Maximum number of restarts per answer after a lookup, which limits chains of names. */
+/** Maximum number of times an answer is computed again after a lookup, which limits chains of names. */
 const TRIES_MAX = 24;
 
 export interface AnswerSource {
   open(): RecordsOfQuery;
   /** The version that cached answers depend on, or null if answers are not cached. */
   readonly lasting: Dependency | null;
-  /** True once everything has been listed, so that a name that is not found does not exist. */
+  /** True once everything has been listed, so a name that is not found does not exist. */
   readonly listed: boolean;
   /** Unix seconds. */
   readonly serial: number;
 }
 
 export interface RecordsOfQuery extends RecordSource {
-  /** The read from etcd still in progress, or null. Rejects if etcd does not answer. */
+  /** The pending read from etcd, or null. It rejects if etcd does not answer. */
   wait(): Promise<void> | null;
 }
 
 export interface EtcdAnswererParts {
   readonly source: AnswerSource;
   readonly zones: readonly string[];
-  /** Names below these are passed on if they are not found; null disables this. */
+  /** If a name under one of these is not found, the query is passed on; null disables this. */
   readonly fallthrough: readonly string[] | null;
   /** Minimum and maximum TTL from leases, in seconds. */
   readonly minLeaseTtl: number;
@@ -48,7 +48,7 @@ export interface EtcdAnswererParts {
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
-  /** Number of queries for names that cover more than `max_search` keys. */
+  /** Number of queries for names with more than `max_search` keys. */
   readonly refused: Counter;
 }
 
@@ -96,7 +96,7 @@ export class EtcdAnswerer {
     }
     const waits = records.wait();
     if (waits === null && work.pending.length === 0) {
-      // External records have their own lifetime, and TTLs from leases decrease.
+      // External records have their own TTLs, and TTLs from leases decrease.
       const lasting = asked.size === 0 && !lookup.leased ? this.#parts.source.lasting : null;
       return this.#reply(query, zone, worked, work.truncated, lasting);
     }
@@ -131,7 +131,7 @@ export class EtcdAnswerer {
     }
     if (!worked.exists) {
       if (this.#passed?.holds(query) === true) {
-        // Existence is unknown yet, so the next plugin's answer would not be reliable.
+        // It is not known yet whether the name exists, so the next plugin's answer could be wrong.
         return source.listed ? next(query) : this.#failed(query, zone, notReadyErrors);
       }
       if (!source.listed) return this.#failed(query, zone, notReadyErrors);

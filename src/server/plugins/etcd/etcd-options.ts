@@ -17,18 +17,18 @@ import { parseEndpoint, type EtcdEndpoint, type EtcdTlsFiles } from '../../etcd/
 
 const DEFAULT_ENDPOINT = 'http://localhost:2379';
 
-/** Records take some 150 bytes of memory, and the same in each worker. */
+/** Each record uses about 150 bytes of memory, and as much again in each worker. */
 const keysLimit = limit({ default: 1_000_000, min: 1, max: 100_000_000 });
-/** etcd accepts at most 1.5 MiB; a DNS message holds 64 KiB. */
+/** etcd accepts at most 1.5 MiB, and a DNS message is limited to 64 KiB. */
 const valueLimit = limit({ default: 64 * 1024, min: 64, max: 4 * 1024 * 1024 });
 const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
-/** Examining a key takes some 0.2 µs, so a query takes 2 ms at most. */
+/** Examining a key takes about 0.2 µs, so a query takes 2 ms at most. */
 const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
-/** A waiting read takes some 1 KB; etcd answers thousands per second. */
+/** Each waiting read uses about 1 KB, and etcd answers thousands per second. */
 const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** The defaults are CoreDNS's. */
 const MIN_LEASE_TTL = 30;
-/** Maximum lease duration in seconds; a longer lease counts as this. */
+/** Maximum lease duration in seconds; longer ones are treated as this long. */
 const MAX_LEASE_TTL = 86_400;
 /** Maximum seconds of a TTL option: 32 bits. */
 const SECONDS_MAX = 4_294_967_295;
@@ -43,7 +43,7 @@ const endpoint = value<EtcdEndpoint>(
     ),
 );
 
-/** Seconds, as a number or a Go duration. Fractions are discarded; 0 means the default, as in CoreDNS. */
+/** Seconds, as a number or a Go duration. Fractions are discarded, and 0 means the default, as in CoreDNS. */
 const leaseTtl = (name: string, byDefault: number) =>
   value<number>(
     'DURATION',

@@ -5,7 +5,7 @@ import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import { normalPrefix, pathOf } from './path.ts';
 
-/** Plugin instances with equal plans share one connection and one data set. */
+/** Plugin instances with equal plans share a connection and a data set. */
 export interface EtcdPlan {
   readonly prefix: string;
   readonly endpoints: readonly EtcdEndpoint[];
@@ -15,11 +15,11 @@ export interface EtcdPlan {
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  /** Memory limit for all keys and values in bytes; null means a share of the process's memory. */
+  /** Memory limit for all keys and values in bytes; null allows a share of the process's memory. */
   readonly maxBytes: number | null;
 }
 
-/** Gives the same result in the control part and in every worker, so that both find the same data set. */
+/** Gives the same result in the control part and in every worker, so that they all find the same data set. */
 export function planEtcd(options: EtcdOptions, path: (file: string) => string): EtcdPlan {
   const { endpoints, credentials, maxKeys, maxValueBytes, maxBytes } = options;
   const file = (name: string): string => (name === '' ? '' : path(name));
@@ -54,8 +54,8 @@ function outermost(paths: readonly string[]): string[] {
 }
 
 /**
- * Returns the key ranges of a plan: each zone's own key and everything below it. They are no wider, because etcd may
- * not let the user read more.
+ * Returns a plan's key ranges, which are each zone's own key and everything under it. They are not wider, because etcd
+ * may not allow the user to read more.
  */
 export function rangesOf({ prefix, paths }: EtcdPlan): KeyRange[] {
   return paths.flatMap((path) => {

@@ -21,7 +21,7 @@ import { roomFor } from './key-memory.ts';
 import { syntax, type EtcdOptions } from './etcd-options.ts';
 import { planEtcd, planKey, rangesOf } from './etcd-plan.ts';
 
-/** A world with an in-memory etcd. The first server block has the plugin with these lines in its braces. */
+/** A world with an in-memory etcd. The first server block contains the plugin with these lines in its braces. */
 async function world(
   t: TestContext,
   entries: Readonly<Record<string, object | string>> = {},
@@ -68,7 +68,7 @@ async function world(
   return { ...made, fake };
 }
 
-/** Returns the answer as lines `NAME TYPE DATA`, without TTLs. */
+/** Returns the answer as `NAME TYPE DATA` lines, without TTLs. */
 async function answer(it: World, question: string): Promise<string[]> {
   const text = await it.dig(question);
   const section = /;; ANSWER SECTION:\n([^]*?)(?:\n\n|\n?$)/.exec(text)?.[1] ?? '';
@@ -361,11 +361,11 @@ describe('etcd', () => {
     const [shopKeys, club, mill] = [await found('shop'), await found('club'), await found('mill')];
     assert.deepEqual([shopKeys + club, mill], [7, 7]);
     assert.match(it.log.join('\n'), /the keys of all etcd directives take more than 65536 bytes/);
-    // A configuration that changes a directive has room for the replacement.
+    // A new configuration that changes a directive has room for the replacement.
     it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
     assert.equal(await it.clock.run(it.server.reload()), true);
     assert.equal((await found('shop')) + (await found('club')), 7);
-    // Once one is gone, its room is available to those that lacked some.
+    // Once one of them is gone, its room is available to those that did not have enough.
     for (const zone of ['shop', 'club']) {
       it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
       assert.equal(await it.clock.run(it.server.reload()), true);
@@ -388,7 +388,7 @@ describe('etcd', () => {
     assert.equal(rcode, 2);
     assert.equal(edns?.options.find(({ code }) => code === 15)?.data[1], 18);
     assert.equal((await answer(it, 'web.shop.test A')).length, 2);
-    // For types without records it suffices that the name exists.
+    // For types without records, it is enough that the name exists.
     assert.equal((await it.ask('*.shop.test HTTPS')).rcode, 0);
     assert.match(it.metrics(), /ndots_etcd_refused_total 1/);
   });
@@ -419,7 +419,7 @@ describe('etcd', () => {
       for (const name of ['out', 'fan']) {
         const { rcode } = await it.ask(`${name}.shop.test ${type}`);
         assert.equal(rcode, RCODE.NOERROR);
-        // A name with a thousand addresses is the most a query may cost.
+        // The most that a query may cost is a name with a thousand addresses.
         await costsAtMost(
           100,
           () => it.ask(`${name}.shop.test ${type}`),
@@ -436,7 +436,7 @@ describe('etcd', () => {
     it.fake.leaseSeconds = 60;
     await it.clock.advance(30_000);
     assert.ok((await ttl()) <= 70);
-    // Requested again after half its time: 60 s from then on.
+    // After half its time, the lease is requested again and now has 60 s left.
     await it.clock.advance(25_000);
     assert.ok((await ttl()) >= 54, `${await ttl()}`);
     it.fake.leaseSeconds = 0;
@@ -471,7 +471,7 @@ describe('etcd', () => {
   });
 });
 
-/** The options of a Corefile's `etcd`, or its error message. */
+/** Returns the options of the Corefile's `etcd` directive, or its error message. */
 function optionsOf(text: string): EtcdOptions | string {
   const { corefile } = parseCorefile({
     file: 'Corefile',

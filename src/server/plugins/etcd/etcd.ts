@@ -15,17 +15,17 @@ import { EtcdReplica } from './replica.ts';
 import { etcdTransfers } from './transfer-zone.ts';
 
 /**
- * SkyDNS: answers from service records in etcd. The control part watches etcd (`follower.ts`, over
- * `src/server/etcd/`) and replicates the data to all workers (`store.ts`), which answer from memory
- * (`answer.ts`). With `per_query` the control part reads from etcd for every query instead (`per-query.ts`).
+ * SkyDNS: answers from service records in etcd. The control part watches etcd (`follower.ts`, over `src/server/etcd/`)
+ * and replicates the data to all workers (`store.ts`), which answer from memory (`answer.ts`). With `per_query`, the
+ * control part reads from etcd for every query instead (`per-query.ts`).
  */
 export const etcd: Plugin = definePlugin({
   syntax,
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
-    // The files are read again for every connection. Reading them now reports a missing file as an error rather than as
-    // an unreachable etcd.
+    // The files are read again for each connection. Reading them now as well reports a missing file as such, rather
+    // than as an unreachable etcd.
     readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {

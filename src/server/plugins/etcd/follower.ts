@@ -1,4 +1,4 @@
-/** The control thread's part, which follows etcd and updates the workers. */
+/** The part on the control thread, which follows etcd and updates the workers. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -25,10 +25,10 @@ export interface FollowerParts {
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
-/** Covers a copy here, one in each worker, and changes in transit. */
+/** Covers the copies here and in each worker, and changes on their way to them. */
 export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
-/** Follows etcd on the control thread and updates the workers. Survives reloads that do not change the plan. */
+/** Follows etcd on the control thread and updates the workers. It survives reloads that do not change the plan. */
 export class EtcdFollower implements KeptAcrossReloads {
   readonly #parts: FollowerParts;
   readonly #client: NonNullable<FollowerParts['client']>;
@@ -77,7 +77,7 @@ export class EtcdFollower implements KeptAcrossReloads {
     this.#mirror.start();
   }
 
-  /** Waits until the workers have the first list, but at most `timeoutMs`, and logs the wait. */
+  /** Waits until the workers have the first complete list, but no longer than `timeoutMs`, and logs the wait. */
   whenSynced(timeoutMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     return waitBeforeServing({

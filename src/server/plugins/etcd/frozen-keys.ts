@@ -2,7 +2,7 @@
 import type { RecordSource, KeyStretch } from './lookup.ts';
 import type { Contents } from './replica.ts';
 
-/** A fixed copy of the keys in byte order, for a transfer while etcd changes. */
+/** A fixed copy of the keys in byte order, for a transfer that continues while etcd changes. */
 export class FrozenKeys implements RecordSource {
   readonly keys: readonly string[];
   readonly #values: readonly string[];

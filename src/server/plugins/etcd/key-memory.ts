@@ -2,10 +2,10 @@
 import type { ControlContext, KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 
 export interface KeyRoom {
-  /** Limit in bytes for log messages, for this directive's keys or for all. */
+  /** The limit in bytes as shown in log messages, either for this directive's keys or for all of them. */
   readonly most: number;
   readonly shared: boolean;
-  /** True if this directive has room for a total of `bytes`. */
+  /** True if this directive has room for `bytes` in total. */
   fits(bytes: number): boolean;
   /** Sets the number of bytes currently held. */
   hold(bytes: number): void;
@@ -15,8 +15,8 @@ export interface KeyRoom {
 }
 
 /**
- * Returns the room for a directive's data set. It is separate if the directive sets a limit (`maxBytes`), otherwise
- * shared by all directives without one.
+ * Returns the room for a directive's data set. A directive with a limit (`maxBytes`) gets its own, and all others share
+ * one.
  * @param share size of the shared room in bytes
  */
 export function roomFor(
@@ -41,8 +41,8 @@ export function roomFor(
 }
 
 /**
- * One limit for the keys of all directives without their own. While one configuration replaces another, both copies
- * exist, and the old one does not count. Otherwise the new one would permanently lack keys.
+ * One limit for the keys of all directives that set none themselves. While a new configuration replaces an old one,
+ * both copies exist, and the old one does not count. Otherwise, the new one would permanently be missing keys.
  */
 class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;
@@ -60,7 +60,7 @@ class KeyMemory implements KeptAcrossReloads {
     this.#coming.add(key);
   }
 
-  /** Called once by each directive in a new configuration when it starts. */
+  /** Called once by each directive when a new configuration starts. */
   begin(): void {
     if (this.#coming.size === 0) return;
     this.#present = this.#coming;
@@ -87,7 +87,7 @@ class KeyMemory implements KeptAcrossReloads {
   }
 
   close(): void {
-    // The memory is released by the users that hold the keys.
+    // The objects that own the keys release the memory themselves.
   }
 
   #others(key: string): number {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { KeyTable } from './key-table.ts';
 
-/** Few keys, so that they repeat, at all depths, so that ranges have any length. */
+/** A small set of keys, so that they repeat. They are at all depths, so that ranges vary in length. */
 const key = fc.array(fc.constantFrom('a', 'b', 'b-', '\u00ff'), { maxLength: 4 }).map((parts) => {
   return parts.map((part) => `/${part}`).join('');
 });
@@ -21,7 +21,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Returns the table after these steps, and a map after the same steps. */
+/** Applies these steps to a table and a map, and returns both. */
 function played(steps: readonly Step[], chunkMax: number) {
   const table = new KeyTable(chunkMax);
   const model = new Map<string, string>();

@@ -1,31 +1,31 @@
 /** Keys in byte order, so that all keys below a name are contiguous. */
 import type { KeyStretch } from './lookup.ts';
 
-/** Keys and values in one part of the table, in order; never empty. */
+/** The keys and values in one part of the table, in order; never empty. */
 interface KeyChunk {
   keys: string[];
   values: string[];
 }
 
-/** Position of a key; `at` is the chunk's end if the key would follow all of it. */
+/** A key's position. `at` is the end of the chunk if the key would come after everything in it. */
 interface KeyPlace {
   readonly chunk: number;
   readonly at: number;
 }
 
-/** Maximum number of keys in a chunk. An insertion moves at most this many, regardless of the table's size. */
+/** Maximum number of keys in a chunk. An insertion moves no more keys than this, even in a large table. */
 const CHUNK_MAX = 1024;
 
 /**
- * Keys in byte order, each with a value, in chunks of bounded size. A map cannot find all keys with a prefix, and
- * inserting into one array of a million keys takes milliseconds. Keys are byte strings (latin1).
+ * Keys in byte order with their values, in chunks of limited size. A map cannot find all keys with a prefix, and
+ * inserting into a single array of a million keys takes milliseconds. Keys are byte strings (latin1).
  */
 export class KeyTable {
   readonly #chunkMax: number;
   #chunks: KeyChunk[] = [];
   #size = 0;
 
-  /** @param chunkMax maximum keys per chunk, at least 2; tests use small chunks */
+  /** @param chunkMax maximum number of keys per chunk, at least 2; tests use small chunks */
   constructor(chunkMax: number = CHUNK_MAX) {
     this.#chunkMax = chunkMax;
   }
@@ -41,7 +41,7 @@ export class KeyTable {
     return found?.keys[at] === key ? found.values[at]! : null;
   }
 
-  /** Returns the stored string of the key, so that callers need no second copy. */
+  /** Returns the key's stored string, so that callers need no second copy. */
   own(key: string): string {
     const { chunk, at } = this.#place(key);
     const kept = this.#chunks[chunk]?.keys[at];
@@ -77,7 +77,10 @@ export class KeyTable {
     return before;
   }
 
-  /** Removes every key that is not in this sorted list. @returns the removed keys */
+  /**
+   * Removes every key that is missing from this sorted list.
+   * @returns the removed keys
+   */
   retain(sorted: readonly string[]): (readonly [key: string, value: string])[] {
     const removed: (readonly [string, string])[] = [];
     let at = 0;
@@ -99,8 +102,8 @@ export class KeyTable {
   }
 
   /**
-   * Returns the keys from `from` (inclusive) to `to` (exclusive); valid until the next change.
-   * @param most if there are more keys, only some are returned, but more than this number
+   * Returns the keys from `from` (inclusive) to `to` (exclusive), which stay valid until the next change.
+   * @param most if there are more keys than this, only some are returned, but more than this number
    */
   range(from: string, to: string, most: number): KeyStretch {
     const first = this.#place(from);
@@ -119,12 +122,12 @@ export class KeyTable {
     return { keys, values, from: 0, to: keys.length };
   }
 
-  /** Yields all keys in order. Changes in between are safe, because it continues after the last key. */
+  /** Yields all keys in order. The table may change in the meantime, because the search resumes after the last key. */
   *entries(): Generator<readonly [key: string, value: string]> {
     let last: string | null = null;
     let chunk = 0;
     for (let at = 0; ; at++) {
-      // Keys added or removed in between have moved the position.
+      // Keys that were added or removed in the meantime have shifted the position.
       if (last !== null && this.#chunks[chunk]?.keys[at - 1] !== last)
         ({ chunk, at } = this.#behind(last));
       if (at === this.#chunks[chunk]?.keys.length) {
@@ -144,8 +147,7 @@ export class KeyTable {
   }
 
   /**
-   * Returns the position of the key, or where to insert it. That is in the last chunk that starts with a key not
-   * greater than it.
+   * Returns where the key is, or where to insert it. This is in the last chunk whose first key is not greater than it.
    */
   #place(key: string): KeyPlace {
     const chunks = this.#chunks;
@@ -160,7 +162,7 @@ export class KeyTable {
     return { chunk, at: lowerBound(chunks[chunk]?.keys ?? [], key) };
   }
 
-  /** Sorted input fills one chunk after another; elsewhere a full chunk is split in half. */
+  /** Sorted input fills one chunk after another. Anywhere else, a full chunk is split in half. */
   #insertIntoFull(index: number, at: number, key: string, value: string): void {
     const chunk = this.#chunks[index]!;
     const { keys, values } = chunk;
@@ -177,7 +179,7 @@ export class KeyTable {
     else insert(second, at - half, key, value);
   }
 
-  /** Merges a small chunk with the next one if both are small. */
+  /** Merges a small chunk with the next one if that is small too. */
   #join(index: number): void {
     const chunk = this.#chunks[index]!;
     const next = this.#chunks[index + 1];

@@ -5,7 +5,7 @@ import { LeaseClock } from './leases.ts';
 
 const id = Buffer.from([0, 0, 0, 0, 0, 0, 0, 7]).toString('latin1');
 
-/** A lease with a fixed remaining time. Counts requests and returns the reported expiry. */
+/** A lease with a fixed time left. It counts requests and returns the reported expiry. */
 function makeLease(ttl: number): {
   readonly clock: VirtualClock;
   readonly asked: () => number;

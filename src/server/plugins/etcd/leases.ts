@@ -7,7 +7,7 @@ import type { EtcdLease } from '../../etcd/messages.ts';
 export interface EtcdLeaseParts {
   readonly clock: Clock;
   ask(id: bigint): Promise<EtcdLease>;
-  /** Called with a lease's expiry in milliseconds since 1970, or null when no key has it any more. */
+  /** Called with a lease's expiry in milliseconds since 1970, or null once no key uses the lease any more. */
   changed(id: string, until: number | null): void;
 }
 
@@ -15,23 +15,23 @@ interface Known {
   keys: number;
   /** Milliseconds since 1970; 0 if unknown. */
   until: number;
-  /** Difference between wall clock and monotonic clock at the measurement. */
+  /** Difference between the wall clock and the monotonic clock when they were read. */
   epoch: number;
-  /** Time of the next request by the monotonic clock. */
+  /** Time of the next request on the monotonic clock. */
   askAt: number;
 }
 
-/** Number of leases requested at a time; with the interval this is at most 40 requests per second. */
+/** Number of leases requested at a time. Given the interval, this is at most 40 requests per second. */
 const AT_ONCE = 4;
 const ROUND_MS = 100;
-/** A lease is requested again after half its remaining time, but not sooner than this. */
+/** A lease is requested again after half its remaining time, but no sooner than this. */
 const AGAIN_MIN_MS = 1000;
 /** A smaller clock correction does not change the seconds. */
 const JUMP_MS = 1000;
 
 /**
- * Tracks the expiry of the leases of known keys. etcd does not report renewals, so each lease is requested again after
- * half its remaining time. If a lease has expired but its keys still exist, it has been renewed.
+ * Tracks when the leases of known keys expire. etcd does not report renewals, so each lease is requested again after
+ * half its remaining time. If a lease has expired but its keys still exist, it must have been renewed.
  */
 export class LeaseClock {
   readonly #parts: EtcdLeaseParts;
@@ -95,7 +95,10 @@ export class LeaseClock {
     }
   }
 
-  /** Adjusts a lease after the machine's clock was set; it ends at the same moment, which now has another wall time. */
+  /**
+   * Adjusts a lease after the machine's clock was set. It still ends at the same moment, but the wall time of that
+   * moment has changed.
+   */
   #shift(id: string, known: Known, epoch: number): void {
     known.until += epoch - known.epoch;
     known.epoch = epoch;

@@ -12,10 +12,13 @@ export interface KeyStretch {
 }
 
 export interface RecordSource {
-  /** Returns all keys below a path. Null means that they are being read, so the answer must be computed again. */
+  /**
+   * Returns all keys under a path. Null means that they are still being read, so the answer must be computed again
+   * later.
+   */
   below(path: string): KeyStretch | null;
   at(path: string): KeyStretch | null;
-  /** Returns a lease's expiry in milliseconds since 1970; 0 if unknown. */
+  /** Returns when a lease expires, in milliseconds since 1970, or 0 if this is unknown. */
   leaseEnd(id: string): number;
 }
 
@@ -42,7 +45,7 @@ export interface SkydnsLookupParts {
 /** SkyDNS's default for records without a TTL. */
 const DEFAULT_TTL = 300;
 
-/** Finds records by name. Each query has its own, because it counts its reads. */
+/** Finds records by name. Each query has its own instance, because it counts its reads. */
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;
@@ -53,10 +56,10 @@ export class SkydnsLookup {
   }
 
   /**
-   * Returns the records of a name (wire form, lower case), or those of its group if it has one. Returns null if the
-   * name does not exist. All keys below a name's path belong to it; the key of the path itself counts if there are
-   * none.
-   * @param exact only the key itself
+   * Returns the records of a name (wire form, lower case), or only those in its group if it has one. Returns null if
+   * the name does not exist. All keys under the name's path belong to it. If there are none, the key at the path itself
+   * does.
+   * @param exact use only the key itself
    * @throws TooMany
    */
   find(
@@ -72,7 +75,7 @@ export class SkydnsLookup {
       stretch = exact && !wild ? this.#below(base) : this.#at(base);
     else if (exact && wild) return [];
     if (isEmpty(stretch)) return null;
-    // There are keys below the path, but none at the path itself.
+    // There are keys under the path, but none at the path itself.
     if (exact && stretch.keys[stretch.from] !== path) return [];
     this.#looked += stretch.to - stretch.from;
     if (this.#looked > this.#parts.maxSearch) throw new TooMany();
@@ -126,8 +129,8 @@ function isEmpty({ from, to }: KeyStretch): boolean {
 }
 
 /**
- * Returns the records of one group, named by the key with the fewest segments. Records without a group always belong.
- * If keys at that depth disagree, there is no group and all records count.
+ * Returns the records of one group, which is named by the key with the fewest segments. Records without a group are
+ * always included. If the keys at that depth disagree, there is no group and all records are included.
  */
 function ofGroup(found: readonly FoundService[]): readonly FoundService[] {
   const [first] = found;

@@ -1,4 +1,4 @@
-/** Records from this worker's copy of the etcd data. */
+/** Finds records in this worker's copy of the etcd data. */
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import type { RecordsOfQuery, AnswerSource } from './etcd-answerer.ts';
 import type { KeyStretch } from './lookup.ts';
@@ -9,7 +9,7 @@ export class MemorySource implements AnswerSource, RecordsOfQuery {
   readonly #replica: EtcdReplica;
   readonly #maxSearch: number;
 
-  /** @param maxSearch maximum number of keys per query, so that no more are collected */
+  /** @param maxSearch maximum number of keys per query; collecting stops once it is exceeded */
   constructor(replica: EtcdReplica, maxSearch: number) {
     this.#replica = replica;
     this.#maxSearch = maxSearch;
@@ -37,7 +37,7 @@ export class MemorySource implements AnswerSource, RecordsOfQuery {
   }
 
   at(path: string): KeyStretch {
-    // No string sorts between a text and the same text followed by a zero byte.
+    // No string sorts between a text and that text followed by a zero byte.
     return this.#replica.contents.table.range(path, `${path}\0`, 1);
   }
 

@@ -2,19 +2,19 @@
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
- * Path of a name's records, with labels from right to left: `/local/skydns/www`. Paths are byte strings (latin1),
+ * The path for a name's records, with labels from right to left: `/local/skydns/www`. Paths are byte strings (latin1),
  * without the directive's `path`.
  */
 export interface NamePath {
   readonly path: string;
-  /** The part before the first wildcard (`*` or `any`), or the same as `path` if there is none. */
+  /** The part before the first wildcard (`*` or `any`), or the whole `path` if there is none. */
   readonly base: string;
 }
 
 const scratch = Buffer.alloc(1024);
 const SLASH = 0x2f;
 
-/** Returns the path for a name in wire form and lower case. Special bytes are escaped, as in CoreDNS. */
+/** Returns the path for a name in wire form and lower case, escaping special bytes as CoreDNS does. */
 export function pathOf(name: Uint8Array, length: number = name.length): NamePath {
   const starts: number[] = [];
   for (let at = 0; at < length && name[at] !== 0; at += name[at]! + 1) starts.push(at);
@@ -52,7 +52,7 @@ const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_,
   return '. \'@;()"\\'.includes(char) ? `\\${char}` : undefined;
 });
 
-/** True if a key matches a name with wildcards, segment by segment. The key may be longer. */
+/** True if a key matches a name with wildcards, segment by segment. The key may have further segments. */
 export function matches(key: string, segments: readonly string[]): boolean {
   let at = 0;
   for (let i = 1; i < segments.length; i++) {
@@ -69,7 +69,7 @@ export function matches(key: string, segments: readonly string[]): boolean {
 }
 
 /**
- * Returns the name for a key's path, used as the target of records whose host is an address. Returns null if it is not
+ * Returns the name for a key's path, which is the target of records whose host is an address. Returns null if it is not
  * a domain name.
  */
 export function nameOf(path: string): WireName | null {
@@ -83,14 +83,14 @@ export function nameOf(path: string): WireName | null {
   }
 }
 
-/** Removes the first labels; a name without enough labels is unchanged. */
+/** Removes the first labels, unless the name has too few. */
 export function stripped(name: WireName, labels: number): WireName {
   let at = 0;
   for (let i = 0; i < labels && name[at] !== 0; i++) at += name[at]! + 1;
   return name[at] === 0 ? name : name.subarray(at);
 }
 
-/** Returns the directive's `path` as a key prefix: `skydns` becomes `/skydns`, and `/` becomes empty. */
+/** Returns the directive's `path` as a key prefix: `skydns` becomes `/skydns`, and `/` becomes an empty text. */
 export function normalPrefix(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   return parts.map((part) => `/${part}`).join('');

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { QuerySource } from './per-query.ts';
 
-/** A worker's end whose reads have not been answered yet. */
+/** A worker's end of `per_query` whose reads have not been answered yet. */
 function source(waitingMax = 4096) {
   const asked: { id: number; from: number }[] = [];
   let deliver = (_message: unknown): void => undefined;

@@ -18,7 +18,7 @@ interface KeyRequest {
   readonly below: boolean;
 }
 
-/** The reply; `failure` contains the reason if there is no result. */
+/** The reply; if there is no result, `failure` explains why. */
 interface KeyReply {
   readonly id: number;
   readonly from: number;
@@ -34,7 +34,7 @@ interface ReaderParts {
   readonly clock: Clock;
 }
 
-/** The control thread's part of `per_query`. Reads from etcd and sends the results to the worker. */
+/** The control thread's part of `per_query`, which reads from etcd and sends the results to the worker. */
 export class EtcdReader implements KeptAcrossReloads {
   readonly #parts: ReaderParts;
   readonly #client: EtcdClient;
@@ -91,7 +91,7 @@ export class EtcdReader implements KeptAcrossReloads {
   }
 }
 
-/** etcd rounds the remaining time down; adding half a second keeps the TTL from falling below it. */
+/** etcd rounds the remaining time down, so half a second is added to keep the TTL from falling below it. */
 const HALF_SECOND = 500;
 
 function packed({ value, lease }: KeyValue, maxBytes: number): string {
@@ -104,7 +104,7 @@ interface WaitingRequest {
   readonly reject: (error: Error) => void;
 }
 
-/** A worker's end, which reads each query's records when they are needed. */
+/** A worker's part of `per_query`, which reads each query's records when they are needed. */
 export class QuerySource implements AnswerSource {
   readonly listed = true;
   readonly lasting = null;
@@ -118,8 +118,8 @@ export class QuerySource implements AnswerSource {
   #stopped = false;
 
   /**
-   * @param from a number unique to this worker
-   * @param waitingMax maximum number of reads waiting for etcd
+   * @param from a number that is unique to this worker
+   * @param waitingMax maximum number of reads that wait for etcd
    */
   constructor(
     channel: WorkerChannel,
@@ -144,12 +144,12 @@ export class QuerySource implements AnswerSource {
     });
   }
 
-  /** The current time, as in CoreDNS, because the time of the last change is unknown. */
+  /** The current time, as in CoreDNS, because it is not known when the data last changed. */
   get serial(): number {
     return Math.floor(this.#clock.wall() / 1000);
   }
 
-  /** Stops after the configuration was replaced. Waiting queries fail as if etcd had not answered. */
+  /** Stops after the configuration was replaced. Queries that are still waiting fail as if etcd had not answered. */
   stop(): void {
     this.#stopped = true;
     this.#failures.add(this.#waiting.size);
@@ -212,7 +212,7 @@ class ReadRecords implements RecordsOfQuery {
       this.#known.set(key, { keys, values, from: 0, to: keys.length });
       for (const [id, until] of leases) this.#leases.set(id, until);
     });
-    // The query may be abandoned before it has waited for this.
+    // The query may be abandoned before this is done.
     read.catch(() => undefined);
     this.#pending.push(read);
     return null;

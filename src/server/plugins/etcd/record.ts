@@ -5,7 +5,7 @@ import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
 export interface AnswerRecord {
-  /** Null means the question's name in the client's spelling. */
+  /** Null stands for the question's name in the client's spelling. */
   readonly owner: WireName | null;
   readonly type: number;
   /** TTL in seconds. */
@@ -67,7 +67,10 @@ export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number
   });
 }
 
-/** Builds a record from another reply. @param size the length of its data in that reply */
+/**
+ * Builds a record from another reply.
+ * @param size the length of its data in that reply
+ */
 export function foreignRecord(from: DnsRecord, ttl: number, size: number): AnswerRecord {
   const owner = parseName(from.name);
   const { type, data } = from;
@@ -89,7 +92,8 @@ const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 
 /**
- * Writes the records that fit. Records of one name and type share the lowest TTL (RFC 2181 section 5.2).
+ * Writes as many records as fit. Records with the same name and type get the lowest TTL among them (RFC 2181 section
+ * 5.2).
  * @returns true if all were written
  */
 export function writeRecords(
@@ -108,7 +112,7 @@ export function writeRecords(
   return true;
 }
 
-/** Returns the TTLs by name and type, or null if all are equal. */
+/** Returns the TTLs by name and type, or null if all of them are equal. */
 function leastTtls(records: readonly AnswerRecord[]): ReadonlyMap<string, number> | null {
   if (records.every(({ ttl }) => ttl === records[0]!.ttl)) return null;
   const least = new Map<string, number>();

@@ -4,13 +4,13 @@ import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
 
-/** The copied etcd data: keys, leases, and when they were read. */
+/** The replicated etcd data: keys, leases, and when they were read. */
 export interface Contents {
   readonly table: KeyTable;
   /** Lease expiries in milliseconds since 1970. */
   readonly leases: Map<string, number>;
   listed: boolean;
-  /** Unix time of the last change, which is the zones' SOA serial. */
+  /** Unix time of the last change, used as the serial in the zones' SOA. */
   serial: number;
 }
 
@@ -21,7 +21,7 @@ function empty(): Contents {
 export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   version = 0;
   #contents = empty();
-  /** The contents being built from an incomplete snapshot, or null. */
+  /** Contents built from a snapshot that is not complete yet, or null. */
   #next: Contents | null = null;
 
   get contents(): Contents {

@@ -22,7 +22,7 @@ import {
 } from './record.ts';
 import { HOST, type SkydnsService } from './skydns-service.ts';
 
-/** Names looked up by the rest of the server and the results; a promise while in progress. */
+/** Names that the rest of the server looks up, with their results; a promise while the lookup is in progress. */
 export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
 export interface WorkParts {
@@ -35,7 +35,7 @@ export interface WorkParts {
   readonly ask: Next;
 }
 
-/** The answer to a query; `exists` is false if the name does not exist. */
+/** A query's answer; `exists` is false if the name does not exist. */
 export interface Worked {
   readonly exists: boolean;
   readonly answer: readonly AnswerRecord[];
@@ -44,7 +44,7 @@ export interface Worked {
 
 /** Maximum number of additional CNAMEs after the first. */
 const CHAIN_MAX = 10;
-/** Maximum number of external names looked up per query. */
+/** Maximum number of external names to look up per query. */
 const ELSEWHERE_MAX = 128;
 const none: readonly AnswerRecord[] = [];
 const absent: Worked = { exists: false, answer: none, additional: none };
@@ -52,14 +52,14 @@ const apexDns = parseName('apex.dns.');
 const nsDns = parseName('ns.dns.');
 
 /**
- * Computes the answer to one query by SkyDNS's rules. It never waits. Necessary lookups are added to `pending`, and the
- * computation is repeated once they are done.
+ * Computes the answer to one query by SkyDNS's rules, without ever waiting. Any lookups it needs are added to
+ * `pending`, and the computation is repeated once they are done.
  */
 export class Work {
   readonly #parts: WorkParts;
   readonly #name: Uint8Array;
   readonly pending: Promise<void>[] = [];
-  /** Records from external replies, because many keys may refer to one name. */
+  /** Records from external replies, because several keys may refer to the same name. */
   readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
   truncated = false;
 
@@ -113,7 +113,7 @@ export class Work {
     return Buffer.concat([labels.subarray(0, -1), this.#parts.zone]);
   }
 
-  /** Checks whether a name without records of this type exists. */
+  /** Checks whether a name exists that has no records of this type. */
   #nothing(): Worked {
     return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
   }
@@ -166,8 +166,8 @@ export class Work {
   }
 
   /**
-   * Returns a CNAME and its target's records; empty if the zone has none. A target at or below the name is a loop,
-   * because the name includes everything below it.
+   * Returns a CNAME and its target's records, or nothing if the zone has no CNAME. A target at or below the name would
+   * be a loop, because the name includes everything below it.
    */
   #follow(
     name: Uint8Array,
@@ -189,7 +189,7 @@ export class Work {
     return [alias, ...this.#elsewhere(target, type)];
   }
 
-  /** Returns the whole server's answer for an external name; empty while it has not arrived. */
+  /** Returns the whole server's answer for an external name, or nothing until it has arrived. */
   #elsewhere(target: WireName, type: number): readonly AnswerRecord[] {
     const { asked: known, ask, query } = this.#parts;
     const key = `${type} ${Buffer.from(target).toString('latin1')}`;
@@ -245,7 +245,7 @@ export class Work {
     for (const { service, ttl } of found) {
       if (!service.hasPort) continue;
       const { priority, port } = service;
-      // Shares of 100, at least 1; the order of the operations determines the rounding.
+      // Shares of 100, each at least 1. The order of the operations determines the rounding.
       const share = (100 / sums.get(priority)!) * (service.weight === 0 ? 100 : service.weight);
       const weight = Math.max(1, Math.floor(share));
       const target = targetOf(service);
@@ -286,7 +286,10 @@ export class Work {
     return { exists: true, answer, additional };
   }
 
-  /** Returns a target's addresses: A for one inside the zone; A and AAAA for others, each with its CNAMEs once. */
+  /**
+   * Returns a target's addresses, which are A for one inside the zone. For any other, they are A and AAAA, with each
+   * CNAME listed once.
+   */
   #addressesOf(target: WireName): readonly AnswerRecord[] {
     const folded = foldName(target);
     if (suffixAt(folded, this.#parts.zone) >= 0)
@@ -296,7 +299,7 @@ export class Work {
     return [...v4, ...v6.filter(({ type }) => type !== TYPE.CNAME)];
   }
 
-  /** Returns the name servers: the names of keys below the zone's `ns.dns` whose host is an address. */
+  /** Returns the name servers, which are named after the keys below the zone's `ns.dns` whose host is an address. */
   #nameServers(): Worked {
     const found = this.#find(this.#belowZone(nsDns), TYPE.NS);
     const targets = new Targets();
@@ -316,14 +319,13 @@ function asked(answer: readonly AnswerRecord[] | null): Worked {
   return answer === null ? absent : { exists: true, answer, additional: none };
 }
 
-/** True if a TXT query gets the record's own text. As in CoreDNS, a text next to an address is not answered. */
+/** True if a TXT query gets the record's own text. As in CoreDNS, a text next to an address is not returned. */
 function isText({ kind, text }: SkydnsService): boolean {
   return text.length > 0 && (kind === HOST.none || kind === HOST.name);
 }
 
 /**
- * Returns the host, or the key's own name if the host is an address, with the configured number of leading labels
- * removed.
+ * Returns the host, or the key's own name if the host is an address, without the configured number of leading labels.
  */
 function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | null {
   const name = kind === HOST.name ? host : nameOf(key);
@@ -348,7 +350,7 @@ class Targets {
   }
 }
 
-/** Returns the reply, or a promise that it will be in `known`. A failed lookup leaves nothing. */
+/** Returns the reply, or a promise that resolves once it is in `known`. If the lookup fails, nothing is stored. */
 function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply | Promise<void> {
   if (!isLater(reply)) return reply.own();
   return reply.then(

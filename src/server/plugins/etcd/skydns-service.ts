@@ -27,7 +27,7 @@ export interface SkydnsService {
   readonly lease: string;
 }
 
-/** Reasons to skip a value, used as labels of `ndots_etcd_skipped_keys`. */
+/** Reasons for skipping a value, used as labels of `ndots_etcd_skipped_keys`. */
 export const skipReasons = ['json', 'host', 'size', 'name'] as const;
 export type SkipReason = (typeof skipReasons)[number];
 
@@ -60,8 +60,8 @@ interface Fields {
 }
 
 /**
- * Reads a value and packs it into a byte string for tables and threads. It takes a third of the JSON's size, and two
- * values are equal if and only if their strings are.
+ * Parses a value and packs it into a byte string for tables and other threads. This takes a third of the size of the
+ * JSON, and two values are equal if and only if their strings are.
  */
 export function packService(value: Buffer, lease: bigint): string | Skipped {
   const fields = readFields(value.toString('utf8'));
@@ -98,7 +98,7 @@ export function packService(value: Buffer, lease: bigint): string | Skipped {
   return out.toString('latin1', 0, at);
 }
 
-/** Returns the lease of a packed service as eight bytes; empty if there is none. */
+/** Returns a packed service's lease as eight bytes, or an empty string if it has none. */
 export function leaseOf(packed: string): string {
   const flags = packed.charCodeAt(0);
   if (packed === '' || (flags & FLAG.lease) === 0) return '';
@@ -153,7 +153,7 @@ export function unpackService(key: string, packed: string): SkydnsService {
   };
 }
 
-/** Field names are case-insensitive, as in Go, and the last duplicate wins. */
+/** As in Go, field names are case-insensitive, and the last duplicate wins. */
 function readFields(text: string): Fields | Skipped {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** The SOA record of a zone stored in etcd. */
+/** The SOA record for a zone stored in etcd. */
 import { TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
@@ -9,7 +9,7 @@ const SOA = { ttl: 30, refresh: 7200, retry: 1800, expire: 86_400 } as const;
 const NS_DNS = parseName('ns.dns.').subarray(0, -1);
 const HOSTMASTER = parseName('hostmaster.').subarray(0, -1);
 
-/** @param zone in wire form, in the spelling for its owner */
+/** @param zone in wire form, as spelled in the record's owner */
 export function writeSoa(
   to: MessageWriter,
   section: Section,

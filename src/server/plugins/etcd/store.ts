@@ -32,20 +32,20 @@ export interface EtcdStoreParts {
   readonly metrics: Registry;
 }
 
-/** Stored instead of a packed service if the key is skipped. No packed service starts with this. */
+/** Stored instead of a packed service for keys that are skipped. No packed service starts with this. */
 const SKIPPED = '\u0004';
-/** Size of an entry in addition to the bytes of its key and value. */
+/** Size of an entry excluding the bytes of its key and value. */
 const ENTRY = 64;
-/** Maximum bytes of a key under `path`. A name has at most 255, and escapes make few keys longer. */
+/** Maximum size of a key under `path`, in bytes. A name has at most 255, and few keys get longer through escapes. */
 const KEY_MAX = 4096;
-/** Number of a key's characters shown in the log. */
+/** Number of characters of a key that the log shows. */
 const KEY_SHOWN = 300;
 /** Number of skipped keys logged individually per minute. */
 const NAMED_PER_MINUTE = 10;
 
 /**
- * The control thread's copy of the etcd data, which is replicated to the workers. Values are packed on arrival. When
- * the keys are listed again, the list is compared key by key, and only differences are sent to the workers.
+ * The control thread's copy of the etcd data, which is replicated to the workers. Values are packed when they arrive.
+ * When the keys are listed again, the list is compared key by key, and only differences are sent to the workers.
  */
 export class EtcdStore implements MirrorTarget {
   readonly #parts: EtcdStoreParts;
@@ -58,11 +58,11 @@ export class EtcdStore implements MirrorTarget {
   #serial = 0;
   /** Keys in the incomplete list, or null. */
   #list: string[] | null = null;
-  /** Number of keys that exceeded `maxKeys` or `room` since everything was listed. */
+  /** Number of keys beyond `maxKeys` or `room` since everything was listed. */
   #tooMany = 0;
   #lacksRoom = false;
   #bytes = 0;
-  /** Number of keys logged in this minute, and of those not logged. */
+  /** Number of keys logged during this minute, and of those that were not. */
   #named = 0;
   #unnamed = 0;
   readonly #minute: Timer;
@@ -81,12 +81,12 @@ export class EtcdStore implements MirrorTarget {
     this.#minute = every(clock, 60_000, () => this.#tellUnnamed());
   }
 
-  /** Calls `run` when every worker knows everything known here. */
+  /** Calls `run` as soon as every worker has all the data that is known here. */
   whenApplied(run: () => void): void {
     this.#changes.whenApplied(run);
   }
 
-  /** True if keys were omitted for lack of memory since the last complete listing. */
+  /** True if keys had to be omitted for lack of memory since the last complete listing. */
   get lacksRoom(): boolean {
     return this.#lacksRoom;
   }
@@ -110,7 +110,7 @@ export class EtcdStore implements MirrorTarget {
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
-      // Omitted keys need not be marked as listed; the list may have more keys than fit into memory.
+      // Omitted keys need not be marked as listed, because the list may contain more keys than fit into memory.
       if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
     }
     this.#publish(changes);
@@ -142,7 +142,7 @@ export class EtcdStore implements MirrorTarget {
     this.#publish(changes);
   }
 
-  /** Returns the key below `path`, or null if it is outside or longer than any domain name. */
+  /** Returns the key relative to `path`, or null if it is outside `path` or longer than any domain name. */
   #keyOf(bytes: Buffer): string | null {
     const { prefix } = this.#parts;
     if (bytes.length > prefix.length + KEY_MAX) {
@@ -153,7 +153,10 @@ export class EtcdStore implements MirrorTarget {
     return key.startsWith(prefix) ? key.slice(prefix.length) : null;
   }
 
-  /** Stores a key's value, where null is one that is too large. @returns false if there is no room */
+  /**
+   * Stores a key's value, which is null if it is too large.
+   * @returns false if there is no room
+   */
   #take(key: string, value: Buffer | null, lease: bigint, changes: EtcdChange[]): boolean {
     const { maxKeys, maxValueBytes, room } = this.#parts;
     const before = this.#table.get(key);
@@ -167,7 +170,7 @@ export class EtcdStore implements MirrorTarget {
       const keys = room.shared ? 'the keys of all etcd directives' : 'the keys';
       this.#full(`${keys} take more than ${room.most} bytes`, 'max_bytes');
       if (before === null) return false;
-      // The key was known, so its old value must be removed.
+      // The key was known before, so its old value must be removed.
       read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
       packed = SKIPPED + read.reason;
       if (packed === before) return true;
@@ -220,7 +223,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   #publish(changes: EtcdChange[], first = false): void {
-    // Before everything has been listed, there is no zone with a serial.
+    // Until everything has been listed, no zone has a serial.
     if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
       changes.push(this.#state());
     if (changes.length > 0) this.#changes.publish(changes);
@@ -234,8 +237,8 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the current second. If it already has that value, it is raised when the second is over.
-   * Otherwise a secondary that transferred the zone during that second would miss later changes. It never decreases,
+   * Raises the serial to the current second. If it already has that value, it is raised once the second is over.
+   * Otherwise, a secondary that transferred the zone within that second would miss later changes. It never decreases,
    * even if the machine's clock is set back.
    * @returns true if it was raised now
    */
@@ -270,7 +273,7 @@ export class EtcdStore implements MirrorTarget {
   }
 }
 
-/** Returns the additional bytes for a key if `after` replaces `before` (null if it did not exist). */
+/** Returns how many more bytes a key needs if `after` replaces `before` (null if it did not exist). */
 function growth(key: string, before: string | null, after: string): number {
   return before === null ? ENTRY + key.length + after.length : after.length - before.length;
 }
@@ -304,7 +307,7 @@ function leaseIn(packed: string): string {
   return packed.startsWith(SKIPPED) ? '' : leaseOf(packed);
 }
 
-/** Returns the workers' view of a value: a name exists even if its value is invalid. */
+/** Returns a value as workers see it: a name exists even if its value is invalid. */
 function forWorkers(packed: string): string | null {
   const reason = reasonIn(packed);
   if (reason === null) return packed;

@@ -21,7 +21,7 @@ interface Scene {
   serial(serial: number): void;
 }
 
-/** A clock that advances by a quarter of a millisecond at each reading; a transfer reads it after each key. */
+/** A clock that advances by a quarter of a millisecond whenever it is read, which a transfer does after each key. */
 class PassingClock extends VirtualClock {
   #looks = 0;
 
@@ -142,7 +142,7 @@ test('a transfer yields after a millisecond or two, however expensive its names 
       most = Math.max(most, ++records);
     } else [pauses, records] = [pauses + 1, 0];
   }
-  // The transfer may pause after each key and each name above them. It never writes more than one name between two
+  // The transfer may pause after each key and each name above it. It never writes more than one name between two
   // pauses.
   assert.ok(pauses > 20_000 / 8, `${pauses} pauses`);
   assert.ok(most <= 8 * 30, `${most} records without a pause`);

@@ -1,4 +1,4 @@
-/** Provides zones stored in etcd as records for transfer. */
+/** Provides the records of zones stored in etcd for transfers. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -28,13 +28,13 @@ export interface EtcdTransferParts {
 }
 
 /**
- * A name with more keys is omitted from transfers. Its records would fill a message and take more than a few
- * milliseconds at a time.
+ * A name with more keys is omitted from transfers. Its records would fill a message, and generating them would take
+ * more than a few milliseconds.
  */
 const KEYS_OF_NAME_MAX = 1000;
-/** Milliseconds for which to generate records before queries are served again. */
+/** Number of milliseconds spent generating records before queries are served again. */
 const SLICE_MS = 1;
-/** Minimum time between two NOTIFYs, in milliseconds, because secondaries then transfer the whole zone. */
+/** Minimum time between two NOTIFYs in milliseconds, because each makes secondaries transfer the whole zone. */
 const TELL_EVERY_MS = 5000;
 
 export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
@@ -66,7 +66,7 @@ export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   };
 }
 
-/** Null ends a turn, unless the receiver needs more. */
+/** Null ends a turn, unless the receiver needs more records. */
 type Made = Generator<AnswerRecord | null, void, undefined>;
 
 function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): RecordStream {
@@ -100,9 +100,10 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
 const SOA_MAX = 800;
 
 /**
- * Yields the records of each name as its queries get them; a key belongs to its own name and to those above. If an
- * alias is the only record of a name, it is included as such. Otherwise its addresses are included instead, because an
- * alias cannot coexist with other records (RFC 2181 section 10.1). The keys are those at the time of the first record.
+ * Yields the records that queries for each name get. A key belongs to its own name and to all names above it. If a
+ * name's only record is an alias, the alias is included. Otherwise, its addresses are included instead, because an
+ * alias cannot coexist with other records (RFC 2181 section 10.1). The keys are those that existed when the first
+ * record was requested.
  */
 function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   const { clock } = parts;
@@ -145,7 +146,7 @@ class ZoneNames {
     this.#isReverse = reverseZones.some((one) => suffixAt(zone, one) >= 0);
   }
 
-  /** Servers require one; without keys at `ns.dns` it is the one in the SOA record. */
+  /** Servers require one. If there are no keys at `ns.dns`, it is the name in the SOA record. */
   *servers(): Generator<AnswerRecord> {
     const found = this.#answer(this.#zone, TYPE.NS);
     if (found.length > 0) yield* found;
@@ -155,7 +156,7 @@ class ZoneNames {
     }
   }
 
-  /** Yields every existing name, from those of keys up to the zone's. Null is an invalid path. */
+  /** Yields every existing name, from those of keys up to the zone's own. Null stands for an invalid path. */
   *all(): Generator<WireName | null> {
     const seen = new Set<string>();
     if (this.#keys.keys.length > 0) yield this.#zone;
@@ -211,7 +212,7 @@ class ZoneNames {
       ask: () => elsewhere,
     }).run();
     const own = answer.filter((one) => one.type === type);
-    // All records in an RRset share the lowest TTL (RFC 2181 section 5.2).
+    // All records in an RRset get the lowest TTL among them (RFC 2181 section 5.2).
     const ttl = Math.min(...own.map((one) => one.ttl));
     return own.map((one) => ({ ...one, owner: name, ttl }));
   }
@@ -230,7 +231,9 @@ class ZoneNames {
   }
 }
 
-/** Returns the name for a path, or null if no query can have it, because it has capital letters or wildcard labels. */
+/**
+ * Returns the name for a path, or null if the path has capital letters or wildcard labels, which no query can match.
+ */
 function nameAt(path: string): WireName | null {
   const name = nameOf(path);
   if (name === null) return null;
