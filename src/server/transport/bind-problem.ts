@@ -106,7 +106,7 @@ async function inUse(
   });
 }
 
-/** Returns true if the error means that this address family does not exist here. */
+/** Returns true if the error means that this machine does not support the address family. */
 export function isFamilyMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';

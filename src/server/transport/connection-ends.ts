@@ -4,7 +4,7 @@ import { parseAddress, unmapped } from '../base/ip.ts';
 import type { Query } from './query.ts';
 import type { Proto } from '../wire/query-message.ts';
 
-/** Both ends of a proxied connection, from the proxy's header. */
+/** Both ends of a proxied connection, as given in the proxy's header. */
 export interface NamedEnds {
   /** 4 or 16 bytes. */
   readonly peer: Uint8Array;
@@ -57,7 +57,7 @@ export class ConnectionEnds {
   }
 }
 
-/** Returns a socket address without its zone, with IPv4-mapped ones as IPv4; `''` for undefined. */
+/** Returns a socket address without its zone. IPv4-mapped addresses are returned as IPv4, and undefined as `''`. */
 export function bareAddress(text: string | undefined): string {
   if (text === undefined) return '';
   const zone = text.indexOf('%');

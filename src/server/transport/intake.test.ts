@@ -13,7 +13,7 @@ import { listenerCounters, type ListenerCounters } from './listener-counters.ts'
 import type { Serve } from './listener.ts';
 import { OutletPending, type Outlet } from './outlet.ts';
 
-/** An outlet that records what is written. Each query's way back is its number. */
+/** An outlet that records everything written to it. The way back for each query is the query's number. */
 class Slate implements Outlet<number> {
   readonly pending = new OutletPending();
   readonly out = new Uint8Array(70_000);
@@ -62,7 +62,7 @@ interface Bench {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Names in `cluster.` are answered at once, and all others wait. Replies to `zone.cluster.` continue with `rest`. */
+/** Answers names in `cluster.` at once and lets all others wait. Replies to `zone.cluster.` continue with `rest`. */
 function bench(
   limits: Partial<IntakeLimits> = {},
   rest: Rest | null = null,

@@ -31,23 +31,21 @@ export interface IntakeLimits {
 }
 
 /**
- * Milliseconds to pause before each further message of a multi-message reply (a zone transfer) while other queries
- * arrive.
+ * Milliseconds to pause before each further message of a multi-message reply (a zone transfer) while other queries are
+ * arriving.
  */
 const GIVE_WAY_MS = 1;
-/** Number of queries on all listeners of this thread. */
+/** Number of queries received by all listeners on this thread. */
 let taken = 0;
 
-/** Maximum number of used `WaitingQuery` objects retained for reuse. */
+/** Maximum number of used `WaitingQuery` objects that are retained for reuse. */
 const SPARE_MAX = 256;
 
 /**
  * Processes queries from bytes to bytes, in the same way for every transport: parse, classify, identify the client,
- * serve, write the reply (now or later), count. Listeners only move bytes: they call `take` for each message and pass
- * an `Outlet` for its reply.
- *
- * A query that is answered immediately allocates nothing here. A query that must wait is copied. If too many are
- * already waiting, it is refused, and those that wait stay.
+ * serve, write the reply (now or later), and count. Listeners only move bytes. They call `take` for each message and
+ * pass an `Outlet` for its reply. A query that is answered immediately allocates nothing here, while one that has to
+ * wait is copied. If too many queries are already waiting, a new one is refused and the others stay.
  */
 export class Intake {
   readonly counters: ListenerCounters;
@@ -63,7 +61,7 @@ export class Intake {
   /** Outlets with replies in this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
-  /** The value of `taken` when the last message of a multi-message reply was created. */
+  /** The value of `taken` when the most recent message of a multi-message reply was created. */
   #takenAtPart = 0;
 
   constructor({ proto, serve, clock, log, counters, limits }: IntakeParts) {
@@ -80,10 +78,10 @@ export class Intake {
   }
 
   /**
-   * Processes the message `bytes[start, end)`, which may be overwritten after this returns.
-   * @param now time of arrival, monotonic milliseconds
-   * @param whole false if it was longer than the receive buffer
-   * @returns true if it was a query, even a malformed one; other messages do not extend a connection's deadline
+   * Processes the message `bytes[start, end)`, which may be overwritten once this returns.
+   * @param now time of arrival, in monotonic milliseconds
+   * @param whole false if the message was longer than the receive buffer
+   * @returns true if it was a query, even a malformed one. Other messages do not extend a connection's deadline
    */
   take(
     outlet: Outlet,
@@ -127,7 +125,7 @@ export class Intake {
     return true;
   }
 
-  /** Writes the replies that wait for this outlet, until it is full again. */
+  /** Writes the replies that are waiting for this outlet until it is full again. */
   resume(outlet: Outlet): void {
     while (!outlet.full) {
       const waiting = outlet.pending.next();
@@ -140,7 +138,7 @@ export class Intake {
     outlet.flush();
   }
 
-  /** Called when the outlet is closed. Replies that arrive later are dropped. */
+  /** Called when the outlet is closed. Any replies that arrive later are dropped. */
   drop(outlet: Outlet): void {
     const { pending } = outlet;
     pending.closed = true;
@@ -150,7 +148,7 @@ export class Intake {
     }
   }
 
-  /** Resolves when no queries are waiting, or after `graceMs`. */
+  /** Resolves when no queries are waiting any more, or after `graceMs`. */
   quiet(graceMs: number): Promise<void> {
     if (this.#waiting === 0 && this.#due.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -162,7 +160,7 @@ export class Intake {
     });
   }
 
-  /** Replies to a message that plugins must not see, like CoreDNS's DNS library. */
+  /** Replies to a message that plugins must not see, the way CoreDNS's DNS library does. */
   #reject(outlet: Outlet, triage: Exclude<Triage, 'serve'>): boolean {
     if (outlet.refuse !== undefined) {
       this.counters.rejected.add(1);
@@ -183,7 +181,7 @@ export class Intake {
     return true;
   }
 
-  /** Returns true if the error may be sent. With a forged source address, it would hit another host. */
+  /** Returns true if the error may be sent. If the source address was forged, it would hit an innocent host. */
   #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
     const query = this.#query;
     outlet.identify(query);
@@ -196,7 +194,7 @@ export class Intake {
     }
   }
 
-  /** @param reply null if the server threw despite its contract; SERVFAIL is the last resort */
+  /** @param reply null if the server threw despite its contract, in which case SERVFAIL is the last resort */
   #write(outlet: Outlet, query: Query, reply: Reply | null, way: unknown): void {
     if (reply === silence) {
       outlet.keepSilent(way);
@@ -208,7 +206,7 @@ export class Intake {
     outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);
   }
 
-  /** @returns 0 if the reply cannot be written because of a bug, because one query must not end the process */
+  /** @returns 0 if a bug prevents the reply from being written, because a single query must not end the process */
   #stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
     try {
       return stamp(reply, query, out, at);
@@ -236,8 +234,8 @@ export class Intake {
 
   /**
    * Continues a multi-message reply. The next message is created in a later turn, after all other pending work, and
-   * only once the client has read the previous one. While other queries arrive, there is also a pause before it,
-   * because the kernel's work for a large transfer would delay them.
+   * only once the client has read the previous one. If other queries are arriving, there is also a pause, because the
+   * kernel's work for a large transfer would delay them.
    */
   #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
@@ -268,7 +266,7 @@ export class Intake {
     this.#arrive(waiting);
   };
 
-  /** Queues a reply. All replies of one turn are written together, once all of the turn's promises have settled. */
+  /** Queues a reply. All replies from one turn are written together, once the turn's promises have settled. */
   #arrive(waiting: WaitingQuery): void {
     const outlet = waiting.outlet!;
     const { pending } = outlet;
@@ -288,7 +286,7 @@ export class Intake {
   #sendDue = (): void => {
     const due = this.#due;
     this.#due = [];
-    // Add up the bytes held for all outlets before writing the first reply.
+    // Add up the bytes held by all outlets before writing the first reply.
     for (const outlet of due) {
       outlet.pending.due = false;
       outlet.hold();

@@ -1,4 +1,7 @@
-/** Tests the memory of large replies in a separate file, because a thread looks up its collector only once. */
+/**
+ * Tests the memory used by large replies. This needs a separate file, because a thread looks up its collector only
+ * once.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listenerParts, queryBytes, replyWith, StreamClient } from '../../../test/kit/loopback.ts';

@@ -1,4 +1,4 @@
-/** Listener counters, for their own use and for metrics. */
+/** Listener counters, which the listeners use themselves and export as metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query-message.ts';
 
@@ -19,11 +19,11 @@ class ListenerCount {
   }
 
   /**
-   * From now on, also counts in another metric.
-   * @returns a function that stops it, unless another metric has replaced it
+   * Also counts in another metric from now on.
+   * @returns a function that stops this, unless another metric has taken its place
    */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // A later call may pass the same metric. This object identifies the latest call.
+    // A later call may pass the same metric, so this object identifies the latest call.
     const alias = { metric };
     this.#alias = alias;
     return () => {
@@ -32,13 +32,13 @@ class ListenerCount {
   }
 }
 
-/** A listener's counters: numbers that only increase, except `connections`, `handshakes` and `waiting`. */
+/** A listener's counters. These numbers only increase, except for `connections`, `handshakes` and `waiting`. */
 export interface ListenerCounters extends Readonly<Record<keyof typeof families, ListenerCount>> {
-  /** Counts a response with this HTTP or gRPC status. */
+  /** Counts a response that has this HTTP or gRPC status. */
   response(status: number): void;
 }
 
-/** Returns the counters for a protocol that a listener serves. */
+/** Returns the counters for one of the listener's protocols. */
 export type CountersOf = (proto: Proto) => ListenerCounters;
 
 const families = {
@@ -126,7 +126,9 @@ const families = {
   ],
 } as const;
 
-/** Creates the counters for one listen address, exported under its name, or not exported if there is no registry. */
+/**
+ * Creates the counters for one listen address. They are exported under its name, or not at all if there is no registry.
+ */
 export function listenerCounters(metrics: Registry | null, server: string): CountersOf {
   const known = new Map<Proto, ListenerCounters>();
   return (proto) => {
@@ -145,7 +147,7 @@ function countersOf(metrics: Registry | null, server: string, proto: Proto): Lis
   return { ...counts, response: countResponses(metrics, server, proto) };
 }
 
-/** Metrics for response statuses by protocol; the name for https is CoreDNS's. */
+/** Metrics for response statuses by protocol. The name used for https is CoreDNS's. */
 const responses: Partial<Record<Proto, readonly [name: string, help: string]>> = {
   https: [
     'coredns_dns_https_responses_total',
@@ -157,7 +159,7 @@ const responses: Partial<Record<Proto, readonly [name: string, help: string]>> =
   ],
 };
 
-/** There are few statuses, so each keeps its metric handle. */
+/** There are few statuses, so each one's metric handle is cached. */
 function countResponses(
   metrics: Registry | null,
   server: string,

@@ -8,18 +8,18 @@ import type { ListenerLimits } from './limits/limits.ts';
 import type { CountersOf } from './listener-counters.ts';
 import type { ProxyPlan } from './proxy/proxy-policy.ts';
 
-/** Answers a query: the server. It never throws, and its promises never reject. */
+/** Answers a query; implemented by the server. It never throws, and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
 
 export interface ListenAddress {
   readonly scheme: Scheme;
-  /** An IP address (IPv6 link-local with its `%zone`), or a wildcard for all addresses of both families. */
+  /** An IP address (with its `%zone` if it is IPv6 link-local), or a wildcard for all addresses of both families. */
   readonly address: string;
-  /** 0 lets the system choose; `Listener.port` then has the port. */
+  /** 0 lets the system choose a port, which is then available as `Listener.port`. */
   readonly port: number;
 }
 
-/** The rule for client certificates: whether one is required, and whether the CA must have signed it. */
+/** The policy for client certificates: whether one is required, and whether it must be signed by the CA. */
 export type ClientAuth =
   | 'nocert'
   | 'request'
@@ -27,15 +27,15 @@ export type ClientAuth =
   | 'verify_if_given'
   | 'require_and_verify';
 
-/** Certificate and key in PEM form, and the requirements for clients. */
+/** Certificate and key in PEM form, and what is required of clients. */
 export interface ListenerTls {
   readonly certificate: string | Buffer;
   readonly key: string | Buffer;
   readonly authority: string | Buffer | null;
   readonly clientAuth: ClientAuth;
   /**
-   * The secret from which session ticket keys are derived, shared by all listeners where a client may resume a session;
-   * null: sessions can only be resumed at this listener.
+   * The secret from which session ticket keys are derived, shared by all listeners where a client may resume a session.
+   * Null means that a session can only be resumed at the same listener.
    */
   readonly ticketSecret: Uint8Array | null;
   /** The file for connection secrets, or null. */
@@ -46,7 +46,7 @@ export interface ListenerTls {
 export interface ListenerTerms {
   readonly limits: ListenerLimits;
   readonly tls: ListenerTls | null;
-  /** The proxies whose PROXY protocol headers are trusted; null: no headers are expected. */
+  /** The proxies whose PROXY protocol headers are trusted, or null if no headers are expected. */
   readonly proxy: ProxyPlan | null;
 }
 
@@ -57,7 +57,9 @@ export interface ListenerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: CountersOf;
-  /** Returns true if memory is so short that each new connection replaces an idle one; undefined: never. */
+  /**
+   * Returns true while memory is so short that each new connection has to replace an idle one. Undefined means never.
+   */
   readonly isShort?: () => boolean;
 }
 
@@ -72,11 +74,12 @@ export interface Listener {
    */
   open(): Promise<void>;
   /**
-   * Applies changed settings. New connections use all of them; open connections keep their handshake.
+   * Applies changed settings. New connections use all of them, while open connections keep what was negotiated in their
+   * handshake.
    * @throws Problem (`tls-certificate`)
    */
   adopt(terms: ListenerTerms): void;
-  /** Stops reading new queries, lets those in flight finish for up to `graceMs`, then closes. */
+  /** Stops reading new queries, gives those in flight up to `graceMs` to finish, and then closes. */
   close(graceMs: number): Promise<void>;
 }
 

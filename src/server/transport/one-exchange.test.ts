@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { queryBytes } from '../../../test/kit/loopback.ts';
 import { askDatagram, askStream } from './one-exchange.ts';
 
-/** A name server that sends these messages in reply to each datagram. */
+/** A name server that replies to each datagram with these messages. */
 async function server(
   t: TestContext,
   replies: (query: Buffer) => readonly Buffer[],

@@ -1,4 +1,7 @@
-/** Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use `Upstream` instead. */
+/**
+ * One-off exchanges with other name servers, such as NOTIFY, transfers and checks. Client queries use `Upstream`
+ * instead.
+ */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
@@ -17,34 +20,34 @@ export interface RemoteServer {
   readonly port: number;
 }
 
-/** Source address, timeout and number of tries over UDP. */
+/** Source address, timeout and number of attempts over UDP. */
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
-  /** Local port to send from, which no other socket may use at the same time; 0: any. */
+  /** Local port to send from, which no other socket may use at the same time. 0 means any port. */
   readonly sourcePort?: number;
   /** Timeout for each try, in milliseconds. */
   readonly timeoutMs: number;
   readonly tries: number;
-  /** If set, the socket does not keep the process alive. */
+  /** If true, the socket does not keep the process alive. */
   readonly isBackground?: boolean;
 }
 
 /** One of several queries sent from one socket. */
 export interface DatagramExchange {
   readonly message: Uint8Array;
-  /** Called when the query is sent, initially or again. */
+  /** Called each time the query is sent, including retries. */
   sending(): void;
   /**
-   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards.
+   * Called with a reply whose id, opcode and question match. Its bytes are overwritten afterwards.
    * @returns true if the reply is accepted
    */
   take(reply: Uint8Array): boolean;
 }
 
 /**
- * Sends a query over UDP and waits for the reply with its id, opcode and question, ignoring other messages.
- * @throws Error if there is none after all tries
+ * Sends a query over UDP and waits for a reply with the same id, opcode and question, ignoring other messages.
+ * @throws Error if there is none after all attempts
  */
 export async function askDatagram(
   message: Uint8Array,
@@ -63,7 +66,7 @@ export async function askDatagram(
 
 /**
  * Sends several queries over UDP from one socket, retries those without a reply, and waits for all of them.
- * @throws ExchangeError if some have no reply in the end; `timeout` after all tries
+ * @throws ExchangeError if some still have no reply at the end; `timeout` after all attempts
  */
 export function askDatagrams(
   exchanges: readonly DatagramExchange[],
@@ -91,8 +94,8 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        // The system reports once that no program listens on the port. If the next datagram is sent first, its sender
-        // gets the report.
+        // The system reports only once that no program listens on the port. If the next datagram is sent first, its
+        // sender receives the report.
         socket.send(message, (error) => {
           if (error !== null && !passing.has(errorCode(error))) fail(error);
         });
@@ -128,7 +131,7 @@ function queryOf(message: Uint8Array): Query {
   return query;
 }
 
-/** Transient send failures, after which another try may succeed. */
+/** Transient send failures, after which another attempt may succeed. */
 const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
 
 /** Time limits over TCP. */
@@ -141,9 +144,9 @@ export interface StreamTerms {
 }
 
 /**
- * Sends messages over TCP and passes each received message to `take` until it returns that it was the last one. Nothing
- * is read while `take` is running.
- * @throws the connection's Error if it closes before the last message, or any error from `take`
+ * Sends messages over TCP and passes each received message to `take` until it returns true for the last one. Nothing is
+ * read while `take` is running.
+ * @throws the connection's Error if it closes before the last message, or any error thrown by `take`
  */
 export async function askStream(
   messages: readonly Uint8Array[],
@@ -173,7 +176,7 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
-      // With thirty servers sending at full speed, each gets its turn, and so does all other work.
+      // Even if thirty servers are sending at full speed, each gets its turn, and so does all other work.
       await new Promise<void>(oneATurn);
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;
@@ -195,7 +198,7 @@ export async function askStream(
   }
 }
 
-/** Describes system errors in the words used in log lines; other errors are unchanged. */
+/** Describes system errors in the words used in log lines. Other errors are left unchanged. */
 function told(error: unknown, operation: Operation, where: string): unknown {
   const ofSystem = error instanceof Error && 'syscall' in error;
   return ofSystem ? exchangeError(error, operation, where) : error;

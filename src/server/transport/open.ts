@@ -13,13 +13,16 @@ import { pickPort } from './probe.ts';
 import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
-/** With port 0, a free port is picked and briefly released. If another process takes it, another port is tried. */
+/**
+ * For port 0, a free port is picked and briefly released. If another process grabs it in the meantime, a different port
+ * is tried.
+ */
 const PORT_TRIES = 20;
 
 /**
- * Creates the listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP on one
- * port). A wildcard address has one set per address family. Several threads and processes may open the same address
- * (SO_REUSEPORT). `open` throws a Problem and then leaves nothing open.
+ * Creates the listener for a listen address, with all the sockets its transport needs (`dns` needs UDP and TCP on one
+ * port). A wildcard address has one set of sockets per address family. Several threads and processes may open the same
+ * address (SO_REUSEPORT). If `open` throws a Problem, it leaves nothing open.
  * @throws Problem (`transport-not-supported`)
  */
 export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
@@ -89,7 +92,7 @@ class ListenerGroup implements Listener {
             port = listener.port;
           }
         } catch (error) {
-          // A wildcard address needs only one family. The available ones depend on the machine.
+          // A wildcard address requires only one family, because which families are available depends on the machine.
           if (!isWildcard(this.endpoint.address) || !isFamilyMissing(causeOf(error))) throw error;
           missing ??= error;
         }
@@ -104,8 +107,8 @@ class ListenerGroup implements Listener {
   }
 
   /**
-   * Picks a free port. The system could choose one already used by another of our sockets, because SO_REUSEPORT allows
-   * sharing.
+   * Picks a free port. The system might choose one that another of our sockets already uses, because SO_REUSEPORT
+   * allows sharing.
    */
   async #pickPort(): Promise<number> {
     let failed: unknown = null;

@@ -2,46 +2,54 @@ import type { Query } from './query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**
- * The origin of queries and the destination of replies: a UDP socket or a connection. A transport implements it and
- * passes it to `Intake.take` with each message. It moves bytes and knows only where a DNS message begins and ends.
- *
- * `Way` is the part of a query that a transport must remember until its reply comes: the client's address for a
- * datagram, or the stream of an HTTP request. Connections whose replies may come in any order need nothing.
+ * The source of queries and the destination of replies: a UDP socket or a connection. A transport implements this
+ * interface and passes it to `Intake.take` with each message. It moves bytes, and knows only where a DNS message begins
+ * and ends. `Way` is the data a transport must remember about a query until its reply arrives. For a datagram this is
+ * the client's address, and for an HTTP request the stream. Connections whose replies may be sent in any order need
+ * nothing.
  */
 export interface Outlet<Way = unknown> {
   readonly pending: OutletPending;
-  /** Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
+  /** Fills in the client's details: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
   identify(query: Query): void;
-  /** Makes room for `size` bytes in `out` at `at`, sending its content if necessary. */
+  /** Makes room for `size` bytes in `out` at `at`, sending what it contains if necessary. */
   reserve(size: number): void;
   readonly out: Uint8Array;
   readonly at: number;
-  /** Sends the reply at `at` in `out`. `way` is the value of `wayBack`, or null for a reply to the current message. */
+  /**
+   * Sends the reply that starts at `at` in `out`. `way` is the value returned by `wayBack`, or null for a reply to the
+   * current message.
+   */
   send(length: number, way: Way | null): void;
   /** Reports that there will be no reply. */
   keepSilent(way: Way | null): void;
-  /** Called if the current message is not a query. Without this method, the answer is a DNS message, or none. */
+  /**
+   * Called if the current message is not a query. If a transport lacks this method, the answer is a DNS message or
+   * nothing.
+   */
   refuse?(): void;
-  /** Called if the reply to the current message will come later. Its result is passed to `send`. */
+  /** Called if the current message will be answered later. The result is then passed to `send`. */
   wayBack(): Way;
-  /** True if the client is not reading, so that replies wait in `pending` until the transport calls `Intake.resume`. */
+  /** True if the client is not reading. Replies then wait in `pending` until the transport calls `Intake.resume`. */
   readonly full: boolean;
   /** Called when `pending` contains unwritten replies. */
   hold(): void;
-  /** Called when nothing more will be written for now; sends the content of `out`. */
+  /** Called when nothing more will be written for now, to send what is in `out`. */
   flush(): void;
 }
 
-/** A query that waits for its reply, and then for the client to read it. Reusable. */
+/** A query that is waiting for its reply, and then for the client to read it. Reusable. */
 export class WaitingQuery {
   query: Query | null = null;
-  /** Null until it arrives, and if creating it failed. */
+  /** Null until the reply arrives, and also if creating it failed. */
   reply: Reply | null = null;
   outlet: Outlet | null = null;
   way: unknown = null;
 }
 
-/** The queries of one outlet that wait for replies, and its unwritten replies. Only the intake modifies it. */
+/**
+ * One outlet's queries that are waiting for replies, and its unwritten replies. Only the intake modifies this object.
+ */
 export class OutletPending {
   /** Number of queries without a reply. */
   awaited = 0;
@@ -70,7 +78,7 @@ export class OutletPending {
   }
 
   /**
-   * Records that the reply to a query has arrived.
+   * Records that a query's reply has arrived.
    * @returns the query's size in bytes
    */
   arrive(waiting: WaitingQuery): number {
@@ -98,7 +106,7 @@ export class OutletPending {
   }
 }
 
-/** Maximum number of entries for written replies that accumulate before they are removed together. */
+/** Maximum number of entries for written replies that may accumulate before they are removed together. */
 const WRITTEN_MAX = 256;
 
 function queryBytes({ query }: WaitingQuery): number {
@@ -106,8 +114,8 @@ function queryBytes({ query }: WaitingQuery): number {
 }
 
 /**
- * Returns the size of a reply, or 0 if its neighbour has the same bytes, because many queries often wait for one
- * upstream reply.
+ * Returns a reply's size, or 0 if its neighbour shares the same bytes, because many queries often wait for one upstream
+ * reply.
  */
 function replyBytes({ reply }: WaitingQuery, neighbour: WaitingQuery | undefined): number {
   if (reply === null) return 0;

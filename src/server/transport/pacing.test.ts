@@ -4,7 +4,7 @@ import { Pacing } from './pacing.ts';
 
 /**
  * Sends as many queries as may be sent at `now`.
- * @returns their number and epoch
+ * @returns the number of queries and their epoch
  */
 function burst(pacing: Pacing, now: number, wanted = 1000): [sent: number, epoch: number] {
   let sent = 0;
@@ -63,7 +63,7 @@ describe('pacing', () => {
     for (let now = 1000; now < 2000; now += 5) {
       const [count, epoch] = burst(pacing, now, 4);
       sent += count;
-      // One of them is answered soon, the rest in seconds.
+      // One query is answered soon, and the others after several seconds.
       if (count > 0) pacing.ended(epoch, true);
     }
     assert.equal(sent, 800);

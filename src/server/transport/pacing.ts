@@ -1,18 +1,16 @@
 /** Limits the rate of UDP queries to one upstream. */
 
-/** Length of an epoch in milliseconds. A query counts as young for one to two epochs. */
+/** Length of an epoch in milliseconds. A query counts as young for between one and two epochs. */
 const EPOCH_MS = 5;
-/** Number of epochs without a reply after which the upstream's silence has a cause other than load. */
+/** Number of epochs without a reply after which something other than load must be causing the upstream's silence. */
 const SILENT_EPOCHS = 40;
 
 /**
- * Limits how many queries are sent to an upstream before it answers. Unread queries wait in its socket buffer, which by
- * default holds about 160 to 270 queries on Linux. When it is full, queries are lost, which costs a client seconds. A
- * burst therefore waits for the replies to its first queries.
- *
- * Only young queries count. While the upstream answers anything, it has read the older ones, so a slow name delays no
- * others. If it falls silent (because other programs occupy its CPU, for example), all queries sent since then count,
- * for 200 ms.
+ * Limits how many queries are sent to an upstream before it answers. Unread queries wait in its socket buffer, which
+ * holds about 160 to 270 queries by default on Linux. When the buffer is full, queries are lost, and each loss costs a
+ * client seconds. A burst therefore waits for replies to its first queries. Only young queries count. As long as the
+ * upstream answers anything, it has read the older ones, so a slow name does not delay others. If it falls silent (for
+ * example because other programs occupy its CPU), all queries sent since then count for 200 ms.
  */
 export class Pacing {
   readonly #limit: number;
@@ -22,14 +20,14 @@ export class Pacing {
   #older = 0;
   /** Unanswered queries sent earlier during the current silence. */
   #old = 0;
-  /** Epoch of the last reply, moved forward when the wait for an end of the silence is given up. */
+  /** Epoch of the last reply. It is moved forward when we stop waiting for the silence to end. */
   #heardIn = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Milliseconds until currently young queries are no longer young. */
+  /** Milliseconds until the currently young queries are no longer young. */
   get epochMs(): number {
     return EPOCH_MS;
   }
@@ -41,7 +39,7 @@ export class Pacing {
   }
 
   /**
-   * Counts a query being sent.
+   * Counts a query that is being sent.
    * @returns its epoch, to be passed to `ended`
    */
   sent(): number {
@@ -50,7 +48,7 @@ export class Pacing {
   }
 
   /**
-   * Counts the end of a query sent in `epoch`.
+   * Counts the end of a query that was sent in `epoch`.
    * @param heard true if the upstream sent anything
    */
   ended(epoch: number, heard: boolean): void {

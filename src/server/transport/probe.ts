@@ -10,8 +10,8 @@ import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
  * Checks that no other process listens on the address, by briefly binding to it without SO_REUSEPORT. Listeners share
- * their ports, so without this check a second process would start silently and receive part of the queries. Call it
- * once, before the first listener opens; later it would find our own sockets.
+ * their ports, so otherwise a second process would start without an error and receive some of the queries. Call this
+ * once, before the first listener opens. Later it would find our own sockets.
  * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`)
  */
 export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
@@ -33,7 +33,7 @@ export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
   if (found === 0) throw missing;
 }
 
-/** Returns a port of the address that was free a moment ago, for UDP and TCP. */
+/** Returns a port on this address that was free a moment ago for both UDP and TCP. */
 export async function pickPort(address: string): Promise<number> {
   for (let tries = 50; ; tries--) {
     const port = await bindOnce('udp', address, 0);
@@ -46,7 +46,7 @@ export async function pickPort(address: string): Promise<number> {
 }
 
 /**
- * Binds a socket and closes it.
+ * Binds a socket and closes it again.
  * @returns its port
  */
 async function bindOnce(proto: SocketKind, address: string, port: number): Promise<number> {

@@ -30,7 +30,7 @@ describe('laws of queries', () => {
         for (const [at, value] of changes) bytes[12 + (at % (bytes.length - 12))] = value;
         const triage = new Query().read(bytes, 0, bytes.length);
         if (triage === 'serve') assert.ok(isWhole(bytes));
-        // RFC 8945 defines the position of a TSIG record. Anywhere else, it makes the message malformed.
+        // RFC 8945 specifies where a TSIG record must be. Anywhere else, it makes the message malformed.
         else assert.ok(!readable(bytes) || hasTsig(bytes));
       }),
       { numRuns: 500 },
@@ -114,7 +114,7 @@ const empty = {
   edns: null,
 };
 
-/** Returns true if the message contains as many records as its header says. */
+/** Returns true if the message contains as many records as its header claims. */
 function isWhole(bytes: Uint8Array): boolean {
   const records = new Records();
   let left = bytes[7]! + bytes[9]! + bytes[11]!;

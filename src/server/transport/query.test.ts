@@ -28,7 +28,7 @@ function triage(bytes: Uint8Array): Triage {
   return new Query().read(bytes, 0, bytes.length);
 }
 
-/** Returns the message with some 16-bit header words replaced. */
+/** Returns the message with some of its 16-bit header words replaced. */
 function patched(words: Readonly<Record<number, number>>, from: Message = message): Uint8Array {
   const bytes = writeMessage(from);
   for (const [at, value] of Object.entries(words)) {
@@ -172,7 +172,8 @@ describe('classification of a message before any plugin sees it', () => {
     };
     for (const { type, name } of recordKinds) {
       for (const fill of fills) {
-        // Four times the length takes 4 times as long, or 16 times if each byte were compared with every other.
+        // Four times the length takes four times as long. It would take 16 times as long if every byte were compared
+        // with every other.
         await costsAtMost(10, reading(type, fill, 4000), reading(type, fill, 1000)).catch(
           (error: Error) => assert.fail(`${name} of ${fill.join(' ')}: ${error.message}`),
         );
@@ -214,7 +215,7 @@ describe('classification of a message before any plugin sees it', () => {
       new Uint8Array(0),
     );
     assert.equal(findOption(query.bytes, query.optionsStart, query.optionsEnd, 10), null);
-    // A stream overwrites its memory while the query waits for its reply.
+    // A stream overwrites its memory while the query is waiting for its reply.
     const held = Buffer.from(bytes);
     assert.equal(query.read(held, 0, held.length), 'serve');
     const options = optionsIn(query.bytes, query.optionsStart, query.optionsEnd);

@@ -1,50 +1,53 @@
-/** A query being processed by the server: its message, its client, and plugin data. */
+/** A query that the server is processing: its message, its client, and data added by plugins. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import type { WireName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage, type Triage } from '../wire/query-message.ts';
 import type { ReplyScope } from './reply-scope.ts';
 
-/** Records how a query passes through the links of the chain (for tracing). */
+/** Records a query's path through the links of the chain, for tracing. */
 export interface LinkRecorder {
   /**
-   * The query enters a link. Links entered before it leaves this one are nested in it.
+   * Called when the query enters a link. Links entered before it leaves this one are nested in it.
    * @returns the handle for `left` and `done`
    */
   entered(link: string): number;
-  /** The link has returned, with its reply or with a promise of one. */
+  /** Called when the link has returned, either with its reply or with a promise of one. */
   left(span: number): void;
   /** The link's reply is available. */
   done(span: number): void;
 }
 
-/** The listener, server block and zone of a query: the label values of most metrics. One object per combination. */
+/**
+ * A query's listener, server block and zone, which are the label values of most metrics. There is one object per
+ * combination.
+ */
 export interface Route {
-  /** A small number, counted from 0 without gaps, for use as a table index. */
+  /** A small number for use as a table index, counted from 0 without gaps. */
   readonly index: number;
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
-  /** The matching zone of the server block, e.g. `cluster.local.`. */
+  /** The zone of the server block that matched, e.g. `cluster.local.`. */
   readonly zone: string;
   /** Name of the view, or empty. */
   readonly view: string;
 }
 
-/** Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a reply. */
+/** Value of a query's `screen` when its name was rewritten for a lookup that only contributes part of a reply. */
 export const renamed: object = {};
 
 /**
- * A query. A listener reuses one object for many queries. Code that needs the query after the chain has returned
- * (because a promise is pending) must use the copy returned by `keep()`.
+ * A query. Listeners reuse one object for many queries. Code that needs a query after the chain has returned (because a
+ * promise is pending) must use the copy returned by `keep()`.
  */
 export class Query extends QueryMessage {
-  /** Additional flags to set when the query is sent upstream. */
+  /** Additional flags to set when the query is forwarded to an upstream. */
   upstreamFlags = 0;
   /**
-   * EDNS options that replace the query's own when it is sent upstream, in wire form. It is then sent without further
-   * records and with this server's UDP size. Null: it is sent as received.
+   * EDNS options in wire form that replace the query's own when it is sent to an upstream. The query is then sent
+   * without further records and with this server's UDP size. If null, it is sent as received.
    */
   upstreamOptions: Uint8Array | null = null;
-  /** Result code for a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query. */
+  /** Result code for a message that plugins must not see (NOTIMP, FORMERR), or 0 for a proper query. */
   rejection = 0;
 
   family: 4 | 6 = 4;
@@ -52,37 +55,37 @@ export class Query extends QueryMessage {
   peer: Uint8Array = loopback;
   peerAt = 0;
   peerPort = 0;
-  /** The address and port the query was sent to, as text; set by the listener. */
+  /** The address and port that the query was sent to, as text. Set by the listener. */
   local = '';
   localPort = 0;
   /** Arrival time in milliseconds of the monotonic clock. */
   arrived = 0;
   route: Route = noRoute;
-  /** The route of the client's query, if this query was created to answer it (`depth` > 0). */
+  /** The route of the client's query, if this query was created to help answer it (`depth` > 0). */
   via: Route = noRoute;
   /** Labels collected by `metadata`; null without the plugin. */
   notes: Map<string, string> | null = null;
-  /** Null for nearly all queries, which are not traced. */
+  /** Null for nearly all queries, because few are traced. */
   recorder: LinkRecorder | null = null;
-  /** False: a link that would have to wait returns `overloaded`. */
+  /** If false, a link that would have to wait returns `overloaded` instead. */
   mayWait = true;
   /**
    * Set if an earlier plugin will inspect the whole reply before the client gets it. Lookups for parts of the reply
-   * then need no inspection. Null: no plugin does. `renamed`: a plugin does, but the name being looked up here will not
-   * appear in the reply.
+   * then need no inspection. Null if no plugin does. `renamed` means that a plugin does, but the name being looked up
+   * here will not appear in the reply.
    */
   screen: object | null = null;
-  /** Number of internal lookups that led to this query (CNAME targets); limits loops. */
+  /** Number of internal lookups (for CNAME targets) that led to this query, used to limit loops. */
   depth = 0;
-  /** Counts all internal lookups for one client query. Null: there have been none. */
+  /** Counts all internal lookups made for one client query. Null if there have been none. */
   lookups: { count: number } | null = null;
-  /** Null: no plugin before this one would give the reply to other clients. */
+  /** Null if no earlier plugin would give the reply to other clients. */
   scope: ReplyScope | null = null;
 
   #owned = false;
   #kept: Query | null = null;
 
-  /** Reads a message, discarding everything about the previous query. */
+  /** Reads a message, discarding all state from the previous query. */
   override read(bytes: Uint8Array, start: number, end: number): Triage {
     this.#owned = false;
     this.#kept = null;
@@ -100,14 +103,14 @@ export class Query extends QueryMessage {
     return super.read(bytes, start, end);
   }
 
-  /** True if this query stays valid after the chain has returned. */
+  /** True if this query remains valid after the chain has returned. */
   get owned(): boolean {
     return this.#owned;
   }
 
   /**
-   * Returns this query if it owns its bytes, otherwise a copy that does. Repeated calls return the same copy as long as
-   * the query is unchanged.
+   * Returns this query if it owns its bytes, otherwise a copy that does. Repeated calls return the same copy unless the
+   * query has changed.
    */
   keep(): Query {
     if (this.#owned) return this;
@@ -115,7 +118,7 @@ export class Query extends QueryMessage {
     return kept !== null && isUnchanged(this, kept) ? kept : (this.#kept = this.copy());
   }
 
-  /** Returns a new copy that owns its bytes and is not shared. */
+  /** Returns a new, unshared copy that owns its bytes. */
   copy(): Query {
     const copy = new Query();
     copyPeer(copy, this, copy.copyMessage(this, PEER_SIZE));
@@ -124,8 +127,8 @@ export class Query extends QueryMessage {
   }
 
   /**
-   * Adopts the client of `from` and everything known about it, for a query that replaces it. The address is not copied,
-   * and the client's EDNS sizes are not adopted.
+   * Adopts the client of `from`, with everything known about it, for a query that replaces `from`. The address is not
+   * copied, and the client's EDNS sizes are not adopted.
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
@@ -153,10 +156,10 @@ export class Query extends QueryMessage {
 
   /**
    * Returns a new, owned query from the same client with a different question, for rewrites, search paths and CNAME
-   * targets. Flags and EDNS (size, DO, options) are preserved.
+   * targets. Flags and EDNS (size, DO and options) are preserved.
    */
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
-    // This query and its follow-ups count in the same object, even if there are several.
+    // This query and all its follow-ups are counted in the same object.
     this.lookups ??= { count: 0 };
     const query = new Query();
     copyPeer(query, this, query.writeQuestion(this, name, type, qclass, PEER_SIZE));
@@ -167,9 +170,9 @@ export class Query extends QueryMessage {
 
 const PEER_SIZE = 16;
 
-// These are functions because private methods would add a field to each query.
+// These are functions because private methods would add a field to every query.
 
-/** Returns true if the fields that plugins may change are unchanged since `kept` was created. */
+/** Returns true if the fields that plugins may change have not changed since `kept` was created. */
 function isUnchanged(query: Query, kept: Query): boolean {
   return (
     kept.flags === query.flags &&
@@ -184,7 +187,7 @@ function isUnchanged(query: Query, kept: Query): boolean {
   );
 }
 
-/** Sets the client of `query` to that of `from`, with the address copied to `at` in the query's own bytes. */
+/** Sets the client of `query` to that of `from`, copying the address to `at` in the query's own bytes. */
 function copyPeer(query: Query, from: Query, at: number): void {
   copyBytes(from.peer, from.peerAt, query.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
   query.askFor(from);
@@ -195,7 +198,7 @@ function copyPeer(query: Query, from: Query, at: number): void {
 const loopback = Uint8Array.of(127, 0, 0, 1);
 const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
 
-/** Creates a query: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
+/** Creates a query with RD set and without EDNS, from 127.0.0.1 and with `proto` set to internal. */
 export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
   return makeQueryMessage(new Query(), name, type, qclass, id).keep();
 }

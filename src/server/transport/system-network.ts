@@ -19,17 +19,17 @@ const TICK_MS = 20;
 export interface SystemNetworkParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Selects how UDP is sent and received; batched only where that works. */
+  /** Selects how UDP messages are sent and received. Batching is used only where it works. */
   readonly transport: UdpMode;
-  /** Maximum number of open UDP sockets for all upstreams; Infinity: no limit. */
+  /** Maximum number of open UDP sockets for all upstreams together. Infinity means no limit. */
   readonly sourcePorts?: number;
-  /** Called once, when an upstream gets fewer source ports than configured. */
+  /** Called once when an upstream gets fewer source ports than configured. */
   readonly onFewPorts?: () => void;
 }
 
 /**
- * Returns a factory for upstreams that use the machine's sockets. There is one per thread, and all its timeouts share
- * one timer.
+ * Returns a factory for upstreams that use the machine's sockets. Each thread has one, and all its timeouts share a
+ * single timer.
  */
 export function systemNetwork({
   clock,

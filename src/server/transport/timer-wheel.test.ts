@@ -97,7 +97,7 @@ describe('timer wheel', () => {
     const asked = alarms[7]!;
     turn(1_000_000);
     assert.equal(total(alarms), 0);
-    // Its query had arrived, and has been read by now.
+    // The query had already arrived, and by now it has been read.
     wheel.set(asked, 10_000);
     turn(1_000_010);
     assert.equal(total(alarms), 199);

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** Something with a deadline. It can be in only one wheel at a time. */
+/** Something that has a deadline. It can be in only one wheel at a time. */
 export abstract class Timed {
-  /** Used by the wheel: the neighbours in the slot's ring, and the due tick. */
+  /** For the wheel's use: the neighbours in the slot's ring, and the tick when this is due. */
   nextTimed: Timed | null = null;
   previousTimed: Timed | null = null;
   dueTick = 0;
 
-  /** Called when the deadline has passed; the item is no longer in the wheel. */
+  /** Called when the deadline has passed. By then, the item has been removed from the wheel. */
   abstract expire(): void;
 }
 
@@ -22,19 +22,18 @@ class WheelSlot extends Timed {
   override expire(): void {}
 }
 
-/** A power of two, so that finding a tick's slot needs no division. */
+/** A power of two, so that no division is needed to find a tick's slot. */
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
-/** Ticks of delay from which a turn shows that the thread, or the whole process, was stopped. */
+/** Number of ticks by which a turn must be late to show that the thread or the whole process was stopped. */
 const LATE = 4;
 
 /**
- * Many deadlines on one timer. Setting and cancelling one costs a few stores, however many there are. A deadline may be
- * up to one tick late, but never early. The timer runs only while deadlines are set.
- *
- * Node runs timers before it reads. After a standstill (a stopped process, a container without CPU time), the wheel
- * waits for one more tick. Bytes that have arrived are then read before their deadline counts.
+ * Manages many deadlines with a single timer. Setting or cancelling one costs a few memory writes, however many there
+ * are. A deadline may fire up to one tick late, but never early. The timer runs only while deadlines are set. Node runs
+ * timers before it reads. After a standstill (a stopped process, or a container without CPU time), the wheel therefore
+ * waits for one more tick. Bytes that have already arrived are then read before their deadline counts.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -46,7 +45,7 @@ export class TimerWheel {
   #alarm: Timer | null = null;
   /** The tick at which the alarm is due. */
   #alarmTick = 0;
-  /** True if the previous turn was late and was postponed. */
+  /** True if the previous turn was late and its work was postponed. */
   #isPutOff = false;
 
   /** @param tickMs maximum delay of a deadline */
@@ -61,7 +60,7 @@ export class TimerWheel {
 
   /**
    * Sets or moves the deadline.
-   * @param now the clock's time, if the caller already has it
+   * @param now the clock's current time, if the caller already has it
    */
   set(item: Timed, delayMs: number, now: number = this.#clock.now()): void {
     const tick = Math.ceil((now + delayMs) / this.#tickMs);
@@ -83,7 +82,7 @@ export class TimerWheel {
     this.#count--;
   }
 
-  /** Clears the timer. Nothing expires any more, unless a deadline is set again. */
+  /** Clears the timer. Nothing expires any more until another deadline is set. */
   stop(): void {
     this.#alarm?.cancel();
     this.#alarm = null;
@@ -98,10 +97,10 @@ export class TimerWheel {
   #turn = (): void => {
     this.#alarm = null;
     const now = Math.floor(this.#clock.now() / this.#tickMs);
-    // Only once: a thread that is late in every turn has read in between.
+    // Do this only once, because a thread that is late in every turn has read in between.
     this.#isPutOff = !this.#isPutOff && now - this.#alarmTick >= LATE;
     if (this.#isPutOff) return this.#arm(now);
-    // After a long pause, each slot needs to be processed only once.
+    // After a long pause, each slot still has to be processed only once.
     const first = Math.max(this.#done + 1, now - SLOTS + 1);
     this.#done = now;
     for (let tick = first; tick <= now; tick++)
@@ -110,7 +109,7 @@ export class TimerWheel {
   };
 
   #expireSlot(slot: WheelSlot, now: number): void {
-    // Move due items to a list first, because `expire` may set and cancel any deadline, also in this slot.
+    // Move due items to a list first, because `expire` may set and cancel any deadline, even one in this slot.
     const due: Timed[] = [];
     for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {
       if (item.dueTick <= now) due.push(item);

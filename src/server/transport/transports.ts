@@ -5,17 +5,17 @@ import { transports, type Scheme } from '../wire/transports.ts';
 import { limits } from './limits/limits.ts';
 import type { MakeListener } from './listener.ts';
 
-/** Selects batched system calls for UDP. `auto`: where they work; `batched`: fail if they do not work. */
+/** Selects batched system calls for UDP. `auto` uses them where they work, and `batched` fails if they do not work. */
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
 export interface TransportService {
-  /** Default and bounds of the number of connections per listener. */
+  /** Default, minimum and maximum number of connections per listener. */
   readonly connections: Limit;
-  /** Creates the listeners, one for each of the transport's sockets. Their code is loaded on first use. */
+  /** Creates a listener for each of the transport's sockets. The code is loaded on first use. */
   listeners(udp: UdpMode): Promise<readonly MakeListener[]>;
 }
 
-/** The transports that are served. To add one, add a row here, and its protocol or listener. */
+/** The transports that are served. To add another, add a row here and its protocol or listener. */
 const table: Readonly<Partial<Record<Scheme, TransportService>>> = {
   dns: {
     connections: limits.connections,
@@ -53,7 +53,7 @@ export function served(scheme: Scheme): TransportService {
 
 /**
  * Returns the UDP listener to use.
- * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not work
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required but do not work
  */
 async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>

@@ -1,4 +1,4 @@
-/** Signs messages and verifies TSIG signatures (RFC 8945), as a server and as a client of other servers. */
+/** Signs messages and verifies TSIG signatures (RFC 8945), both as a server and as a client of other servers. */
 import { builtins } from '../base/builtins.ts';
 import { FLAG, RCODE, rcodeName } from '../wire/iana.ts';
 import { printName, type WireName } from '../wire/name.ts';
@@ -21,31 +21,34 @@ import {
   type TsigKey,
 } from '../wire/tsig.ts';
 
-/** The permitted clock difference in our signatures (RFC 8945 section 10). */
+/** The clock difference that our signatures permit (RFC 8945 section 10). */
 const FUDGE_SECONDS = 300;
 /** The shortest truncated MAC accepted (RFC 8945 section 5.2.2.1). */
 const MAC_MIN = 10;
-/** Maximum size of "other data" in a query, a time. */
+/** Maximum size of the "other data" in a query, which holds a time. */
 const OTHER_MAX = 6;
-/** Maximum number of successive messages without a signature on a stream (RFC 8945 section 5.3.1). */
+/** Maximum number of consecutive messages without a signature on a stream (RFC 8945 section 5.3.1). */
 const UNSIGNED_MAX = 99;
 
 const none = new Uint8Array(0);
 
-/** TSIG's code for an invalid signature; in EDNS the same number is BADVERS. */
+/** TSIG's code for an invalid signature. In EDNS, the same number means BADVERS. */
 const BADSIG = 16;
 
-/** The result of verifying a query's signature, named after the error in the reply; `signed`: it is valid. */
+/**
+ * The result of verifying a query's signature, named after the error in the reply. `signed` means that the signature is
+ * valid.
+ */
 export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
 
 /** The result of verifying a signature. */
 export interface TsigProof {
   readonly verdict: TsigVerdict;
-  /** Result code of the reply if the signature is invalid. */
+  /** Result code for the reply if the signature is invalid. */
   readonly rcode: number;
-  /** Signs the reply; null if there is no key to sign it with. */
+  /** Signs the reply, or null if there is no key to sign it with. */
   readonly seal: ReplySeal | null;
-  /** Name of the key, for the log; empty if it could not be read. */
+  /** The key's name for the log, or empty if it could not be read. */
   readonly key: string;
 }
 
@@ -58,12 +61,12 @@ export class TsigKeys {
   }
 
   /**
-   * Verifies a query's signature: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * Verifies a query's signature: first the key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
    * @param seconds the current time since 1970
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
-    // "Other data" holds at most a time (RFC 8945 section 5.2.3). More would only cost hashing.
+    // "Other data" holds at most a time (RFC 8945 section 5.2.3). Hashing more would only be a waste of time.
     if (fields === null || fields.other.length > OTHER_MAX) return malformed('');
     const name = printName(fields.key);
     const key = this.#byName.get(textOf(fields.key));
@@ -86,7 +89,7 @@ export class TsigKeys {
         fields,
         seconds,
       });
-    // A truncated MAC below the required length is refused, and the reply is signed with a full one (RFC 8945 section
+    // If a truncated MAC is shorter than required, it is refused with a reply signed with a full MAC (RFC 8945 section
     // 5.2.4).
     if (given < known.size)
       return { verdict: 'BADTRUNC', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTRUNC), key: name };
@@ -100,9 +103,9 @@ function malformed(key: string): TsigProof {
   return { verdict: 'FORMERR', rcode: RCODE.FORMERR, seal: null, key };
 }
 
-/** Replies to unverifiable queries are not signed, but carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
+/** Replies to unverifiable queries are unsigned, but carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
-  // The record is not signed, so it has no signing time.
+  // The record is not signed, so there is no signing time.
   const seconds = 0;
   const seal = new ReplySeal({
     key: null,
@@ -121,7 +124,7 @@ interface SealParts {
   /** Null if the record only carries the error. */
   readonly key: TsigKey | null;
   readonly algorithm: TsigAlgorithm | null;
-  /** The MAC of the query, or of the previous message. */
+  /** The MAC of the query or of the previous message. */
   readonly prior: Uint8Array;
   readonly isFirst: boolean;
   readonly error: number;
@@ -131,7 +134,7 @@ interface SealParts {
   readonly seconds: number;
 }
 
-/** Signs one message of a reply. Signing twice gives the same result. */
+/** Signs one message of a reply. Signing it twice gives the same result. */
 export class ReplySeal implements Seal {
   readonly room: number;
   readonly #parts: SealParts;
@@ -147,7 +150,7 @@ export class ReplySeal implements Seal {
     const isLate = error === RCODE.BADTIME;
     const record: TsigFields = {
       ...fields,
-      // A client with a wrong clock gets our time in "other data" (RFC 8945, section 5.2.3).
+      // A client whose clock is wrong gets our time in "other data" (RFC 8945, section 5.2.3).
       signedAt: isLate ? fields.signedAt : seconds,
       fudge: FUDGE_SECONDS,
       mac: none,
@@ -164,7 +167,7 @@ export class ReplySeal implements Seal {
     return writeTsig({ ...record, mac: this.#mac }, out, at, length);
   }
 
-  /** Returns the seal for the next message, once this one has been written (RFC 8945 section 5.3.1). */
+  /** Returns the seal for the next message. Call it after this message has been written (RFC 8945 section 5.3.1). */
   next(seconds: number): ReplySeal {
     return new ReplySeal({ ...this.#parts, prior: this.#mac, isFirst: false, seconds });
   }
@@ -175,11 +178,11 @@ export interface TsigSigningKey extends TsigKey {
   readonly algorithm: TsigAlgorithm;
 }
 
-/** A signed query, and the messages of its reply. */
+/** A signed query, and the messages that make up its reply. */
 export class SignedExchange {
   readonly #key: TsigSigningKey;
   #prior: Uint8Array = none;
-  /** The digest of everything received since the last signature, starting with that signature's MAC. */
+  /** The digest of everything received since the last signature, beginning with that signature's MAC. */
   #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
   #unsigned = 0;
   #isFirst = true;
@@ -213,7 +216,7 @@ export class SignedExchange {
   /**
    * Verifies the next message of the reply.
    * @param seconds the current time since 1970
-   * @returns true if it is signed: some in the middle need not be, the last one must be
+   * @returns true if it is signed; messages in the middle may be unsigned, but not the last one
    * @throws Error worded for the log
    */
   prove(message: Uint8Array, seconds: number): boolean {
@@ -276,7 +279,7 @@ function unsignedReason(message: Uint8Array): string {
     : `the reply is not signed and has the result code ${rcodeName(rcode)}`;
 }
 
-/** Returns the algorithm with this name, given as text with or without the final dot. */
+/** Returns the algorithm with this name, which may or may not end with a dot. */
 export function algorithmNamed(text: string): TsigAlgorithm | undefined {
   const name = text.toLowerCase().replace(/\.$/, '');
   return tsigAlgorithms.find((one) => one.name === name);

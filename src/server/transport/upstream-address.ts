@@ -3,21 +3,22 @@ import type { Query } from './query.ts';
 import type { Protocol, Scheme } from '../wire/transports.ts';
 import { UpstreamExchange, type ExchangeError } from './upstream/upstream-exchange.ts';
 
-/** A transport to upstreams, named as in addresses. `dns` is UDP, with TCP where necessary. */
+/** A transport to upstreams, with the same name as in addresses. `dns` means UDP, with TCP where necessary. */
 export type UpstreamScheme = Extract<Scheme, 'dns' | 'tls' | 'https'>;
 
 export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'];
 
 export interface UpstreamAddress {
-  /** IP address; for `grpc` also `unix:` and a socket path, whose port is unused. */
+  /** IP address. For `grpc`, it can also be `unix:` followed by a socket path, in which case the port is unused. */
   readonly host: string;
   readonly port: number;
-  /** The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP address. */
+  /** The name that the certificate must contain (tls, https and grpc). If empty, it must contain the IP address. */
   readonly serverName: string;
 }
 
 /**
- * TLS settings for an upstream, as PEM: the client certificate (null: none), and the trusted CAs (null: the runtime's).
+ * TLS settings for an upstream in PEM form: the client certificate (null if there is none) and the trusted CAs (null
+ * for the runtime's).
  */
 export interface UpstreamTls {
   readonly certificate: Buffer | null;
@@ -28,14 +29,14 @@ export interface UpstreamTls {
 /** An upstream's counters, for all its transports. */
 export interface UpstreamCounters {
   readonly timeouts: Counter;
-  /** Messages that matched no waiting query, either late or forged. */
+  /** Messages that matched no waiting query, because they were late or forged. */
   readonly strays: Counter;
   /**
-   * Queries held back until earlier ones had been answered, so that a burst does not overflow the upstream's receive
+   * Queries held back until earlier ones were answered, so that a burst does not overflow the upstream's receive
    * buffer.
    */
   readonly paced: Counter;
-  /** Queries not sent because the connection had reached its limit of queries in progress. */
+  /** Queries that were not sent because the connection had reached its limit on queries in progress. */
   readonly rejects: Counter;
   /** UDP sockets and connections currently open. */
   readonly sockets: Pick<Gauge, 'add'>;
@@ -52,13 +53,13 @@ export interface UpstreamParts {
   readonly maxAgeMs: number;
   /** Maximum number of idle connections; 0: no limit. */
   readonly maxIdle: number;
-  /** Number of UDP sockets, and thus source ports, over which queries are spread. */
+  /** Number of UDP sockets, and therefore source ports, across which queries are spread. */
   readonly sourcePorts: number;
   /** Maximum number of open connections. */
   readonly maxConnections: number;
-  /** Maximum number of queries in progress (HTTPS, gRPC); further ones fail and are counted. */
+  /** Maximum number of queries in progress (HTTPS, gRPC). Further queries fail and are counted. */
   readonly inFlightMax: number;
-  /** Maximum number of unread queries at the upstream (UDP). */
+  /** Maximum number of queries that the upstream has not read yet (UDP). */
   readonly burst: number;
   /** Local address to send from, or empty. */
   readonly source: string;
@@ -66,23 +67,23 @@ export interface UpstreamParts {
   readonly counters: UpstreamCounters;
 }
 
-/** A received reply: a complete message whose question matches the query. `bytes` belongs to the receiver. */
+/** A received reply: a complete message whose question matches the query. The receiver owns `bytes`. */
 export interface ExchangeReply {
   readonly bytes: Uint8Array;
-  /** UDP only: the upstream set TC, or the datagram was longer than the receive buffer. */
+  /** UDP only: true if the upstream set TC or the datagram was longer than the receive buffer. */
   readonly truncated: boolean;
-  /** True if an existing connection was used (UDP: a pooled socket). */
+  /** True if an existing connection was used (or, for UDP, a pooled socket). */
   readonly reused: boolean;
 }
 
-/** One upstream over one transport: sockets, ids, timeouts, reply checks. */
+/** One upstream over one transport. Handles sockets, ids, timeouts and reply checks. */
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
    * Sends the exchange's query: its bytes, with the flags from `query.flags` and a new random id. Waits for the reply
-   * with that id, from that address, to that question (ignoring case). Other messages are ignored until the timeout,
+   * to that question (ignoring case), with that id and from that address. Other messages are ignored until the timeout,
    * because they may be forged.
-   * @param now the clock's time
+   * @param now the clock's current time
    */
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;
   close(): void;
@@ -93,7 +94,7 @@ export interface Network {
   upstream(parts: UpstreamParts): Upstream;
 }
 
-/** Runs one exchange as a promise, which rejects with ExchangeError. For occasional use: probes, tests. */
+/** Runs one exchange as a promise, which rejects with an ExchangeError. For occasional use in probes and tests. */
 export function ask(
   upstream: Upstream,
   query: Query,
@@ -127,7 +128,7 @@ class PromisedExchange extends UpstreamExchange {
     truncated: boolean,
     reused: boolean,
   ): void {
-    // Not `slice`, which for a Buffer returns a view instead of a copy.
+    // `slice` is unsuitable, because for a Buffer it returns a view instead of a copy.
     this.#resolve({ bytes: new Uint8Array(bytes.subarray(start, end)), truncated, reused });
   }
 
@@ -136,7 +137,7 @@ class PromisedExchange extends UpstreamExchange {
   }
 }
 
-/** Creates an upstream from a function that returns promises; a rejection must be an ExchangeError. */
+/** Creates an upstream from a function that returns promises. If they reject, it must be with an ExchangeError. */
 export function promisedUpstream(
   parts: UpstreamParts,
   exchange: (query: Query, timeoutMs: number) => Promise<ExchangeReply>,

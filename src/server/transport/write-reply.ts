@@ -1,4 +1,4 @@
-/** The output buffer for stream replies, and the replies created without a plugin. */
+/** The output buffer for stream replies, and replies that are created without a plugin. */
 import { RCODE } from '../wire/iana.ts';
 import type { Query } from './query.ts';
 import type { Triage } from '../wire/query-message.ts';
@@ -8,14 +8,14 @@ import { stampRejection } from '../wire/stamp.ts';
 export const REJECTION_ROOM = 512;
 
 /**
- * The buffer in which stream replies are written before they are sent, shared by all connections of a thread. Nothing
- * stays in it beyond a turn. It has room for several replies of any size.
+ * The buffer in which stream replies are assembled before they are sent, shared by all of a thread's connections. It is
+ * empty at the end of each turn, and has room for several replies of any size.
  */
 export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
  * Writes the reply to a message that plugins must not see.
- * @returns the length written
+ * @returns the number of bytes written
  */
 export function writeRejection(
   triage: Exclude<Triage, 'serve' | 'ignore'>,
@@ -29,8 +29,8 @@ export function writeRejection(
 }
 
 /**
- * Writes SERVFAIL, the last resort if `serve` throws despite its contract.
- * @returns the length written
+ * Writes SERVFAIL as a last resort, if `serve` throws despite its contract.
+ * @returns the number of bytes written
  */
 export function writeFailure(query: Query, out: Uint8Array, at: number): number {
   return stampRejection(query, RCODE.SERVFAIL, true, out, at);

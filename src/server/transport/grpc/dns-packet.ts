@@ -1,20 +1,20 @@
 /**
- * DNS messages over gRPC as in CoreDNS: the method `coredns.dns.DnsService/Query` takes and returns a `DnsPacket`,
- * whose field 1 is the message.
+ * DNS messages over gRPC as in CoreDNS. The method `coredns.dns.DnsService/Query` accepts and returns a `DnsPacket`,
+ * whose field 1 is the DNS message.
  */
 import { MessageError, MessageReader } from '../../base/protobuf.ts';
 
 /** The method's path in requests. */
 export const QUERY_PATH = '/coredns.dns.DnsService/Query';
 
-/** Maximum number of bytes before the DNS message in a `DnsPacket`: tag and length. */
+/** Maximum number of bytes that precede the DNS message in a `DnsPacket`: its tag and length. */
 export const PACKET_PREFIX_MAX = 4;
 
 const TAG = 0x0a;
 const MSG = 1;
 
 /**
- * Writes the bytes before a DNS message of `length` bytes: the gRPC prefix, tag and length.
+ * Writes the bytes that precede a DNS message of `length` bytes: the gRPC prefix, tag and length.
  * @returns the position after them
  */
 export function writePacketPrefix(out: Uint8Array, at: number, length: number): number {
@@ -34,14 +34,14 @@ export function writePacketPrefix(out: Uint8Array, at: number, length: number): 
 
 /** Finds the DNS message in a `DnsPacket`. Reusable. */
 export class DnsPacketReader {
-  /** The message is `[start, end)` in the bytes that were read. */
+  /** Bounds of the message, `[start, end)`, within the bytes that were read. */
   start = 0;
   end = 0;
   readonly #reader = new MessageReader();
 
   /**
-   * Reads `bytes[start, end)`. If a field occurs several times, the last value counts.
-   * @returns the fault, or null
+   * Parses `bytes[start, end)`. If a field occurs several times, the last value wins.
+   * @returns the error, or null
    */
   read(bytes: Buffer, start: number, end: number): string | null {
     const reader = this.#reader;

@@ -1,4 +1,4 @@
-/** One HTTP/2 connection to a gRPC server, and the calls on it. */
+/** An HTTP/2 connection to a gRPC server, and the calls it carries. */
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -24,24 +24,31 @@ export interface GrpcConnectionParts {
   readonly onClose?: () => void;
 }
 
-/** Bytes the server may send without permission, per stream and in total; renewed when half is used up. */
+/**
+ * Number of bytes the server may send before it needs a window update, per stream and in total. The window is renewed
+ * when half of it is used up.
+ */
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 1 << 22;
 /**
- * Milliseconds without data, while calls are open, before a PING. etcd treats more than one PING per 5 s as an attack.
+ * Milliseconds of silence, while calls are open, before a PING is sent. etcd treats more than one PING per 5 s as an
+ * attack.
  */
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;
-/** Concurrent calls until the server announces its limit (RFC 9113 section 6.5.2 recommends at least this many). */
+/**
+ * Maximum number of concurrent calls until the server announces its own limit. RFC 9113 section 6.5.2 recommends at
+ * least this many.
+ */
 const STREAMS_USUAL = 100;
-/** Maximum bytes of PING and SETTINGS answers that a server may leave unread. */
+/** Maximum number of bytes in PING and SETTINGS acknowledgements that a server may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
 /** The last stream id, after which a new connection is needed. */
 const STREAM_LAST = 0x3fff_ffff;
 
 /**
  * One HTTP/2 connection to a gRPC server. Calls run in parallel and respect the server's flow control windows. A silent
- * server gets a PING, so a half-open connection ends within seconds.
+ * server is sent a PING, so a half-open connection is detected within seconds.
  */
 export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   readonly messageMax: number;
@@ -85,7 +92,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }
 
-  /** Number of calls that may be started now, within the server's limit on concurrent calls. */
+  /** Number of calls that can be started now without exceeding the server's limit. */
   get room(): number {
     return this.#maxStreams - this.#streams.size;
   }
@@ -99,12 +106,12 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     return grpcFields({ secure, authority, path, metadata });
   }
 
-  /** Starts a call. The handlers are never called before this returns. */
+  /** Starts a call. No handler is called before this method returns. */
   call(path: string, metadata: Readonly<Record<string, string>>, call: GrpcCall): GrpcStream {
     return this.begin(this.fields(path, metadata), call);
   }
 
-  /** Starts a call with a header block from `fields`. */
+  /** Starts a call with a header block created by `fields`. */
   begin(block: Buffer, call: GrpcCall): GrpcStream {
     const stream = new GrpcStream(this, this.#next, this.#streamWindow, call);
     this.#next += 2;
@@ -133,7 +140,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
 
   /**
    * Sends as much of `data` as the server currently accepts.
-   * @returns bytes sent
+   * @returns the number of bytes sent
    */
   send(stream: number, data: Buffer, room: number, last: boolean): number {
     if (this.#closed !== null) return data.length;
@@ -189,7 +196,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     for (const stream of this.#streams.values()) stream.flush();
   }
 
-  /** Pings a silent server as long as there are open calls. */
+  /** Pings a silent server for as long as calls are open. */
   #watch(): void {
     if (this.#watchdog !== null) return;
     const { clock } = this.#parts;
@@ -244,7 +251,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     this.#sendAll();
   }
 
-  /** The server accepts no more calls. Those it has not started fail, and the others continue to their end. */
+  /** The server accepts no more calls. Calls it has not started fail, while the others run to completion. */
   onGoAway(last: number): void {
     this.#retiring = true;
     const failure = new GrpcFailure('unavailable', 'the server is shutting down');

@@ -2,7 +2,7 @@
 
 /** Determines what the caller does next. */
 export type GrpcFailureKind =
-  /** There is no connection, it broke, or the server does not accept calls now. Another server may. */
+  /** There is no connection, it broke, or the server is not accepting calls at the moment. Another server might. */
   | 'unavailable'
   /** The connection is open but silent. */
   | 'silent'
@@ -35,10 +35,10 @@ export const STATUS = {
 export class GrpcFailure extends Error {
   override readonly name = 'GrpcFailure';
   readonly kind: GrpcFailureKind;
-  /** The server's status, or the equivalent for a local failure. */
+  /** The status sent by the server, or the equivalent for a local failure. */
   readonly code: number;
 
-  /** @param text the server's message, or a description of the event, without the server's address */
+  /** @param text the server's message, or a description of the failure, without the server's address */
   constructor(kind: GrpcFailureKind, text: string, code: number = STATUS.UNAVAILABLE) {
     super(text);
     this.kind = kind;

@@ -9,7 +9,10 @@ const SCHEME_HTTP = 6;
 const SCHEME_HTTPS = 7;
 const CONTENT_TYPE = 31;
 
-/** Builds a gRPC request's header block. The server must not index any of it, because tokens change and are secret. */
+/**
+ * Builds a gRPC request's header block. The server must not index any of its fields, because they may contain tokens,
+ * which change and are secret.
+ */
 export function grpcFields(parts: {
   readonly secure: boolean;
   readonly authority: string;

@@ -262,7 +262,7 @@ describe('DNS over gRPC', () => {
     const all = await Promise.all(
       Array.from({ length: 1000 }, (_, i) => call(session, framed(packet(queryBytes('f.', i))))),
     );
-    // Node's client respects the server's limit, so all are eventually served, ten at a time.
+    // Node's client respects the server's limit, so all calls are eventually served, ten at a time.
     assert.equal(all.filter(({ status }) => status === STATUS.OK).length, 1000);
   });
 

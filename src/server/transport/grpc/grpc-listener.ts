@@ -4,8 +4,8 @@ import { StreamListener } from '../stream/stream-listener.ts';
 import { GrpcService } from './grpc-service.ts';
 
 /**
- * DNS over gRPC on one address: HTTP/2 over TLS with a certificate, otherwise HTTP/2 with prior knowledge (RFC 9113
- * section 3.3).
+ * DNS over gRPC on one address. Uses HTTP/2 over TLS if there is a certificate, otherwise HTTP/2 with prior knowledge
+ * (RFC 9113 section 3.3).
  */
 export function grpcListener(parts: ListenerParts): StreamListener {
   const service = new GrpcService();

@@ -1,4 +1,4 @@
-/** The server side of DNS over gRPC: requests and replies. */
+/** The server side of DNS over gRPC, covering both requests and replies. */
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 import type { Http2Service, RefusalCodes, RequestVerdict } from '../http2/http2-service.ts';
 import type { RequestHeader } from '../http2/request-header.ts';
@@ -8,12 +8,12 @@ import { STATUS } from './grpc-failure.ts';
 import { PREFIX } from './grpc-stream.ts';
 
 const PATH = Buffer.from(QUERY_PATH);
-/** Method Not Allowed, Unsupported Media Type: requests that are not gRPC get an HTTP status. */
+/** Method Not Allowed and Unsupported Media Type. Requests that are not gRPC are refused with an HTTP status. */
 const METHOD = 405;
 const MEDIA = 415;
 
 const STATUS_200 = 0x88;
-/** Entries in HPACK's static table: one for statuses written out as literals, and the name content-type. */
+/** Entries in HPACK's static table: the one used for statuses written as literals, and the name content-type. */
 const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
 
 const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
@@ -29,7 +29,7 @@ const texts: Readonly<Record<number, string>> = {
 
 /**
  * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) on HTTP/2 connections. Codes are gRPC statuses, or HTTP statuses
- * for requests that are not gRPC.
+ * if the request is not gRPC.
  */
 export class GrpcService implements Http2Service {
   readonly bodyMax: number = PREFIX + PACKET_PREFIX_MAX + MESSAGE_MAX;
@@ -90,7 +90,7 @@ export class GrpcService implements Http2Service {
   }
 }
 
-/** Builds the header block for a reply that is only a status ("Trailers-Only"). */
+/** Builds the header block for a reply that consists only of a status ("Trailers-Only"). */
 function refusal(code: number): Uint8Array {
   if (code >= 100)
     return Buffer.concat([Buffer.of(NAME.STATUS, 3), Buffer.from(String(code), 'latin1')]);
@@ -101,7 +101,7 @@ function refusal(code: number): Uint8Array {
   ]);
 }
 
-/** Encodes a literal without indexing; its name's index does not fit into four bits. */
+/** Encodes a literal without indexing. The index of its name does not fit into four bits. */
 function contentType(value: string): Buffer {
   return Buffer.concat([
     Buffer.of(0x0f, NAME.CONTENT_TYPE - 0x0f, value.length),

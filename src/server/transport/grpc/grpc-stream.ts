@@ -24,7 +24,7 @@ export interface GrpcStreamHost {
 export const PREFIX = 5;
 const WINDOW_STEP = 1 << 19;
 
-/** One call: messages in both directions over one HTTP/2 stream, and a final status (gRPC over HTTP/2). */
+/** A single call: messages in both directions over one HTTP/2 stream, followed by a final status (gRPC over HTTP/2). */
 export class GrpcStream {
   readonly id: number;
   readonly #host: GrpcStreamHost;
@@ -48,8 +48,8 @@ export class GrpcStream {
   }
 
   /**
-   * Sends a message, which is buffered while the server accepts no more.
-   * @param last true if nothing follows
+   * Sends a message, or buffers it until the server accepts more.
+   * @param last true if no more messages follow
    */
   write(message: Uint8Array, last = false): void {
     const prefix = Buffer.alloc(PREFIX);
@@ -73,7 +73,7 @@ export class GrpcStream {
     this.#host.forget(this.id);
   }
 
-  /** Adjusts the window by `bytes`, which may be negative. */
+  /** Adjusts the window by `bytes`, which can be negative. */
   widen(bytes: number): void {
     this.#room += bytes;
     this.flush();
@@ -113,7 +113,7 @@ export class GrpcStream {
       this.#received = 0;
     }
     this.#take(bytes);
-    // A server that ends without a status has failed.
+    // A server that ends the stream without a status has failed.
     if (ends && !this.#over) this.#finish(new GrpcFailure('unavailable', 'the call ended early'));
   }
 
@@ -123,7 +123,7 @@ export class GrpcStream {
     this.#finish(new GrpcFailure('unavailable', text));
   }
 
-  /** Called when the connection is closed, or the call was never started. */
+  /** Called when the connection closes, or if the call was never started. */
   fail(failure: GrpcFailure): void {
     if (!this.#over) this.#finish(failure);
   }
@@ -145,7 +145,7 @@ export class GrpcStream {
     }
   }
 
-  /** Returns the size of the message at `at` if it is complete, 0 if it is not, or -1 if the call has failed. */
+  /** Returns the size of the message at `at` if it is complete, 0 if it is incomplete, or -1 if the call has failed. */
   #wholeAt(bytes: Buffer, at: number): number {
     if (bytes.length - at < PREFIX) return 0;
     const size = this.#sizeOf(bytes, at);
@@ -176,7 +176,7 @@ export class GrpcStream {
     return at + count;
   }
 
-  /** Returns the size of a message with its prefix, or -1 if it is rejected. */
+  /** Returns the size of a message including its prefix, or -1 if it is rejected. */
   #sizeOf(bytes: Buffer, at: number): number {
     const size = bytes.readUInt32BE(at + 1);
     const { messageMax } = this.#host;

@@ -280,7 +280,7 @@ describe('gRPC upstream', () => {
       { maxConcurrentStreams: 1 },
     );
     const { up } = upstream(t, port);
-    // The server's limit is known only after its settings have arrived.
+    // The server's limit is unknown until its settings arrive.
     await ask(up);
     most = 0;
     await Promise.all(Array.from({ length: 30 }, () => ask(up)));

@@ -22,7 +22,7 @@ import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
-/** Maximum size of a reply that contains only a `DnsPacket`. */
+/** Maximum size of a reply that contains nothing but a `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
 const UNIX = 'unix:';
 
@@ -33,8 +33,8 @@ export interface GrpcUpstreamParts {
 }
 
 /**
- * One gRPC upstream (`coredns.dns.DnsService`): a single HTTP/2 connection carries all queries, with TLS if `tls` is
- * set. Queries beyond the server's limit wait. Errors use the words of Go's gRPC client.
+ * A gRPC upstream (`coredns.dns.DnsService`). A single HTTP/2 connection carries all queries, with TLS if `tls` is set.
+ * Queries beyond the server's limit wait. Errors are worded like those of Go's gRPC client.
  */
 export class GrpcUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -50,7 +50,7 @@ export class GrpcUpstream implements Upstream, Carrier {
   /** The header block for every call on the connection. */
   #block: Buffer = Buffer.alloc(0);
   #dialling: Dialling | null = null;
-  /** Exchanges that wait for a connection, or for room on it. */
+  /** Exchanges waiting for a connection, or for capacity on it. */
   #waiting: UpstreamExchange[] = [];
   #session: Buffer | null = null;
   #closed = false;
@@ -66,7 +66,7 @@ export class GrpcUpstream implements Upstream, Carrier {
 
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
-    // Exchanges waiting for the server's limit are in progress too.
+    // Exchanges held back by the server's limit count as in progress too.
     const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
     if (this.#closed || crowded) {
       if (crowded) this.parts.counters.rejects.add(1);
@@ -74,7 +74,7 @@ export class GrpcUpstream implements Upstream, Carrier {
       const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
       return failLater(exchange, error, () => this.#clock.now());
     }
-    // Set once it has been sent over a connection that was then closed.
+    // Set once the exchange has been sent over a connection that was then closed.
     exchange.mark = 0;
     this.#wheel.set(exchange, timeoutMs, now);
     this.#place(exchange, now);
@@ -86,7 +86,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#connection?.close(new GrpcFailure('unavailable', 'the connection is closing'));
   }
 
-  /** Called when an exchange times out while waiting for the connection or for room on it. */
+  /** Called when an exchange times out before it could be sent. */
   timeOut(exchange: UpstreamExchange): void {
     this.parts.counters.timeouts.add(1);
     exchange.carrier = null;
@@ -95,8 +95,8 @@ export class GrpcUpstream implements Upstream, Carrier {
   }
 
   /**
-   * Called when a call has timed out. If the connection has received nothing since the call started, it is closed,
-   * because it may be half-open.
+   * Called when a call has timed out. If nothing has been received on the connection since the call started, it may be
+   * half-open and is closed.
    */
   late(call: DnsCall): void {
     const { exchange, began } = call;
@@ -109,12 +109,13 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  /** Called when a call has ended, with a reply or a failure. */
+  /** Called when a call has ended with a reply or a failure. */
   ended(call: DnsCall, failure: GrpcFailure | null): void {
     const { exchange, packet } = call;
     this.#over(call);
     const now = this.#clock.now();
-    // A server may close a connection just as it is used. A connection that has returned replies is not at fault.
+    // A server may close a connection just as we reuse it. If the connection has returned replies before, the exchange
+    // is retried.
     const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;
@@ -150,7 +151,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     exchange.replied(packet, start, end, false, reused, now);
   }
 
-  /** Forgets a call whose exchange is no longer waiting. */
+  /** Forgets a call whose exchange has stopped waiting. */
   #over(call: DnsCall): void {
     this.#calls.delete(call);
     call.exchange.carrier = null;
@@ -217,7 +218,7 @@ export class GrpcUpstream implements Upstream, Carrier {
             ...(this.#session !== null && { session: this.#session }),
             ALPNProtocols: ['h2'],
           });
-    // The connection does not keep the process alive, because queries wait only until their deadlines.
+    // The connection does not keep the process alive, because queries only wait until their deadlines.
     socket.unref();
     socket.on('session', (ticket: Buffer) => {
       this.#session = ticket;
@@ -265,7 +266,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  /** Returns the error for a connection that could not be established. */
+  /** Returns the error to report when a connection could not be established. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
     const what = failure === 'tls' ? 'authentication handshake failed' : 'Error while dialing';
@@ -296,7 +297,7 @@ class DnsCall implements GrpcCall, Carrier {
     this.#upstream.late(this);
   }
 
-  /** The status follows later, so the message must be copied. */
+  /** The status arrives later, so the message has to be copied. */
   onMessage(message: Buffer): void {
     this.packet = Buffer.from(message);
   }
@@ -320,7 +321,7 @@ function failed(failure: GrpcFailure): ExchangeError {
   return errorOf(kind, failure.code, failure.message, failure);
 }
 
-/** Formats an error like Go's gRPC client: `rpc error: code = Unavailable desc = …`. */
+/** Formats an error the way Go's gRPC client does: `rpc error: code = Unavailable desc = …`. */
 function errorOf(
   failure: ExchangeError['failure'],
   code: number,

@@ -5,8 +5,8 @@ import { HeaderDecoder } from '../http2/header-decoder.ts';
 const TEXT_MAX = 1024;
 
 /**
- * The fields of a gRPC response's header blocks that a client needs. The decoder's table belongs to the connection, so
- * every block must be read. Other fields create no objects.
+ * Extracts the fields a client needs from a gRPC response's header blocks. The decoder's table belongs to the
+ * connection, so every block must be read. No objects are created for other fields.
  */
 export class ResponseFields {
   /** `:status`; 0 if missing or invalid. */
@@ -17,7 +17,7 @@ export class ResponseFields {
   message = '';
   readonly #decoder = new HeaderDecoder();
 
-  /** @returns false if the block is malformed, which makes the connection unusable */
+  /** @returns false if the block is malformed, in which case the connection is unusable */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const decoder = this.#decoder;
     this.http = 0;
@@ -51,7 +51,7 @@ function isSame(bytes: Uint8Array, at: number, other: Uint8Array): boolean {
   return true;
 }
 
-/** @param size the required number of digits; 0: one to four */
+/** @param size the exact number of digits, or 0 for one to four */
 function numberOf(bytes: Uint8Array, start: number, end: number, size: number): number | null {
   const length = end - start;
   if (size === 0 ? length < 1 || length > 4 : length !== size) return null;

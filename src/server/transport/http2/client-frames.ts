@@ -1,4 +1,4 @@
-/** Frames written by an HTTP/2 client, each in a separate buffer. */
+/** Frames written by an HTTP/2 client, each in its own buffer. */
 import {
   FRAME,
   FRAME_HEADER,
@@ -9,7 +9,7 @@ import {
   writeWord,
 } from './frames.ts';
 
-/** Builds a frame with a copy of this payload. */
+/** Builds a frame that contains a copy of this payload. */
 export function makeFrame(
   type: number,
   flags: number,
@@ -35,7 +35,8 @@ export function wordsFrame(
 }
 
 /**
- * Builds a client's first frames: no pushes, and how many bytes the server may send initially, per stream and in total.
+ * Builds a client's first frames. They disable server push and set how many bytes the server may send initially, per
+ * stream and in total.
  */
 export function clientGreeting(streamWindow: number, connectionWindow: number): Buffer {
   const settings = Buffer.alloc(12);

@@ -1,4 +1,4 @@
-/** Reads the frames received by an HTTP/2 client on one connection (RFC 9113). */
+/** Parses the frames that an HTTP/2 client receives on one connection (RFC 9113). */
 import type { Socket } from 'node:net';
 import { makeFrame, wordsFrame } from './client-frames.ts';
 import { Http2FrameReader } from './frame-reader.ts';
@@ -6,34 +6,34 @@ import { FrameBudget } from './frame-budget.ts';
 import { ERROR, FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 
-/** Receives events. Bytes are valid only during the call. */
+/** Event handlers. Bytes passed to them are valid only during the call. */
 export interface ClientInputHost {
   /** True if no more input should be read. */
   readonly stopped: boolean;
-  /** Called when a header block is complete. It must always be read, because later blocks depend on it. */
+  /** Called when a header block is complete. Every block must be decoded, because later blocks depend on it. */
   onHeader(stream: number, block: HeaderBlock): void;
   /**
-   * Called with a piece of a body, without padding.
-   * @param size its share of the stream's window
+   * Called with part of a body, without padding.
+   * @param size the number of bytes it uses of the stream's window
    */
   onBody(stream: number, piece: Buffer, size: number, ends: boolean): void;
   onReset(stream: number, code: number): void;
-  /** Called with the settings in one frame that matter to a client; null: not included. */
+  /** Called with the settings in one frame that matter to a client; null if a setting is not included. */
   onSettings(maxStreams: number | null, streamWindow: number | null): void;
   /** The server accepts no streams after this one. */
   onGoAway(last: number): void;
   /**
    * The server accepts more bytes.
-   * @param stream 0: the connection
+   * @param stream the stream, or 0 for the whole connection
    */
   onWindow(stream: number, more: number): void;
-  /** The server violates the protocol, so the connection ends. */
+  /** The server has violated the protocol, so the connection ends. */
   onViolation(what: string): void;
 }
 
 /**
- * Reads frames and answers those that only need an acknowledgement: PING and SETTINGS. Renews the connection's window
- * when half of it is used up.
+ * Reads frames and answers those that only need an acknowledgement, namely PING and SETTINGS. Renews the connection's
+ * window when half of it is used up.
  */
 export class ClientInput {
   readonly #socket: Socket;
@@ -45,12 +45,12 @@ export class ClientInput {
   readonly #budget: FrameBudget;
   /** Body bytes since the last window update. */
   #received = 0;
-  /** Answers to frames in the current chunk, which are sent in one write. */
+  /** Replies to frames in the current chunk, which are sent in a single write. */
   #out: Buffer[] = [];
 
   /**
-   * @param window body bytes that the server may send without permission, in total
-   * @param unreadMax bytes that a server may leave unread
+   * @param window number of body bytes that the server may send without permission, in total
+   * @param unreadMax number of bytes that a server may leave unread
    */
   constructor(
     socket: Socket,
@@ -89,7 +89,7 @@ export class ClientInput {
     else if (type !== FRAME.HEADERS && this.#budget.spend()) return this.#calm();
     if (block.open !== 0 && (type !== FRAME.CONTINUATION || id !== block.open))
       return host.onViolation('a header block is cut off');
-    // Each PING is answered, so a server that does not read the answers must not make them pile up here.
+    // Each PING is answered, so answers would pile up here if the server did not read them.
     if (this.#socket.writableLength > this.#unreadMax)
       return host.onViolation('it does not read its replies');
     switch (type) {
@@ -129,7 +129,7 @@ export class ClientInput {
     return type === FRAME.DATA && (end > start || (flags & FLAG.END_STREAM) !== 0);
   }
 
-  /** Ends a connection that carries almost nothing but control frames. */
+  /** Ends a connection that carries little more than control frames. */
   #calm(): void {
     this.#out = [];
     this.#socket.write(wordsFrame(FRAME.GOAWAY, 0, 0, 0, ERROR.ENHANCE_YOUR_CALM));

@@ -1,4 +1,4 @@
-/** Requests and replies in DNS over HTTPS (RFC 8484), for every version of HTTP. */
+/** DNS over HTTPS (RFC 8484): requests and replies for every HTTP version. */
 import { leastTtl } from './least-ttl.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 
@@ -6,8 +6,8 @@ import { MESSAGE_MAX } from '../../wire/iana.ts';
 export const MEDIA_TYPE = 'application/dns-message';
 
 /**
- * `message`: the query is in the request's target; `body`: it is in the request's body; a number: the HTTP status that
- * refuses the request.
+ * `message` means that the query is in the request's target, and `body` that it is in the request's body. A number is
+ * the HTTP status used to refuse the request.
  */
 export type DohVerdict = 'message' | 'body' | number;
 
@@ -15,15 +15,15 @@ const PATH = Buffer.from('/dns-query');
 const PARAMETER = Buffer.from('dns=');
 const QUESTION_MARK = 0x3f;
 
-/** Handles requests and replies in DNS over HTTPS (RFC 8484), for all versions of HTTP. One object per listener. */
+/** Handles DNS over HTTPS (RFC 8484) requests and replies for all HTTP versions. There is one object per listener. */
 export class DnsOverHttps {
-  /** The query in a GET, `message[0, length)`; valid until the next request is checked. */
+  /** The query from a GET, `message[0, length)`, valid until the next request is checked. */
   readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
   length = 0;
 
   /**
-   * Checks a request by its method and its target, `path[0, pathLength)`. There is one resource. GET requires exactly
-   * one `dns` parameter, POST a body.
+   * Checks a request by its method and its target, `path[0, pathLength)`. There is only one resource. GET requires
+   * exactly one `dns` parameter, and POST requires a body.
    */
   judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
@@ -45,7 +45,7 @@ export class DnsOverHttps {
     return `max-age=${leastTtl(bytes, start, end)}`;
   }
 
-  /** Parses parameters in any order, percent-encoded or not. */
+  /** Parses parameters in any order, whether percent-encoded or not. */
   #judgeSearch(path: Uint8Array, start: number, end: number): DohVerdict {
     if (start > end) return 400;
     const search = Buffer.from(path.subarray(start, end)).toString('latin1');
@@ -82,6 +82,6 @@ export class DnsOverHttps {
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** Maps bytes to their six bits; -1: not a base64url character. */
+/** Maps characters to their six bits, or to -1 if they are not base64url. */
 const sixBits = new Int8Array(256).fill(-1);
 for (const [value, letter] of Buffer.from(alphabet).entries()) sixBits[letter] = value;

@@ -1,13 +1,13 @@
-/** Limits frames without content, such as PING, which an HTTP/2 peer could send endlessly. */
+/** Limits frames without content, such as PING, because an HTTP/2 peer could send them endlessly. */
 
-/** Number of such frames that a peer may send at once, and per second after that. */
+/** Number of such frames that a peer may send in a burst, and the number per second after that. */
 const BURST = 1000;
 const PER_SECOND = 100;
 /** Each frame with content allows this many others. */
 const EARNED = 8;
 
 /**
- * Counts control frames and empty frames. Keep-alives, and a gRPC server's probes that accompany its data, stay far
+ * Counts control frames and empty frames. Keep-alives, and the probes a gRPC server sends along with data, stay far
  * below the limit.
  */
 export class FrameBudget {
@@ -28,7 +28,7 @@ export class FrameBudget {
 
   /**
    * Counts a frame without content.
-   * @returns true if there were too many
+   * @returns true if there have been too many
    */
   spend(): boolean {
     if (this.#left >= 1) {

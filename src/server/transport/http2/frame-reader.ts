@@ -11,7 +11,7 @@ import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts
  * ```
  */
 export class Http2FrameReader {
-  /** True if the last `read` completed a frame. The fields below then describe it until the next `read`. */
+  /** True if the last `read` completed a frame. The fields below describe that frame until the next `read`. */
   whole = false;
   type = 0;
   flags = 0;
@@ -20,17 +20,17 @@ export class Http2FrameReader {
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
-  /** The peer's error (RFC 9113, section 7), after which nothing more can be read. */
+  /** The error made by the peer (RFC 9113, section 7), after which nothing more can be read. */
   error: number | null = null;
   /** Bytes of the preface received so far. */
   #greeted: number;
   /** A partially received frame. */
   #piece: Buffer | null = null;
   #filled = 0;
-  /** Memory of a frame that arrived in pieces and has been read. */
+  /** Buffer of a frame that arrived in pieces and has been read. */
   #spent: Buffer | null = null;
 
-  /** @param greeted true if a preface comes first, which only clients send */
+  /** @param greeted true if a preface is expected first, as only clients send one */
   constructor(greeted = true) {
     this.#greeted = greeted ? 0 : PREFACE.length;
   }
@@ -42,7 +42,7 @@ export class Http2FrameReader {
 
   /**
    * Continues reading at `at`, up to the end of one frame.
-   * @returns bytes read, at least one
+   * @returns the number of bytes read, at least one
    */
   read(chunk: Buffer, at: number): number {
     this.whole = false;
@@ -77,7 +77,7 @@ export class Http2FrameReader {
     return at - begin;
   }
 
-  /** Appends bytes to the frame that arrives in pieces. */
+  /** Appends bytes to a frame that is arriving in pieces. */
   #gather(chunk: Buffer, begin: number): number {
     let at = begin;
     this.#piece ??= Buffer.allocUnsafeSlow(FRAME_HEADER);

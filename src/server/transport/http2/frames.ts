@@ -1,4 +1,4 @@
-/** HTTP/2 frames (RFC 9113 section 4.1): a nine-byte header, then the payload. */
+/** HTTP/2 frames (RFC 9113 section 4.1): a nine-byte header followed by the payload. */
 import { readUint32 } from '../../base/big-endian.ts';
 
 /** Size of a frame's header. */
@@ -7,7 +7,7 @@ export const FRAME_HEADER = 9;
 /** A client's first bytes (section 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** Maximum payload unless the peer permits more, which this program never does. */
+/** Maximum payload size unless the peer permits more, which this program never does. */
 export const PAYLOAD_MAX = 16_384;
 
 /** Initial flow control window in bytes, per stream and per connection. */
@@ -47,7 +47,7 @@ export const SETTING = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-/** Error codes that end a stream or a connection (section 7). */
+/** Error codes used to end a stream or a connection (section 7). */
 export const ERROR = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,

@@ -3,11 +3,12 @@ import { ERROR, FLAG, readWord } from './frames.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { BLOCK_MAX } from './header-decoder.ts';
 
-/** Size of the priority fields that may precede a header block. */
+/** Size of the priority fields that may precede the header block. */
 const PRIORITY_SIZE = 5;
 
 /**
- * Assembles a request's header block from a HEADERS frame and the CONTINUATION frames after it (RFC 9113 section 6.2).
+ * Assembles a request's header block from a HEADERS frame and any CONTINUATION frames that follow (RFC 9113 section
+ * 6.2).
  */
 export class HeaderBlock {
   /** The stream whose block is incomplete, or 0. */
@@ -44,7 +45,7 @@ export class HeaderBlock {
     this.start = start;
     this.end = end - padding;
     if ((flags & FLAG.END_HEADERS) !== 0) return true;
-    // Copy it with room to grow, because the received chunk may be much larger.
+    // Copy it into a buffer with room to grow, because the received chunk may be much larger.
     this.bytes = Buffer.allocUnsafeSlow(Math.max(512, this.end - start));
     this.end = bytes.copy(this.bytes, 0, start, this.end);
     this.start = 0;

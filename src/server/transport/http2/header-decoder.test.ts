@@ -21,7 +21,7 @@ function decode(decoder: HeaderDecoder, block: Uint8Array): string[] | null {
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 describe('header blocks', () => {
-  // RFC 7541, appendix C.3 and C.4: three requests on one connection, without and with Huffman codes.
+  // RFC 7541, appendices C.3 and C.4: three requests on one connection, first without and then with Huffman codes.
   const requests = [
     [':method: GET', ':scheme: http', ':path: /', ':authority: www.example.com'],
     [

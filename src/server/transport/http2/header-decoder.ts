@@ -79,7 +79,7 @@ const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
   }),
 );
 
-/** Size of the dynamic table: the initial value in RFC 9113, and never changed here. */
+/** Size of the dynamic table. This is RFC 9113's initial value and is never changed here. */
 const TABLE_SIZE = 4096;
 /** Overhead of an entry in addition to its bytes (RFC 7541, section 4.1). */
 const ENTRY_COST = 32;
@@ -88,7 +88,7 @@ export const BLOCK_MAX = 16_384;
 /** Maximum value of an integer in a block. */
 const INTEGER_MAX = 1 << 24;
 
-/** Decoded Huffman strings: a name and a value, valid for one field. */
+/** Buffers for decoded Huffman strings, a name and a value, valid for one field. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
@@ -109,7 +109,7 @@ export class HeaderDecoder {
   value: Uint8Array = scratch;
   valueStart = 0;
   valueEnd = 0;
-  /** True if a block was not HPACK, so that the table is lost. */
+  /** True if a block was not valid HPACK, so the state of the table is lost. */
   broken = false;
 
   #bytes: Uint8Array = scratch;
@@ -120,7 +120,7 @@ export class HeaderDecoder {
   /** The buffer that holds the last string. */
   #from: Uint8Array = scratch;
   #start = 0;
-  /** True while the table size may still be changed, that is, before the first field. */
+  /** True while the table size may still be changed, which is only before the first field. */
   #beginning = true;
   /** Oldest first. */
   readonly #table: HeaderField[] = [];
@@ -137,7 +137,7 @@ export class HeaderDecoder {
 
   /**
    * Reads the next field.
-   * @returns false at the end, or if the block is malformed
+   * @returns false at the end of the block, or if it is malformed
    */
   next(): boolean {
     while (this.#at < this.#end && !this.broken) {
@@ -193,7 +193,7 @@ export class HeaderDecoder {
 
   /**
    * Reads a string.
-   * @returns its end in `#from`, or -1 if it is malformed
+   * @returns the position of its end in `#from`, or -1 if it is malformed
    */
   #string(): number {
     if (this.#at >= this.#end) return this.#fail();
@@ -241,7 +241,7 @@ export class HeaderDecoder {
     return null;
   }
 
-  /** @param known the name if it comes from one of the tables, so that it need not be copied */
+  /** @param known the name if it was found in one of the tables and need not be copied */
   #remember(known: Uint8Array | null): void {
     const name = known ?? new Uint8Array(this.name.subarray(this.nameStart, this.nameEnd));
     const value = new Uint8Array(this.value.subarray(this.valueStart, this.valueEnd));

@@ -41,7 +41,7 @@ async function client(
 
 const whole = FLAG.END_HEADERS | FLAG.END_STREAM;
 
-/** The HEADERS of a GET that queries an address. */
+/** The HEADERS frame of a GET that queries an address. */
 function get(id: number, name = 'a.', flags = whole): Buffer {
   const path = `/dns-query?dns=${queryBytes(name, 0).toString('base64url')}`;
   return frame(FRAME.HEADERS, flags, id, literals(requestFields('GET', path)));
@@ -53,7 +53,7 @@ function post(id: number, more: readonly (readonly [string, string])[] = []): Bu
   return frame(FRAME.HEADERS, FLAG.END_HEADERS, id, block);
 }
 
-/** The HEADERS of a GET with fields that are not allowed. */
+/** The HEADERS frame of a GET with forbidden fields. */
 function malformed(more: readonly (readonly [string, string])[]): Buffer {
   return frame(FRAME.HEADERS, whole, 1, literals(requestFields('GET', '/dns-query', more)));
 }
@@ -66,7 +66,7 @@ const word = (value: number): Buffer => {
   return bytes;
 };
 
-/** Waits for the reply on a stream and returns its number of addresses. */
+/** Waits for the reply on a stream and returns the number of addresses in it. */
 async function addresses(made: Http2Client, id: number, waitMs?: number): Promise<number> {
   const body: Buffer[] = [];
   for (;;) {
@@ -78,13 +78,13 @@ async function addresses(made: Http2Client, id: number, waitMs?: number): Promis
   }
 }
 
-/** Returns the error with which the server closes the connection. */
+/** Returns the error code with which the server closes the connection. */
 async function goneFor(made: Http2Client): Promise<number | null> {
   const goaway = await made.next([FRAME.GOAWAY]);
   return goaway === null ? null : goaway.payload.readUInt32BE(4);
 }
 
-/** Returns the error with which the server closes a stream. */
+/** Returns the error code with which the server closes a stream. */
 async function resetFor(made: Http2Client): Promise<number | null> {
   const reset = await made.next([FRAME.RST_STREAM]);
   return reset === null ? null : reset.payload.readUInt32BE(0);
@@ -422,7 +422,7 @@ describe('HTTP/2', () => {
       const bytes = volley();
       for (const attacker of attackers) attacker.socket.write(bytes);
     }
-    // The listener determines how many others come first. How long they take depends on the machine.
+    // The listener determines how many others are served first. How long that takes depends on the machine.
     const before: number[] = [];
     for (let i = 0; i < 10; i++) {
       const begun = served;

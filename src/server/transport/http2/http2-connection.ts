@@ -15,13 +15,16 @@ import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
 import { ServerInput, type ServerInputHost } from './server-input.ts';
 import { SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 
-/** Space before a reply's message for everything that precedes it: HEADERS, the DATA header, the start of the body. */
+/**
+ * Space reserved before a reply's message for everything that precedes it: HEADERS, the DATA header and the start of
+ * the body.
+ */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 /** No other frame written here is longer. */
 const CONTROL_ROOM = 256;
-/** Memory per stream in addition to received and buffered bytes; measured. */
+/** Measured memory per stream, in addition to received and buffered bytes. */
 const STREAM_SIZE = 1024;
-/** Number of streams refused before their whole body arrived, whose remaining frames are ignored. */
+/** Number of streams that were refused before their whole body had arrived. Their remaining frames are ignored. */
 const REFUSED_MAX = 64;
 
 /**
@@ -61,7 +64,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   protected get heldBeside(): number {
-    // Pending ones are limited by the intake. The others are open because of the client.
+    // The intake limits pending ones. The others are still open because of the client.
     const left = Math.max(0, this.#streams.size - this.pending.awaited);
     return this.#input.held + this.#bodies.held + this.#parked.bytes + left * STREAM_SIZE;
   }
@@ -79,7 +82,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
       this.#goAway(ERROR.NO_ERROR);
       return;
     }
-    // The client sends nothing more, neither bodies nor window updates.
+    // The client will send nothing more, neither bodies nor window updates.
     for (const stream of this.#streams.values()) {
       if (!stream.asked || stream.reply !== null) this.#forget(stream);
     }
@@ -151,7 +154,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     }
   }
 
-  /** @param question the query in a GET, whose body is ignored but must end */
+  /** @param question the query from a GET, whose body must end but is otherwise ignored */
   #awaitBody(id: number, question: Uint8Array | null): void {
     const stream = this.#open(id, this.#input.header.contentLength);
     stream.question = question;
@@ -188,7 +191,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   #serveBody(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
-    // A GET has its query in the URL, and its body is ignored.
+    // A GET carries its query in the URL, and its body is ignored.
     if (stream.question !== null) return this.#serve(stream.id, stream, bytes, start, end);
     const service = this.#service;
     const wrong = service.find(bytes, start, end);
@@ -210,7 +213,8 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onSettings(streamWindow: number | null): void {
-    // Once per frame: it may set the window thousands of times, and each open stream has one.
+    // Do this only once per frame, because a frame may set the window thousands of times and each open stream has its
+    // own.
     if (!this.#parked.restart(streamWindow ?? this.#parked.streamWindow, this.#streams.values()))
       return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
     this.beginFrame(0, FRAME.SETTINGS, FLAG.ACK, 0);
@@ -227,7 +231,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onReset(id: number): void {
-    // A pending reply counts until it arrives, so resetting streams does not allow more of them.
+    // A pending reply counts until it arrives, so a client cannot get more of them by resetting streams.
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
   }
@@ -334,7 +338,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     this.#leaveInTime();
   }
 
-  /** Ignores further frames on this stream, which are not an error. */
+  /** Ignores further frames on this stream, because they are not an error. */
   #passOver(id: number): void {
     this.#refused.push(id);
     if (this.#refused.length > REFUSED_MAX) this.#refused.shift();
@@ -382,7 +386,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     return this.#service.trailers === null ? FLAG.END_STREAM : 0;
   }
 
-  /** Called when the reply's body has been written; ends the reply if that has not happened yet. */
+  /** Called when the reply's body has been written. Ends the reply unless that has already happened. */
   #endReply(id: number): void {
     const { trailers } = this.#service;
     if (trailers === null) return;

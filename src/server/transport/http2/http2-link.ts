@@ -32,10 +32,13 @@ export const LATE = 'context deadline exceeded (Client.Timeout exceeded while aw
 
 /** Maximum bytes that a peer may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
-/** Body bytes that the upstream may send without permission, per stream and in total; renewed when half is used up. */
+/**
+ * Number of body bytes that the upstream may send without permission, per stream and in total. The window is renewed
+ * when half of it is used up.
+ */
 const STREAM_WINDOW = 1 << 17;
 const CONNECTION_WINDOW = 1 << 24;
-/** An upstream with a smaller stream window cannot accept a DNS message of ordinary size. */
+/** An upstream with a smaller stream window cannot accept a DNS message of normal size. */
 const QUERY_ROOM = 4096;
 /** The last stream id, after which a new connection is needed. */
 const STREAM_LAST = 0x3fff_ffff;
@@ -49,13 +52,13 @@ export interface Http2Host {
   readonly path: string;
   /** The prefix of errors: `Post "https://dns.example/dns-query"`. */
   readonly action: string;
-  /** @param left the exchanges that were waiting on it, with their deadlines still set */
+  /** @param left the exchanges that were waiting on the connection, with their deadlines still set */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
- * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). All requests of a turn are sent
- * in one write. Its own deadline is the end of the idle period.
+ * One HTTP/2 connection to an upstream, which can carry any number of queries (RFC 8484). All requests made in one turn
+ * are sent in one write. The link's own deadline marks the end of its idle period.
  */
 export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Number of replies received on it. */
@@ -66,12 +69,12 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   readonly #streams = new Map<number, UpstreamExchange>();
   /** Partially received bodies. */
   readonly #bodies = new Map<number, GatheredMessage>();
-  /** Requests waiting for the end of the turn, or for the upstream to accept more. */
+  /** Requests waiting for the end of the turn, or until the upstream accepts more data. */
   #unsent: UpstreamExchange[] = [];
   #flushing = false;
   #stream = 1;
   #maxStreams = 100;
-  /** Body bytes that the upstream accepts: in total, and per stream. */
+  /** Number of body bytes that the upstream accepts, in total and per stream. */
   #window = WINDOW;
   #streamWindow = WINDOW;
   readonly #decoder = new HeaderDecoder();
@@ -103,7 +106,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     return this.#streams.size + this.#unsent.length;
   }
 
-  /** Sends the exchange's query; its deadline has been set. */
+  /** Sends the exchange's query. The caller has already set its deadline. */
   send(exchange: UpstreamExchange): void {
     const { query } = exchange;
     if (sizeUpstream(query) > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
@@ -188,7 +191,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#socket.write(out.length === 1 ? out[0]! : Buffer.concat(out));
   };
 
-  /** Builds the frames for one request, or returns null if the upstream does not currently accept that much. */
+  /** Builds the frames for one request, or returns null if they exceed what the upstream currently accepts. */
   #request(exchange: UpstreamExchange): Buffer | null {
     const { query } = exchange;
     const { path, parts } = this.#host;
@@ -218,7 +221,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     return out;
   }
 
-  /** @param more bytes of free space after the frame */
+  /** @param more number of free bytes needed after the frame */
   #headersFrame(end: Buffer, more: number, flags: number, stream: number): Buffer {
     const block = this.#block;
     const length = block.length + end.length;
@@ -262,7 +265,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
 
   /**
    * Reads the whole block, because later blocks depend on it.
-   * @returns the status, or 0 if there is none
+   * @returns the status, or 0 if it is missing
    */
   #status({ bytes, start, end }: HeaderBlock): number {
     const decoder = this.#decoder;
@@ -270,7 +273,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     decoder.begin(bytes, start, end);
     while (decoder.next()) {
       const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
-      // The other seven-byte names do not begin with a colon.
+      // The other names with seven bytes do not begin with a colon.
       if (name[nameStart] !== COLON || nameEnd - nameStart !== 7) continue;
       status = 0;
       for (let i = valueStart; i < valueEnd; i++) status = status * 10 + (value[i]! - 0x30);
@@ -295,7 +298,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
 
   #finish(exchange: UpstreamExchange, body: Buffer): void {
     const { action, now, wheel } = this.#host;
-    // Some servers do not return id 0. TLS provides the protection here.
+    // Some servers do not return id 0. That is acceptable, because TLS protects the exchange.
     const id = body.length >= 2 ? body.readUInt16BE(0) : 0;
     if (matchReply(exchange.query, id, body, 0, body.length) !== 'reply') {
       const text = `${action}: the body is not a reply to the query`;
@@ -322,7 +325,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
-  /** The upstream accepts no more. Queries it has not started move to another connection. */
+  /** The upstream accepts no more requests. Queries that it has not started move to another connection. */
   onGoAway(last: number): void {
     this.#closing = true;
     const refused = [...this.#streams.values()].filter(({ id }) => id > last);
@@ -356,7 +359,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.waiting === 0) this.#rest();
   }
 
-  /** Called when no query is waiting: the link does not keep the process alive, and closes after a while. */
+  /** Called when no query is waiting. The link then no longer keeps the process alive, and closes after a while. */
   #rest(): void {
     if (this.#closing) return this.destroy(this.#ended());
     this.#socket.unref();

@@ -1,18 +1,18 @@
 import type { GatheredMessage } from '../stream/gathered-message.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/** A request in progress: its body is incomplete, or its reply is pending or cannot be sent yet. */
+/** A request in progress. Its body is incomplete, its reply is pending, or the reply cannot be sent yet. */
 export class Http2Stream extends Timed {
   readonly id: number;
-  /** Reply bytes that the client permits us to send on this stream. */
+  /** Number of reply bytes that the client currently allows on this stream. */
   window: number;
-  /** Length of the body from the header, or -1 if not given. */
+  /** Body length given in the header, or -1 if there was none. */
   readonly contentLength: number;
   /** The query, if it is not in the body. */
   question: Uint8Array | null = null;
   /** The received pieces of the body. */
   body: GatheredMessage | null = null;
-  /** Bytes that the client may still send on this stream. */
+  /** Number of bytes that the client may still send on this stream. */
   receiveWindow: number;
   /** True once the whole request has arrived. */
   asked = false;

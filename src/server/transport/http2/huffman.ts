@@ -1,8 +1,8 @@
 /** HPACK's Huffman code (RFC 7541 section 5.2). */
 
 /**
- * Length in bits of each byte's Huffman code (RFC 7541 appendix B), followed by that of the end of the string. The code
- * is canonical: shorter codes come first, and codes of the same length are in symbol order. The lengths therefore
+ * Bit lengths of the Huffman code for each byte (RFC 7541 appendix B), followed by that of the end-of-string code. The
+ * code is canonical: shorter codes come first, and codes of equal length are in symbol order. The lengths therefore
  * define it completely.
  */
 // oxfmt-ignore
@@ -19,12 +19,15 @@ const lengths = [
 ] as const;
 
 const END_OF_STRING = 256;
-/** The result of a nibble: the next state, and possibly a byte. */
+/** The result of processing a nibble: the next state, and possibly a decoded byte. */
 const STATE = 0xff;
 const SYMBOL_SHIFT = 8;
 const EMITS = 1 << 16;
 const WRONG = 1 << 17;
-/** A string may end within a code only with the first bits of the end code, up to seven ones. */
+/**
+ * A string that ends in the middle of a code is valid only if the remaining bits are up to seven ones. They are the
+ * start of the end-of-string code.
+ */
 const PADDING_MAX = 7;
 
 interface HuffmanTables {
@@ -37,7 +40,7 @@ interface HuffmanTables {
 let made: HuffmanTables | null = null;
 
 /**
- * Decodes a Huffman string in a header block into `out`, which must have room for 8/5 of its length.
+ * Decodes a Huffman string in a header block into `out`, which must be at least 8/5 of its length.
  * @returns its end in `out`, or -1 if the string is malformed
  */
 export function decodeHuffman(
@@ -65,7 +68,7 @@ export function decodeHuffman(
 function makeTables(): HuffmanTables {
   const zero: number[] = [0];
   const one: number[] = [0];
-  // A child is an inner node's number, or a symbol as a negative number.
+  // A child is the number of an inner node, or a symbol encoded as a negative number.
   const symbols = lengths
     .map((_, symbol) => symbol)
     .toSorted((a, b) => lengths[a]! - lengths[b]! || a - b);
@@ -98,7 +101,7 @@ function makeTables(): HuffmanTables {
   return { steps, mayEnd };
 }
 
-/** Follows four steps down the tree. No code is shorter than five bits, so at most one ends on the way. */
+/** Follows four steps down the tree. No code is shorter than five bits, so at most one code ends within a nibble. */
 function walk(
   zero: readonly number[],
   one: readonly number[],

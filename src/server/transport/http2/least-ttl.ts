@@ -1,18 +1,18 @@
-/** Computes how long a reply may be cached from its bytes. */
+/** Computes how long a reply may be cached, directly from its bytes. */
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readTtl, Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
 
 /** Seconds for which a failure, or a reply without records, may be cached. */
 const FAILURE_TTL = 5;
-/** Maximum seconds for which any reply may be cached. */
+/** Maximum number of seconds for which any reply may be cached. */
 const TTL_MAX = 3600;
 
 const records = new Records();
 
 /**
- * Returns the number of seconds for which an HTTP cache may store the message `bytes[start, end)`. This is its lowest
- * TTL, limited for a negative reply by the SOA's minimum (RFC 8484, section 5.1).
+ * Returns the number of seconds for which an HTTP cache may store the message `bytes[start, end)`. This is the lowest
+ * TTL in the message. For a negative reply it is also limited by the SOA's minimum (RFC 8484, section 5.1).
  */
 export function leastTtl(bytes: Uint8Array, start: number, end: number): number {
   const rcode = bytes[start + 3]! & FLAG.RCODE;

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * Writes to a TLS socket, with each piece in its own record while `grouped` is false. A piece waits until the previous
- * piece has been sent, because the runtime joins waiting pieces.
+ * Writes to a TLS socket, putting each piece in a separate record while `grouped` is false. A piece is not written
+ * until its predecessor has been sent, because the runtime would merge queued pieces.
  */
 export class PacedWriter {
   /** True if the client accepts several pieces in one record. */

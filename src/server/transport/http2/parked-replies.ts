@@ -1,17 +1,19 @@
 import { PAYLOAD_MAX, WINDOW, WINDOW_MAX } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/** Starts a DATA frame, which may be the last of its reply. Returns the position in `out` for its payload. */
+/**
+ * Starts a DATA frame, which may be the last one for its reply. Returns the position in `out` where its payload begins.
+ */
 export type BeginData = (length: number, last: boolean, id: number) => number;
 
 /**
- * Tracks how many bytes the client permits us to send (RFC 9113, section 5.2), and the replies that wait for
- * permission.
+ * Tracks how many bytes the client allows us to send (RFC 9113, section 5.2), and holds the replies that are waiting
+ * for permission.
  */
 export class ParkedReplies {
   /** Bytes that may be sent on the connection. */
   window: number = WINDOW;
-  /** Initial number of bytes that may be sent on a stream. */
+  /** Number of bytes that may initially be sent on a stream. */
   streamWindow: number = WINDOW;
   /** Number of waiting bytes. */
   bytes = 0;
@@ -22,7 +24,7 @@ export class ParkedReplies {
     return this.#streams.size;
   }
 
-  /** Returns true if a body can be sent immediately in one frame. */
+  /** Returns true if a body can be sent right away in a single frame. */
   fits(length: number, stream: Http2Stream | null): boolean {
     return length <= Math.min(this.window, stream?.window ?? this.streamWindow, PAYLOAD_MAX);
   }
@@ -39,8 +41,8 @@ export class ParkedReplies {
 
   /**
    * Sends as much as the windows allow.
-   * @param ended called for each stream whose reply has been sent
-   * @returns true if there was any
+   * @param ended called for each stream whose reply has been sent completely
+   * @returns true if there were any
    */
   send(out: Uint8Array, begin: BeginData, ended: (stream: Http2Stream) => void): boolean {
     let any = false;
@@ -67,8 +69,8 @@ export class ParkedReplies {
   }
 
   /**
-   * The client permits `bytes` more.
-   * @returns false if that exceeds HTTP/2's maximum
+   * The client allows `bytes` more.
+   * @returns false if the total exceeds HTTP/2's maximum
    */
   grant(stream: Http2Stream | null, bytes: number): boolean {
     if (stream === null) return (this.window += bytes) <= WINDOW_MAX;
@@ -76,8 +78,8 @@ export class ParkedReplies {
   }
 
   /**
-   * The client has changed the initial window of streams, to at most `WINDOW_MAX`.
-   * @returns false if a stream's window exceeds the maximum
+   * The client has changed the initial window for streams, to at most `WINDOW_MAX`.
+   * @returns false if this makes a stream's window exceed the maximum
    */
   restart(bytes: number, open: Iterable<Http2Stream>): boolean {
     const more = bytes - this.streamWindow;

@@ -1,6 +1,6 @@
 /**
- * Header blocks of replies (HPACK, RFC 7541). They never use the connection's dynamic table, so each is self-contained
- * and writing one is copying bytes. Numbers refer to entries in the static table.
+ * Header blocks for replies (HPACK, RFC 7541). They never use the connection's dynamic table, so each one is
+ * self-contained and can be written by copying bytes. Numbers refer to entries in the static table.
  */
 import { MEDIA_TYPE } from './dns-over-https.ts';
 import { leastTtl } from './least-ttl.ts';
@@ -54,7 +54,7 @@ export function writeStatus(out: Uint8Array, at: number, status: number): number
   return writeNumber(out, at, status);
 }
 
-/** Encodes a name from the static table, with a value that must not be indexed. */
+/** Encodes a name from the static table with a value that must not be indexed. */
 function fieldName(index: number): readonly number[] {
   return [0x0f, index - 0x0f];
 }

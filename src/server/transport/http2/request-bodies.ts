@@ -1,19 +1,19 @@
-/** Request bodies over HTTP/2, and the windows that limit them. */
+/** HTTP/2 request bodies, and the windows that limit them. */
 import { GatheredMessage } from '../stream/gathered-message.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, WINDOW } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/** Maximum body bytes in transit for all streams of a connection. */
+/** Maximum number of body bytes in transit across all streams of a connection. */
 const CONNECTION_WINDOW: number = 1024 * 1024;
 
 /**
- * Result of a DATA frame: the body continues, is complete (`bytes[start, end)`), or is longer than any message; or the
- * stream or connection must end because of `error`.
+ * The result of a DATA frame. The body continues, is complete (`bytes[start, end)`), or is longer than any message.
+ * Otherwise, the stream or the connection must be ended because of `error`.
  */
 export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
 
-/** The bodies of a connection's requests, and how much of them the client may send (RFC 9113 section 5.2). */
+/** The request bodies on a connection, and how much more of them the client may send (RFC 9113 section 5.2). */
 export class RequestBodies {
   /** Bytes of memory used by incomplete bodies. */
   held = 0;
@@ -29,7 +29,7 @@ export class RequestBodies {
 
   /**
    * @param max maximum size of a body in bytes
-   * @param grant allows the client to send more bytes, on a stream or (0) on the connection
+   * @param grant allows the client to send more bytes, on a stream or, if it is 0, on the connection
    */
   constructor(max: number, grant: (id: number, bytes: number) => void) {
     this.#max = max;
@@ -38,8 +38,8 @@ export class RequestBodies {
   }
 
   /**
-   * Counts received bytes, on any stream.
-   * @returns false if the client sent more than permitted
+   * Counts bytes received on any stream.
+   * @returns false if the client has sent more than permitted
    */
   count(size: number): boolean {
     this.#window -= size;
@@ -51,7 +51,7 @@ export class RequestBodies {
     return true;
   }
 
-  /** Processes a DATA frame on a stream whose body has not ended. */
+  /** Processes a DATA frame on a stream whose body is still incomplete. */
   take(stream: Http2Stream, { bytes, start, end, flags }: Http2FrameReader): BodyVerdict {
     const size = end - start;
     const ends = (flags & FLAG.END_STREAM) !== 0;
@@ -74,7 +74,7 @@ export class RequestBodies {
     if (end > start && !this.#gather(stream, bytes, start, end)) return 'too-long';
     if (ends) return this.finish(stream);
     if (stream.receiveWindow === 0) {
-      // One byte more than a body may have, so that a longer body is detected.
+      // One byte more than the maximum body size, so that a longer body is detected.
       const more = Math.max(1, this.#max + 1 - (stream.body?.length ?? 0));
       stream.receiveWindow = more;
       this.#grant(stream.id, more);

@@ -1,6 +1,6 @@
 /**
- * Header blocks of a DNS client's requests (HPACK, RFC 7541). Names are entries in the static table, values are
- * literals, and nothing is indexed. They are the same for all requests to an upstream, except at the end.
+ * Header blocks for a DNS client's requests (HPACK, RFC 7541). Names are entries in the static table, values are
+ * literals, and nothing is indexed. Only the end of the block differs between requests to the same upstream.
  */
 
 const NAME = {
@@ -16,7 +16,7 @@ const NAME = {
 
 /**
  * The start of the block. It is completed by `contentLength` (POST) or `pathAndAccept` (GET), because pseudo-headers
- * come first.
+ * must come first.
  */
 export function requestFields(
   method: 'GET' | 'POST',
@@ -43,7 +43,7 @@ export function pathAndAccept(path: string, mediaType: string): Buffer {
   return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
 }
 
-/** Encodes a literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry in the static table. */
+/** Encodes a literal field without indexing (RFC 7541 section 6.2.2). `name` is an entry in the static table. */
 export function field(name: number, value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(name, 0x0f), integer(bytes.length, 0x7f), bytes]);

@@ -7,7 +7,7 @@ import { RequestHeader, type HeaderVerdict } from './request-header.ts';
 
 const request = literals(requestFields('GET', '/dns-query?dns=AAAA'));
 
-/** A literal with incremental indexing, with its own name or that of the most recent entry. */
+/** A literal with incremental indexing, which either has its own name or reuses that of the most recent entry. */
 function remembered(name: string | null, value: string): Buffer {
   const text = (written: string): Buffer => {
     const rest = written.length - 0x7f;
@@ -43,7 +43,7 @@ describe('a request header', () => {
       'request',
     );
     assert.equal(read(header, Buffer.concat([request, Buffer.alloc(9, LAST_ENTRY)])), 'too-large');
-    // The table is unchanged, so the connection can continue.
+    // The table is unchanged, so the connection remains usable.
     assert.equal(read(header, Buffer.concat([request, Buffer.of(LAST_ENTRY)])), 'request');
   });
 
@@ -73,7 +73,7 @@ describe('a request header', () => {
       assert.notEqual(read(header, bytes), 'broken');
       const [block, crowded] = [Buffer.concat([request, usual]), Buffer.concat([request, bytes])];
       const other = new RequestHeader();
-      // Reading every field took a thousand times as long.
+      // Reading every field would take a thousand times as long.
       await costsAtMost(
         200,
         () => read(header, crowded),

@@ -1,8 +1,8 @@
 import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
 /**
- * The kind of a header block: a request, trailers, larger than announced, a violation of HTTP's rules, or not a header
- * block. The last kind is too long to be read to its end.
+ * The kind of header block: a request, trailers, a block larger than announced, a violation of HTTP's rules, or not a
+ * header block at all. A block of the last kind is too long to be read to its end.
  */
 export type HeaderVerdict =
   | 'request'
@@ -17,9 +17,9 @@ export type HeaderVerdict =
  * can refer to a long field in the table again and again.
  */
 export const LIST_MAX: number = BLOCK_MAX;
-/** A larger block is not a legitimate request. A thousand fields take as long as fifty requests. */
+/** A legitimate request is never larger. A thousand fields take as long to read as fifty requests. */
 const LIST_BREAK = 4 * LIST_MAX;
-/** Overhead of a field in addition to its bytes. */
+/** Overhead per field, in addition to its bytes. */
 const FIELD_COST = 32;
 
 const names = {
@@ -48,22 +48,23 @@ const PROTO = Buffer.from('+proto');
 const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 
-/** Room for any target. One per thread is enough, because a header is read in one go. */
+/** Large enough for any target. One buffer per thread is enough, because a header is read without interruption. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Reads the header blocks of a connection's requests: the fields that a service needs, checked against the rules of
- * HTTP (RFC 9113 section 8.3). One object serves all requests, and its fields describe the last block.
+ * Reads the header blocks of a connection's requests. It extracts the fields that a service needs, and checks them
+ * against HTTP's rules (RFC 9113 section 8.3). One object serves all requests, and its fields describe the most recent
+ * block.
  */
 export class RequestHeader {
   /** Empty for any other method. */
   method: 'GET' | 'POST' | '' = '';
-  /** The request's target, `path[0, pathLength)`; valid until any header is read on this thread. */
+  /** The request's target, `path[0, pathLength)`, valid until the next header is read on this thread. */
   readonly path: Uint8Array = scratch;
   pathLength = 0;
   /** -1 if not given. */
   contentLength = -1;
-  /** True if the body is gRPC with protocol buffers. */
+  /** True if the body is gRPC encoded with protocol buffers. */
   isGrpc = false;
   readonly #decoder = new HeaderDecoder();
 
@@ -102,7 +103,7 @@ export class RequestHeader {
     return (seen & REQUIRED) === REQUIRED && this.pathLength > 0 ? 'request' : 'malformed';
   }
 
-  /** @returns which one, or 0 if there is no such field */
+  /** @returns the field, or 0 if it is not a known one */
   #readPseudo(name: Uint8Array, start: number, end: number): number {
     const { value, valueStart, valueEnd } = this.#decoder;
     if (isSame(name, start, end, names.method)) {

@@ -1,4 +1,4 @@
-/** Reads the frames received by an HTTP/2 server on one connection (RFC 9113). */
+/** Parses the frames that an HTTP/2 server receives on one connection (RFC 9113). */
 import { arena } from '../write-reply.ts';
 import { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, readWord, writeWord } from './frames.ts';
@@ -6,43 +6,43 @@ import { HeaderBlock } from './header-block.ts';
 import { RequestHeader } from './request-header.ts';
 import { readSettings } from './server-settings.ts';
 
-/** Receives events. Bytes are valid only during the call. */
+/** Event handlers. Bytes passed to them are valid only during the call. */
 export interface ServerInputHost {
   /**
-   * A request's header is complete. `header` is valid unless it is `tooLarge`.
+   * A request's header is complete. `header` is valid unless the kind is `tooLarge`.
    * @param ends true if no body follows
    */
   onRequest(stream: number, tooLarge: boolean, ends: boolean): void;
-  /** A request's header violates HTTP, so its stream ends. */
+  /** A request's header violates HTTP, so the stream ends. */
   onMalformed(stream: number): void;
   /**
    * A header block after a request.
-   * @param proper true if it is trailers, which end the request
+   * @param proper true for trailers, which end the request
    */
   onTrailers(stream: number, proper: boolean): void;
-  /** A piece of a body, on an open stream. */
+  /** Part of a body, on an open stream. */
   onData(frame: Http2FrameReader): void;
   onReset(stream: number): void;
   /**
    * The client has changed its settings.
-   * @param streamWindow initial number of bytes that may be sent on a stream; null: unchanged
+   * @param streamWindow number of bytes that may initially be sent on a stream, or null if unchanged
    */
   onSettings(streamWindow: number | null): void;
   /**
    * The client accepts more bytes.
-   * @param stream 0: the connection
+   * @param stream the stream, or 0 for the whole connection
    */
   onWindow(stream: number, more: number): void;
-  /** The client violates the protocol, so the connection ends. */
+  /** The client has violated the protocol, so the connection ends. */
   onViolation(error: number): void;
   /**
    * Starts a frame in the arena.
-   * @returns the position for its payload
+   * @returns the position where its payload begins
    */
   beginFrame(length: number, type: number, flags: number, stream: number): number;
 }
 
-/** Reads frames, performs the checks that do not involve their streams, and answers PING and SETTINGS. */
+/** Reads frames, performs all checks that do not depend on the stream, and answers PING and SETTINGS. */
 export class ServerInput {
   /** The header of the current request. */
   readonly header: RequestHeader = new RequestHeader();
@@ -70,7 +70,7 @@ export class ServerInput {
 
   /**
    * Continues reading at `at`, up to the end of one frame.
-   * @returns bytes read, at least one
+   * @returns the number of bytes read, at least one
    */
   read(chunk: Buffer, at: number): number {
     const reader = this.#reader;
@@ -126,7 +126,7 @@ export class ServerInput {
       case FRAME.PRIORITY:
         return this.#takePriority(frame);
       case FRAME.GOAWAY:
-        // The client opens no more streams and will end the connection itself.
+        // The client will open no more streams and will end the connection itself.
         return id === 0 ? undefined : host.onViolation(ERROR.PROTOCOL_ERROR);
       case FRAME.PUSH_PROMISE:
         return host.onViolation(ERROR.PROTOCOL_ERROR);
@@ -135,7 +135,7 @@ export class ServerInput {
     }
   }
 
-  /** Processes a partial or complete header block. It must always be read, because later blocks depend on it. */
+  /** Processes a partial or complete header block. Every block must be decoded, because later blocks depend on it. */
   #takeBlock(whole: boolean, id: number): void {
     const host = this.#host;
     const { bytes, start, end, endsStream, error } = this.#block;

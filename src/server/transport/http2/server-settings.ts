@@ -1,14 +1,14 @@
-/** Connection settings (RFC 9113 section 6.5.2): the server's own, and those received from clients. */
+/** HTTP/2 connection settings (RFC 9113 section 6.5.2), both the server's own and those received from clients. */
 import { ERROR, PAYLOAD_MAX, SETTING, WINDOW_MAX, writeWord } from './frames.ts';
 import { LIST_MAX } from './request-header.ts';
 
-/** Size of one setting: its identifier and its value. */
+/** Size of one setting, which consists of an identifier and a value. */
 const SIZE = 6;
 
 /** Number of bytes written by `writeSettings`. */
 export const SETTINGS_SIZE: number = 2 * SIZE;
 
-/** Writes the maximum number of concurrent streams, and the maximum size of a request's fields. */
+/** Writes the settings for the maximum number of concurrent streams and the maximum size of a request's fields. */
 export function writeSettings(out: Uint8Array, at: number, streams: number): void {
   const settings = [
     [SETTING.MAX_CONCURRENT_STREAMS, streams],
@@ -23,13 +23,13 @@ export function writeSettings(out: Uint8Array, at: number, streams: number): voi
 
 /** The client settings that matter here. */
 export interface ClientSettings {
-  /** Initial number of bytes that may be sent on a stream, or null if not included. */
+  /** Number of bytes that may initially be sent on a stream, or null if not included. */
   readonly streamWindow: number | null;
   /** The error in the settings, or null. */
   readonly error: number | null;
 }
 
-/** Reads complete settings. If one occurs several times, the last value counts. */
+/** Parses complete settings. If one occurs several times, the last value wins. */
 export function readSettings(bytes: Buffer, start: number, end: number): ClientSettings {
   let streamWindow: number | null = null;
   for (let at = start; at < end; at += SIZE) {
@@ -42,7 +42,7 @@ export function readSettings(bytes: Buffer, start: number, end: number): ClientS
   return { streamWindow, error: null };
 }
 
-/** Returns the error in a setting's value, or null. */
+/** Returns the error in a setting's value, or null if the value is valid. */
 function faultOf(name: number, value: number): number | null {
   switch (name) {
     case SETTING.ENABLE_PUSH:

@@ -12,7 +12,7 @@ import type { StreamConnection, StreamHost } from '../stream/stream-listener.ts'
 import { Timed } from '../timer-wheel.ts';
 import { arena } from '../write-reply.ts';
 
-/** Connections track time themselves, so the runtime needs no timers for idle ones. */
+/** Connections keep track of time themselves, so idle ones need no timers from the runtime. */
 const OPTIONS = {
   headersTimeout: 0,
   requestTimeout: 0,
@@ -20,7 +20,10 @@ const OPTIONS = {
   connectionsCheckingInterval: 0x7fffffff,
 };
 
-/** The HTTP/1.1 connections of one listener, with requests parsed by the runtime. Created with the first connection. */
+/**
+ * A listener's HTTP/1.1 connections, whose requests are parsed by the runtime. Created when the first connection
+ * arrives.
+ */
 export class Http1Connections {
   readonly #service: DnsOverHttps;
   readonly #server: Server;
@@ -42,7 +45,7 @@ export class Http1Connections {
   }
 }
 
-/** A request and the memory it holds: its body while it is received, its reply while it is sent. */
+/** A request and the memory it uses, which is its body while being received and its reply while being sent. */
 class Http1Request {
   readonly response: ServerResponse;
   held = 0;
@@ -138,7 +141,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
       if (body.add(chunk, 0, chunk.length)) {
         this.#hold(request, body.held - before);
       } else {
-        // The rest of the body is discarded, for as long as the connection may go without a query.
+        // The rest of the body is discarded, for at most the time that a connection may stay open without a query.
         body = null;
         this.#hold(request, -request.held);
         this.#answer(request, 400);
@@ -165,7 +168,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   }
 
   reserve(): void {
-    // Each reply is sent at once, so the arena is always empty.
+    // Each reply is sent right away, so the arena is always empty.
   }
 
   send(length: number, way: Http1Request | null): void {

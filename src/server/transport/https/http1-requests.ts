@@ -13,8 +13,8 @@ import { ExchangeError } from '../upstream/upstream-exchange.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';
 
 /**
- * Queries to an upstream that supports only HTTP/1.1. A connection carries one request at a time, and other queries
- * wait in a queue.
+ * Queries an upstream that supports only HTTP/1.1. A connection carries one request at a time, and other queries wait
+ * in a queue.
  */
 export class Http1Requests {
   /** Number of queries without a reply. */
@@ -33,7 +33,7 @@ export class Http1Requests {
     });
   }
 
-  /** Sends the exchange's query, whose deadline the caller has set. */
+  /** Sends the exchange's query. The caller has already set its deadline. */
   send(exchange: UpstreamExchange): void {
     const { parts, now, wheel, action, path } = this.#host;
     const { query } = exchange;
@@ -106,7 +106,7 @@ export class Http1Requests {
   }
 }
 
-/** Collects the whole body; fails if it exceeds the maximum size of a DNS message. */
+/** Collects the whole body, and fails if it is larger than a DNS message can be. */
 async function collect(body: IncomingMessage): Promise<Buffer> {
   const message = new GatheredMessage();
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -26,8 +26,8 @@ export interface HttpsUpstreamParts {
 }
 
 /**
- * One HTTPS upstream (RFC 8484): a single HTTP/2 connection for all queries, or HTTP/1.1 connections if the server
- * chooses that. Queries have id 0, so that HTTP caches work.
+ * An HTTPS upstream (RFC 8484). It uses a single HTTP/2 connection for all queries, or HTTP/1.1 connections if the
+ * server prefers that. Queries are sent with id 0 so that HTTP caches can work.
  */
 export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly parts: UpstreamParts;
@@ -39,7 +39,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly #dialTime = new DialTime();
   #link: Http2Link | null = null;
   #linkBornAt = 0;
-  /** The connection attempt in progress, and the exchanges that wait for it. */
+  /** The connection attempt in progress, and the exchanges waiting for it. */
   #dialling: Dialling | null = null;
   #waiting: UpstreamExchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */
@@ -80,7 +80,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     this.#http1?.close();
   }
 
-  /** Called when an exchange times out while it waits for the connection. */
+  /** Called when an exchange times out while waiting for the connection. */
   timeOut(exchange: UpstreamExchange): void {
     this.parts.counters.timeouts.add(1);
     exchange.carrier = null;
@@ -89,9 +89,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /**
-   * Called when a connection is closed or accepts no more queries. If the connection had returned replies, its
-   * exchanges are retried on a new one. An upstream may close an idle connection just as it is used again. On a new
-   * connection, it is a failure.
+   * Called when a connection is closed or accepts no more queries. An upstream may close an idle connection just as it
+   * is reused. If the connection had returned replies, its exchanges are therefore retried on a new one. On a new
+   * connection, this is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {
@@ -114,7 +114,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     return `tcp ${printHostPort(host, port)}`;
   }
 
-  /** Returns the error for a connection that could not be established. */
+  /** Returns the error to report when a connection could not be established. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
     const error = new ExchangeError(failure, `${this.action}: ${message}`);
@@ -132,7 +132,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.parts.counters.sockets.add(-1);
       link.retire();
     }
-    // Queries that arrive during the connection attempt share it.
+    // Queries that arrive during a connection attempt share it.
     exchange.carrier = this;
     this.#waiting.push(exchange);
     this.#dialling ??= this.#dial(now);

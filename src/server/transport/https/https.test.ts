@@ -276,7 +276,8 @@ describe('DNS over HTTPS', () => {
   });
 
   test('replies that are never read are bounded over all connections', async (t) => {
-    // Connections must be ended by the memory limit even on a slow machine. Timeouts would release it first.
+    // The memory limit must end the connections even on a slow machine. Otherwise, timeouts would free the memory
+    // first.
     const patience = { readTimeoutMs: 60_000, writeTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
     const listener = await start(t, (asked) => replyWith(asked, 4000), true, patience);
     for (let n = 0; n < 3; n++) {
@@ -309,7 +310,7 @@ describe('DNS over HTTPS', () => {
       socket.write('GET /dns-query HTTP/1.1\r\n');
       const drip = setInterval(() => socket.write('X: y\r\n'), 20);
       t.after(() => clearInterval(drip));
-      // A write may detect the end of the connection first. The test only requires that it closes.
+      // A write may be the first to notice that the connection has ended. The test only requires that it closes.
       await closed(socket.resume());
     }
   });

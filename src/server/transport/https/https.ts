@@ -8,8 +8,8 @@ import type { ListenerParts } from '../listener.ts';
 import { StreamListener } from '../stream/stream-listener.ts';
 
 /**
- * DNS over HTTPS (RFC 8484) on one address: HTTP/2 and HTTP/1.1 with a certificate, plain HTTP/1.1 without one (behind
- * a proxy that terminates TLS).
+ * DNS over HTTPS (RFC 8484) on one address. With a certificate it serves HTTP/2 and HTTP/1.1; without one, it serves
+ * plain HTTP/1.1 behind a proxy that terminates TLS.
  */
 export function httpsListener(parts: ListenerParts): StreamListener {
   const service = new DnsOverHttps();

@@ -1,22 +1,22 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** A client connection as seen by the table: something that can be evicted. */
+/** A client connection from the table's point of view: something that can be evicted. */
 export interface EvictableConnection {
-  /** True if it has pending replies, one of which would be lost by closing it. */
+  /** True if it has pending replies, which would be lost if it were closed. */
   readonly busy: boolean;
-  /** Reads nothing new; closes once the replies in flight have been sent. */
+  /** Stops reading, and closes once the replies in flight have been sent. */
   finish(): void;
   /** Ends at once. */
   destroy(): void;
 }
 
-/** Number of least recently used connections that are checked for an idle one. */
+/** Number of least recently used connections that are examined to find an idle one. */
 const LOOKED_AT = 64;
 
 /**
- * The connections of one listener, limited in number. At the limit, the connection that has been idle longest is
- * closed, never the new one. A client that opens many connections can shorten the life of others' idle connections, but
- * cannot keep others from connecting.
+ * A listener's connections, limited in number. At the limit, the connection that has been idle longest is closed, but
+ * never the new one. A client that opens many connections can shorten the life of other clients' idle connections, but
+ * cannot keep other clients from connecting.
  */
 export class ConnectionTable<T extends EvictableConnection> implements Iterable<T> {
   /** In order of last use, least recent first. */
@@ -33,7 +33,7 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return this.#all.size;
   }
 
-  /** Adds a connection, making room for it if there are already `limit`. */
+  /** Adds a connection. If there are already `limit` of them, another is closed to make room. */
   add(connection: T, limit: number): void {
     while (this.#all.size >= Math.max(1, limit)) this.evict();
     this.#all.add(connection);
@@ -49,9 +49,10 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Closes the connection that has been idle longest, because memory is short. Connections with pending replies stay.
-   * @param spared number of connections that stay in any case
-   * @returns false if none was closed
+   * Closes the connection that has been idle longest, because memory is short. Connections with pending replies stay
+   * open.
+   * @param spared number of connections that stay open in any case
+   * @returns false if no connection was closed
    */
   evictIdle(spared: number): boolean {
     if (this.#all.size < spared) return false;
@@ -87,7 +88,8 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Returns the connection to evict: the least recently used idle one, or the first if all that are checked are busy.
+   * Returns the connection to evict. This is the least recently used idle connection, or simply the first if all those
+   * examined are busy.
    */
   #victim(): T {
     let first: T | null = null;

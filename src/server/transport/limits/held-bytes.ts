@@ -7,15 +7,15 @@ export interface Holder {
 }
 
 /**
- * Limits the memory that all connections hold for their clients (unread replies, incomplete messages, queries that wait
- * for room) to one budget. Each holds little, but together it can be too much. When the budget is exceeded, the
- * connection that has been holding memory longest is closed.
+ * Keeps the memory that connections hold for their clients within one budget. This includes unread replies, incomplete
+ * messages and queries that wait for room. Each connection holds little, but together they can hold too much. When the
+ * budget is exceeded, the connection that has been holding memory longest is closed.
  */
 export class HeldBytes<T extends Holder> {
   /** Bytes for all holders together. */
   budget: number;
   readonly #evicted: () => void;
-  /** The last reported bytes of each holder; the one that has been holding longest comes first. */
+  /** The number of bytes each holder last reported. The one that has been holding memory longest comes first. */
   readonly #holders = new Map<T, number>();
   #total = 0;
 
@@ -24,19 +24,17 @@ export class HeldBytes<T extends Holder> {
     this.#evicted = evicted;
   }
 
-  /**
-   * Total bytes as last reported. Never less than the actual number, because data that clients have read since is
-   * reported late.
-   */
+  /** The sum of all bytes last reported. It is never too low, because it is updated late when clients read data. */
   get total(): number {
     return this.#total;
   }
 
-  /** Reports how much `holder` holds now. May destroy holders, including this one. */
+  /** Reports how much `holder` holds now. This may destroy holders, including the one reporting. */
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
     if (this.#total <= this.budget) return;
-    // Check only the first few: at the limit, checking all of them for each received byte could be used as an attack.
+    // Check only the first few. At the limit, checking all of them for each received byte could be exploited for an
+    // attack.
     for (const each of this.#holders.keys()) {
       this.#set(each, each.held);
       if (this.#total <= this.budget) return;

@@ -1,48 +1,48 @@
 import { limit, type Limit } from '../../base/limits.ts';
 
-/** A listener's limits for clients. A reload may change them for open connections. */
+/** The limits that a listener applies to clients. A reload may change them while connections are open. */
 export interface ListenerLimits {
-  /** Milliseconds for a TLS handshake, and again for a connection's first query. */
+  /** Milliseconds allowed for a TLS handshake, and then again for the first query on the connection. */
   readonly readTimeoutMs: number;
-  /** Milliseconds in which a client must read its replies. */
+  /** Milliseconds within which a client must read its replies. */
   readonly writeTimeoutMs: number;
   /** Milliseconds between two queries. */
   readonly idleTimeoutMs: number;
   /** Maximum number of queries per connection; -1: no limit. */
   readonly maxQueries: number;
-  /** Maximum number of connections; at the limit, the longest idle one is closed. */
+  /** Maximum number of connections. At the limit, the connection that has been idle longest is closed. */
   readonly connections: number;
-  /** Number of connections that stay, however short memory is. */
+  /** Number of connections that stay open, however short memory is. */
   readonly spared: number;
-  /** Maximum number of TLS handshakes in progress, counted separately; at the limit, the oldest one is closed. */
+  /** Maximum number of TLS handshakes in progress, counted separately. At the limit, the oldest is aborted. */
   readonly handshakes: number;
   /** Maximum number of concurrent requests per HTTP/2 connection. */
   readonly streams: number;
-  /** Maximum number of pending queries per connection; at the limit, nothing more is read from it. */
+  /** Maximum number of pending queries per connection. At the limit, reading from it stops. */
   readonly pipelined: number;
-  /** Maximum bytes of unread replies per client; at the limit, nothing more is read from it. */
+  /** Maximum number of bytes in unread replies per client. At the limit, reading from that client stops. */
   readonly unreadBytes: number;
   /**
-   * Maximum bytes held for all of a listener's clients together: waiting queries, incomplete messages, unread replies.
-   * Beyond the limit, the connection that has been holding memory longest is closed. The default is lower if memory is
-   * limited.
+   * Maximum number of bytes held for all of a listener's clients together: waiting queries, incomplete messages and
+   * unread replies. Beyond the limit, the connection that has been holding memory longest is closed. The default is
+   * lower if memory is limited.
    */
   readonly heldBytes: number;
   /**
-   * Maximum number of queries waiting for their replies; others that would have to wait are refused. The default
-   * depends on the available memory.
+   * Maximum number of queries waiting for their replies. Further queries that would have to wait are refused. The
+   * default depends on the available memory.
    */
   readonly waiting: number;
 }
 
 /**
- * The default number of connections fits comfortably into the memory of a cluster DNS server: measured, 8 kB per TCP
- * connection and 52 kB with TLS.
+ * The default number of connections fits comfortably into a cluster DNS server's memory. A TCP connection was measured
+ * to use 8 kB, and one with TLS 52 kB.
  */
 export const limits: {
   readonly connections: Limit;
   readonly secureConnections: Limit;
-  /** A handshake takes one or two round trips, so this many at a time means thousands per second. */
+  /** A handshake takes one or two round trips, so this many in parallel amount to thousands per second. */
   readonly handshakes: Limit;
   /** CoreDNS allows 250, RFC 9113 recommends at least 100. */
   readonly streams: Limit;
@@ -61,7 +61,7 @@ export const limits: {
   waiting: limit({ default: 65_536, min: 1, max: 16_777_216 }),
 } as const;
 
-/** A listener's default limits, except the number of connections, which depends on the transport. */
+/** A listener's default limits, except for the number of connections, which depends on the transport. */
 export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   readTimeoutMs: 3000,
   writeTimeoutMs: 5000,
@@ -76,5 +76,5 @@ export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   waiting: limits.waiting.default,
 };
 
-/** Requested buffer size for UDP sockets in bytes; the system may grant less (net.core.rmem_max, wmem_max). */
+/** Requested buffer size for UDP sockets, in bytes. The system may grant less (net.core.rmem_max, wmem_max). */
 export const SOCKET_BUFFER: number = 4 * 1024 * 1024;

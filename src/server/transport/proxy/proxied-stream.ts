@@ -1,4 +1,4 @@
-/** Connections with PROXY protocol headers, until the header has been read. */
+/** Connections that start with a PROXY protocol header, until that header has been read. */
 import type { Socket } from 'node:net';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';
@@ -17,8 +17,9 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the PROXY protocol header of each connection first. Connections that have not sent theirs are limited in number
- * and time, like handshakes. A client without a header continues as soon as its first bytes show that.
+ * Reads the PROXY protocol header at the start of each connection. Connections that have not yet sent theirs are
+ * limited in number and time, just like handshakes. A client that sends no header continues as soon as its first bytes
+ * show that.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
@@ -26,7 +27,7 @@ export class ProxiedStreams {
   readonly #table: ConnectionTable<WaitingConnection>;
   #plan: ProxyPlan;
 
-  /** @param ready receives the socket after its header has been read */
+  /** @param ready receives the socket once its header has been read */
   constructor(host: ProxiedHost, plan: ProxyPlan, ready: (socket: Socket) => void) {
     this.#host = host;
     this.#plan = plan;
@@ -34,14 +35,14 @@ export class ProxiedStreams {
     this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
   }
 
-  /** Applies a different policy from the next connection on. */
+  /** Applies a different policy, starting with the next connection. */
   adopt(plan: ProxyPlan): void {
     this.#plan = plan;
   }
 
   begin(socket: Socket): void {
     const address = parseAddress(bareAddress(socket.remoteAddress));
-    // Without an address the policy cannot be applied; CoreDNS does the same.
+    // Without an address, the policy cannot be applied. CoreDNS behaves in the same way.
     const action =
       address === null
         ? 'reject'
@@ -61,7 +62,7 @@ export class ProxiedStreams {
     wheel.set(waiting, limits.readTimeoutMs);
   }
 
-  /** Closes all connections that have not sent their header. */
+  /** Closes all connections whose header is still missing. */
   destroy(): void {
     for (const waiting of this.#table) waiting.destroy();
   }
@@ -110,7 +111,7 @@ class WaitingConnection extends Timed implements EvictableConnection {
     const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     const verdict = header.read(bytes, 0, bytes.length);
     if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
-      // Copy them, because the chunk may be much larger than the received bytes.
+      // Copy the bytes, because the chunk may be much larger than the data received.
       this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
       return;
     }
@@ -129,13 +130,13 @@ class WaitingConnection extends Timed implements EvictableConnection {
     this.#end(names ? 'named' : 'plain');
   };
 
-  /** Returns the bytes after the header to the stream, as the protocol's first input. */
+  /** Returns the bytes after the header to the stream, to be the protocol's first input. */
   #goOn(rest: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);
     socket.pause();
     if (rest.length > 0) socket.unshift(rest);
-    // The protocol's connection adds its listeners to the socket in this turn.
+    // The protocol's connection attaches its listeners to the socket in this turn.
     process.nextTick(() => socket.resume());
   }
 

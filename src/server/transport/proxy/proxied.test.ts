@@ -307,7 +307,7 @@ for (const [kind, make] of udp) {
       const client = await UdpClient.open();
       t.after(() => client.close());
       listener.adopt({ ...parts.terms, proxy: null });
-      // The bytes are then the client's own message, which is not a query.
+      // The bytes are then treated as the client's own message, which is not a query.
       client.send(Buffer.concat([binary(0x12), query]), listener.port);
       await client.next(300);
       assert.deepEqual(started.seen, []);

@@ -1,20 +1,20 @@
-/** The PROXY protocol header, versions 1 and 2, with which a proxy prefixes a connection or datagram. */
+/** The PROXY protocol header, versions 1 and 2, which a proxy puts in front of a connection or datagram. */
 import { parseAddress } from '../../base/ip.ts';
 
-/** Maximum header size: 16 bytes, addresses, and a load balancer's own extensions. */
+/** Maximum header size, including 16 bytes, the addresses and a load balancer's own extensions. */
 export const PROXY_HEADER_MAX = 2048;
 
-/** Maximum size of a version 1 header, including its line end. */
+/** Maximum size of a version 1 header, including the line ending. */
 const TEXT_MAX = 107;
 /** The first bytes of version 2. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
-/** The first bytes contain no header, part of one, a complete one, or one that is malformed or too long. */
+/** The first bytes contain no header, part of a header, a complete header, or one that is malformed or too long. */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 
-/** Reads headers. Reusable: the fields describe the last header. Version 2 allocates nothing. */
+/** Parses headers. Reusable: the fields describe the most recent header. Version 2 headers allocate nothing. */
 export class ProxyHeader {
   /** Size of the header in bytes. */
   length = 0;
@@ -22,8 +22,8 @@ export class ProxyHeader {
   /** True if the header is for datagrams. */
   isDatagram = false;
   /**
-   * True if it contains a client address, which is not the case for a proxy's health checks and for proxied connections
-   * without IP addresses.
+   * True if the header contains a client address. Health checks by the proxy do not, nor do proxied connections without
+   * IP addresses.
    */
   isNamed = false;
   family: 4 | 6 = 4;
@@ -67,7 +67,7 @@ export class ProxyHeader {
     if (!isLocal && rest < needed) return 'wrong';
     if (size < this.length) return 'partial';
     this.isDatagram = transport === 2;
-    // Unix sockets have no address that could be the client's.
+    // Unix sockets have no address to use as the client's.
     if (isLocal || transport === 0 || family === 0 || family === 3) return 'header';
     this.isNamed = true;
     const width = family === 1 ? 4 : 16;
@@ -82,7 +82,7 @@ export class ProxyHeader {
     return 'header';
   }
 
-  /** Converts IPv4-mapped IPv6 addresses to IPv4, because access rules match on that. */
+  /** Converts IPv4-mapped IPv6 addresses to IPv4, because access rules match IPv4 addresses. */
   #families(width: 4 | 16): void {
     this.family = width === 4 || unmap(this.source) ? 4 : 6;
     this.destinationFamily = width === 4 || unmap(this.destination) ? 4 : 6;
@@ -116,7 +116,7 @@ export class ProxyHeader {
   }
 }
 
-/** Parses a decimal port without leading zeros; -1 if it is not a port. */
+/** Parses a decimal port without leading zeros. Returns -1 if it is not a port. */
 function portOf(text: string): number {
   if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return -1;
   const port = Number(text);
@@ -124,7 +124,7 @@ function portOf(text: string): number {
 }
 
 /**
- * Moves the IPv4 part of an IPv4-mapped address to its first four bytes.
+ * Moves the IPv4 part of an IPv4-mapped address to the first four bytes.
  * @returns true if the address was IPv4-mapped
  */
 function unmap(bytes: Uint8Array): boolean {

@@ -1,4 +1,4 @@
-/** The common part of all client connections: memory limits, fair turns, deadlines, an orderly end. */
+/** Behaviour shared by all client connections: memory limits, fair turns, deadlines and an orderly end. */
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../../runtime/release-bytes.ts';
@@ -12,26 +12,26 @@ import { Timed } from '../timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from '../write-reply.ts';
 
-/** Bytes read from one connection before others get their turn, and the number of queries they count as. */
+/** Number of bytes read from one connection before others get their turn, and the number of queries this counts as. */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /**
- * Milliseconds after which others get their turn, checked once per several queries. A query costs microseconds, unless
- * its answer is large or must be searched for.
+ * Milliseconds after which others get their turn. This is checked only once every few queries, because a query costs
+ * microseconds unless its answer is large or has to be searched for.
  */
 const LONG_SERVE_MS = 5;
 const LOOK_EVERY = 4;
 /**
- * Size from which a reply's memory is freed as soon as the kernel has accepted it. Garbage from large replies would
- * amount to several times the clients' unread data.
+ * Size from which a reply's memory is freed as soon as the kernel has accepted it. Otherwise, garbage from large
+ * replies would amount to several times the clients' unread data.
  */
 const LARGE = 2048;
-/** The longest wait for anything, in milliseconds; the server's own deadlines are shorter. */
+/** The longest wait for anything, in milliseconds. The server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
 /**
- * One client's connection. It reads while there is room for replies, and sends them. It closes gracefully when its time
- * is up or its work is done. The protocol is implemented by subclasses.
+ * A client's connection. It reads queries while there is room for replies, and sends the replies. It closes gracefully
+ * when its time is up or its work is done. Subclasses implement the protocol.
  */
 export abstract class ClientConnection
   extends Timed
@@ -41,36 +41,39 @@ export abstract class ClientConnection
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
   protected readonly socket: Socket;
-  /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
+  /** Number of bytes in the shared output buffer (`arena`), always 0 at the end of a turn. */
   protected written = 0;
-  /** True if a query has arrived since the deadline was last set. Bytes that are not queries do not extend it. */
+  /**
+   * True if a query has arrived since the deadline was last set. Bytes that do not form a query do not extend the
+   * deadline.
+   */
   protected fresh = false;
-  /** True if the client has read some of the waiting replies. */
+  /** True if the client has read part of the waiting replies. */
   protected moved = false;
-  /** No more queries are read: the client closed its side, a limit was reached, or the listener is closing. */
+  /** No more queries are read, because the client closed its side, a limit was reached or the listener is closing. */
   protected ended = false;
-  /** Nothing more is served, and the connection closes once all output has been sent. */
+  /** Nothing more is served, and the connection closes as soon as all output has been sent. */
   protected closing = false;
   readonly #ends: ConnectionEnds;
   /**
-   * Received bytes that are not consumed yet. The connection waits for its turn (`turns` calls it), or for room
-   * (`flush` is called when there is some). Reading stops until then.
+   * Received bytes that have not been consumed yet. The connection is waiting for its turn (`turns` will call it) or
+   * for room (`flush` will be called when there is some). Until then, reading stops.
    */
   #rest: Buffer | null = null;
-  /** The client is not reading, so the socket's output waits. */
+  /** The client is not reading, so output is waiting in the socket. */
   #blocked = false;
   /** Number of queries that may still be served in this turn. */
   #turn = 0;
   #beganAt = 0;
   /** Bytes read since the connection's last turn. */
   #read = 0;
-  /** Resumes reading after a long read was halted; null: reading is not halted. */
+  /** Resumes reading after a long read was halted. Null if reading is not halted. */
   #goOnReading: (() => void) | null = null;
   /** True if `turns` has queued the next turn. */
   #queued = false;
   /** The reason for the current deadline. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
-  /** Number of held bytes last reported to the host. */
+  /** Number of held bytes that was last reported to the host. */
   #toldHeld = 0;
 
   constructor(socket: Socket, host: StreamHost) {
@@ -88,14 +91,17 @@ export abstract class ClientConnection
 
   /**
    * Serves the complete messages in `chunk` while `stopped` is false, and stores an incomplete one.
-   * @returns the number of bytes consumed; the rest is passed again later
+   * @returns the number of bytes consumed; the rest is passed in again later
    */
   protected abstract consume(chunk: Buffer, now: number): number;
-  /** Bytes held in subclasses: an incomplete message, and replies held back by the peer's flow control. */
+  /** Bytes held by a subclass: an incomplete message, and replies held back by the peer's flow control. */
   protected abstract get heldBeside(): number;
-  /** True if the peer's flow control holds back replies that are ready. */
+  /** True if the peer's flow control is holding back finished replies. */
   protected abstract get stuck(): boolean;
-  /** Stops reading queries. `abrupt`: the client cannot send any more. Otherwise, the protocol may ask it to stop. */
+  /**
+   * Stops reading queries. If `abrupt`, the client cannot send any more. Otherwise, the protocol may ask the client to
+   * stop.
+   */
   protected abstract stopInput(abrupt: boolean): void;
   abstract readonly at: number;
   abstract send(length: number, way: unknown): void;
@@ -103,20 +109,20 @@ export abstract class ClientConnection
   abstract wayBack(): unknown;
   abstract reserve(size: number): void;
 
-  /** True if replies are pending or the client has not read them yet. */
+  /** True if replies are pending, or the client has not read them all. */
   get busy(): boolean {
     return this.pending.size > 0 || this.stuck || this.unsent > 0;
   }
 
   /**
-   * Bytes held for the client: waiting queries with their replies, unread replies, an incomplete message, unconsumed
-   * input.
+   * Number of bytes held for the client: waiting queries and their replies, unread replies, an incomplete message and
+   * unconsumed input.
    */
   get held(): number {
     return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
   }
 
-  /** Bytes written to the socket that the system has not accepted yet. */
+  /** Number of bytes written to the socket that the system has not accepted yet. */
   protected get unsent(): number {
     return this.socket.writableLength;
   }
@@ -129,7 +135,7 @@ export abstract class ClientConnection
     this.#ends.identify(query, this.host.intake.proto);
   }
 
-  /** Reads no more queries; closes once the replies in flight have been sent. */
+  /** Stops reading queries, and closes once the replies in flight have been sent. */
   finish(): void {
     if (this.closing) return;
     this.ended = true;
@@ -143,19 +149,19 @@ export abstract class ClientConnection
     this.closing = true;
     this.host.intake.drop(this);
     this.socket.destroy();
-    // The close event comes later. Until then, the table may evict hundreds of other connections to make room.
+    // The close event comes later. In the meantime, the table might evict hundreds of other connections to make room.
     this.stopInput(true);
     this.#rest = null;
   }
 
   override expire(): void {
     if (this.#queued) {
-      // It sent its query in time. The wait for its turn is not its fault.
+      // The client sent its query in time. That the query is waiting for its turn is not the client's fault.
       this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
       return;
     }
     this.host.counters.timedOut.add(1);
-    // A client that reads gets a graceful close; one that does not is cut off.
+    // A client that is reading gets a graceful close, while one that is not is cut off.
     if (this.closing || this.busy) this.destroy();
     else this.finish();
   }
@@ -164,7 +170,7 @@ export abstract class ClientConnection
     this.#tellHeld();
   }
 
-  /** Called when replies have been written, so there may be room for input that had to wait. */
+  /** Called when replies have been written, so there may now be room for input that had to wait. */
   flush(): void {
     this.write();
     this.#goOn();
@@ -178,7 +184,7 @@ export abstract class ClientConnection
       this.#turn = 0;
   }
 
-  /** Returns true if no more input may be consumed now. */
+  /** Returns true if no more input may be consumed for now. */
   protected stopped(): boolean {
     return this.closing || this.#turn <= 0 || this.#crowded();
   }
@@ -194,7 +200,7 @@ export abstract class ClientConnection
 
   /**
    * Sends the first `size` bytes of the arena.
-   * @returns false if the socket's buffer is full; `unblock` is called when it has drained
+   * @returns false if the socket's buffer is full, in which case `unblock` is called once it has drained
    */
   protected leave(size: number): boolean {
     const bytes = written(size);
@@ -203,8 +209,8 @@ export abstract class ClientConnection
   }
 
   /**
-   * Called after bytes were written to the socket.
-   * @param taken false if its buffer is full; `unblock` is called when it has drained
+   * Called after bytes have been written to the socket.
+   * @param taken false if the socket's buffer is full, in which case `unblock` is called once it has drained
    */
   protected wrote(taken: boolean): void {
     if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
@@ -218,12 +224,12 @@ export abstract class ClientConnection
     this.host.intake.resume(this);
   }
 
-  /** Sets the deadline that fits the connection's state, or closes the connection if all is done. */
+  /** Sets the deadline for the connection's current state, or closes the connection if everything is done. */
   protected settle(): void {
     if (this.closing) return;
     const { wheel, limits } = this.host;
     if (this.#blocked || this.stuck) {
-      // Only the client's reads extend this deadline, not its writes.
+      // This deadline is extended only when the client reads, not when it writes.
       if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
       this.#waitsFor = 'client';
       this.moved = false;
@@ -233,7 +239,7 @@ export abstract class ClientConnection
     } else if (this.ended && this.#rest === null) {
       this.end();
     } else if (this.fresh || this.#waitsFor !== 'query') {
-      // A message that arrives in pieces does not get more time with every piece.
+      // A message that arrives in pieces is not given more time with each piece.
       wheel.set(this, limits.idleTimeoutMs);
       this.#waitsFor = 'query';
       this.fresh = false;
@@ -245,7 +251,7 @@ export abstract class ClientConnection
   protected end(): void {
     this.closing = true;
     this.socket.end();
-    // Discard further input, because unread input would make the kernel send a reset instead of closing gracefully.
+    // Discard further input. If it were left unread, the kernel would send a reset instead of closing gracefully.
     this.socket.resume();
     this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
   }
@@ -254,7 +260,7 @@ export abstract class ClientConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = turns.allowance;
-    // Input from several TLS connections may share the same memory, and some of it may be unread.
+    // Input from several TLS connections may share the same memory, and part of it may be unread.
     const { length } = chunk;
     const isAlone = length === chunk.buffer.byteLength;
     this.#take(chunk, isAlone);
@@ -266,7 +272,7 @@ export abstract class ClientConnection
   };
 
   #onEnd = (): void => {
-    // A client may close its side and still wait for replies (half-close).
+    // A client may close its side and still wait for replies (a half-close).
     this.ended = true;
     this.stopInput(true);
     if (this.#rest === null) this.settle();
@@ -315,7 +321,7 @@ export abstract class ClientConnection
       this.#goOnReading = null;
     }
     const rest = this.#rest;
-    // Input that waits because of unsent replies is consumed once there is room.
+    // Input held back by unsent replies is consumed once there is room.
     if (rest === null || this.closing || this.#crowded()) return;
     this.#turn = turns.allowance;
     this.#rest = null;
@@ -323,7 +329,7 @@ export abstract class ClientConnection
     if (this.#rest === null && !this.ended) this.socket.resume();
   }
 
-  /** Consumes the waiting input, if there is room now. */
+  /** Consumes the waiting input if there is room for its replies now. */
   #goOn(): void {
     if (!this.closing && !this.#crowded()) {
       if (this.#rest !== null) this.#waitTurn();
@@ -345,16 +351,16 @@ export abstract class ClientConnection
   }
 }
 
-/** Returns a copy of the first `size` bytes of the arena, from `LARGE` on in separate memory. */
+/** Returns a copy of the arena's first `size` bytes, in separate memory if there are at least `LARGE` of them. */
 export function written(size: number): Buffer {
-  // The sources of these replies are outside the heap too.
+  // The data these replies are built from is outside the heap too.
   if (size >= LARGE) passedThrough(size);
   const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
   arena.copy(bytes, 0, 0, size);
   return bytes;
 }
 
-/** Returns the unconsumed rest of a chunk, in separate memory that is not much larger. */
+/** Returns the unconsumed rest of a chunk, in memory of its own that is not much larger. */
 function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
   const left = chunk.length - used;
   if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);

@@ -5,22 +5,22 @@ import { ClientConnection } from './client-connection.ts';
 import type { StreamHost } from './stream-listener.ts';
 import { arena } from '../write-reply.ts';
 
-/** Initial buffer size for a message that arrives in pieces; it grows with the received bytes. */
+/** Initial buffer size for a message that arrives in pieces. The buffer grows with the bytes received. */
 const FIRST_PIECE = 512;
-/** Buffer for the replies of one turn that share a TLS record: about ten of ordinary size. */
+/** Size of the buffer for one turn's replies that share a TLS record, enough for about ten of normal size. */
 const GATHERED = 1024;
 
 /**
- * A connection whose messages have two length bytes each (RFC 1035 section 4.2.2, RFC 7766). Queries are answered as
- * they arrive, and a pending reply does not delay the others. All replies of a turn are sent in one write.
+ * A connection whose messages are preceded by two length bytes (RFC 1035 section 4.2.2, RFC 7766). Queries are answered
+ * as they arrive, and a pending reply does not delay the others. All replies from one turn are sent in a single write.
  */
 export class FramedConnection extends ClientConnection {
-  /** The received part of an incomplete message, including the length bytes. */
+  /** The part of an incomplete message received so far, including the length bytes. */
   #piece: Buffer | null = null;
   #pieceFilled = 0;
   #served = 0;
   readonly #encrypted: boolean;
-  /** The replies of this turn that will be sent in one TLS record. */
+  /** The replies from this turn that will be sent in one TLS record. */
   #gathered: Buffer | null = null;
   #gatheredBytes = 0;
 
@@ -30,7 +30,7 @@ export class FramedConnection extends ClientConnection {
   }
 
   protected get heldBeside(): number {
-    // With TLS, unread replies are in memory twice: in plain text and encrypted.
+    // With TLS, unread replies are in memory twice, once in plain text and once encrypted.
     return (this.#piece?.length ?? 0) + (this.#encrypted ? super.unsent : 0);
   }
 
@@ -125,7 +125,7 @@ export class FramedConnection extends ClientConnection {
     arena[this.written + 1] = length & 0xff;
     this.written += 2 + length;
     this.host.counters.sent.add(1);
-    // A tiny query may have a large reply, so the limit counts unread bytes, not queries.
+    // A tiny query can have a large reply, so the limit counts unread bytes rather than queries.
     if (this.written + this.unsent > this.host.limits.unreadBytes) this.write();
   }
 
@@ -133,7 +133,7 @@ export class FramedConnection extends ClientConnection {
     return super.unsent + this.#gatheredBytes;
   }
 
-  /** TLS passes on each record separately even if many arrive at once. Their replies are combined into one. */
+  /** TLS passes on each record separately, even if many arrive at once. Their replies are combined into one record. */
   protected override leave(size: number): boolean {
     if (!this.#encrypted) return super.leave(size);
     if (this.#gatheredBytes + size > GATHERED) this.#release();

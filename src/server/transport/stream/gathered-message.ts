@@ -5,15 +5,15 @@ import { MESSAGE_MAX } from '../../wire/iana.ts';
 const FIRST_SIZE = 512;
 
 /**
- * A DNS message that arrives in pieces, in one buffer that grows with the received bytes. For one-byte pieces, a list
- * of chunks would take a hundred times the memory.
+ * A DNS message that arrives in pieces, collected in a single buffer that grows with the bytes received. If each piece
+ * were a single byte, a list of chunks would take a hundred times the memory.
  */
 export class GatheredMessage {
   #bytes = nothing;
   #length = 0;
   readonly #max: number;
 
-  /** @param max maximum size in bytes; more than a message if the protocol adds framing */
+  /** @param max maximum size in bytes, which is larger than a message if the protocol adds framing */
   constructor(max: number = MESSAGE_MAX) {
     this.#max = max;
   }
@@ -28,7 +28,7 @@ export class GatheredMessage {
     return this.#bytes.length;
   }
 
-  /** The received bytes, as a view that is valid until `add`. */
+  /** The bytes received so far, as a view that is valid until `add` is called. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

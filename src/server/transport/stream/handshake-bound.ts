@@ -1,15 +1,18 @@
-/** Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap. */
+/** Limits TLS handshakes on servers that leave TLS to the runtime: HTTPS for plugins, and dnstap. */
 import type { Server, Socket } from 'node:net';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';
 
 /**
- * Connections to a TLS server with an unfinished handshake, limited in number. Beyond the limit, the oldest one is
- * closed, so that silent clients cannot use up all file descriptors. Their time limit is the server's own
- * `handshakeTimeout`.
+ * Connections to a TLS server whose handshake is unfinished, limited in number. Beyond the limit, the oldest is closed,
+ * so that silent clients cannot use up all file descriptors. The server's own `handshakeTimeout` limits how long each
+ * may last.
  */
 export class HandshakeBound {
   readonly #table: ConnectionTable<EvictableConnection>;
-  /** By remote address and port, because the runtime provides no other link from a TLS socket to its TCP socket. */
+  /**
+   * Keyed by remote address and port, because the runtime offers no other way to get from a TLS socket to its TCP
+   * socket.
+   */
   readonly #byPeer = new Map<string, EvictableConnection>();
 
   /**
@@ -22,7 +25,7 @@ export class HandshakeBound {
     server.prependListener('secureConnection', (socket: Socket) => this.#done(peerOf(socket)));
   }
 
-  /** Closes all connections with an unfinished handshake, for which a closing server would wait. */
+  /** Closes all connections with an unfinished handshake. Otherwise, a closing server would wait for them. */
   cut(): void {
     for (const connection of this.#table) connection.destroy();
   }

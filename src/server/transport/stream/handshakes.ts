@@ -25,11 +25,11 @@ export interface HandshakeHost {
   readonly isShort: () => boolean;
 }
 
-/** Maximum number of concurrent handshakes while memory is short; each takes about 50 KiB. */
+/** Maximum number of concurrent handshakes while memory is short. Each takes about 50 KiB. */
 const SHORT_MAX = 64;
 
 /**
- * Performs a listener's TLS handshakes. Unfinished ones have their own limits in number and time, so half-open
+ * Performs a listener's TLS handshakes. Unfinished handshakes have their own limits in number and time, so half-open
  * connections never cost a client that uses TLS its connection.
  */
 export class Handshakes {
@@ -37,7 +37,10 @@ export class Handshakes {
   readonly #alpn: readonly string[];
   readonly #ready: (socket: TLSSocket, below: Socket | null) => void;
   readonly #table: ConnectionTable<Handshake>;
-  /** By both addresses and ports, because the runtime provides no other link from a TLS socket to its TCP socket. */
+  /**
+   * Keyed by both addresses and ports, because the runtime offers no other way to get from a TLS socket to its TCP
+   * socket.
+   */
   readonly #byEnds = new Map<string, Handshake>();
   #server: TlsServer;
   #tls: ListenerTls | null = null;
@@ -45,7 +48,7 @@ export class Handshakes {
 
   /**
    * @param tls null if no certificate is configured, which is a problem
-   * @param alpn the protocols offered to clients; empty: their ALPN extension is ignored
+   * @param alpn the protocols offered to clients; if empty, their ALPN extension is ignored
    * @param ready receives the TLS socket after a successful handshake, and the TCP socket below it
    * @throws Problem (`tls-missing`, `tls-certificate`)
    */
@@ -63,7 +66,7 @@ export class Handshakes {
   }
 
   /**
-   * Uses another certificate from the next handshake on.
+   * Switches to a different certificate, starting with the next handshake.
    * @throws Problem (`tls-missing`, `tls-certificate`)
    */
   adopt(tls: ListenerTls | null): void {
@@ -95,7 +98,7 @@ export class Handshakes {
     for (const handshake of this.#table) handshake.destroy();
   }
 
-  /** Switches to the current period's ticket keys if the period has changed. */
+  /** Switches to the current period's ticket keys if a new period has begun. */
   #renewTickets(): void {
     const period = ticketPeriod(this.#host.clock.wall());
     if (period === this.#period || this.#tls === null) return;
@@ -105,8 +108,8 @@ export class Handshakes {
   }
 
   /**
-   * Creates a TLS server that never listens; connections are passed to it. Handshakes are timed here, so the server's
-   * own limit is effectively disabled.
+   * Creates a TLS server that never listens and has connections passed to it. Handshakes are timed here, so the
+   * server's own time limit is effectively disabled.
    */
   #makeServer(tls: ListenerTls | null): TlsServer {
     const options = {
@@ -132,7 +135,7 @@ export class Handshakes {
       const keyLog = new KeyLog(secrets, this.#host.log);
       server.on('keylog', (line) => keyLog.append(line));
     }
-    // The runtime does not close the socket of a failed handshake.
+    // The runtime leaves the socket of a failed handshake open.
     server.on('tlsClientError', (_, socket) => socket.destroy());
     return server;
   }
@@ -198,7 +201,10 @@ function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** TLS 1.2 and later, with the listener's certificate and without renegotiation (like Go's servers, hence CoreDNS). */
+/**
+ * TLS 1.2 and later, with the listener's certificate and without renegotiation, as in Go's servers and hence in
+ * CoreDNS.
+ */
 function contextOf(tls: ListenerTls | null): TlsOptions {
   if (tls === null) {
     throw new Problem({
@@ -213,13 +219,13 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
     cert: tls.certificate,
     key: tls.key,
     requestCert: tls.clientAuth !== 'nocert',
-    // The client's certificate is checked after the handshake (`clientAuth`).
+    // The client's certificate is verified after the handshake (`clientAuth`).
     rejectUnauthorized: false,
     ...(tls.authority !== null && { ca: tls.authority }),
   };
 }
 
-/** @throws Problem (`tls-certificate`) if certificate and key do not match */
+/** @throws Problem (`tls-certificate`) if the certificate and key do not match */
 function usable<T>(make: () => T): T {
   try {
     return make();

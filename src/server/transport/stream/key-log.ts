@@ -3,12 +3,13 @@ import { appendFileSync, constants } from 'node:fs';
 import type { Log } from '../../base/log.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** The file is created if necessary. Opening a named pipe without a reader does not block. */
+/** Create the file if necessary. Opening a named pipe that has no reader does not block. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
 /**
- * Appends secrets to a file that is created immediately and readable only by its owner. It is opened for each line, so
- * it can be moved away at any time. Several threads may write to the same file, because each line is one write.
+ * Appends secrets to a file, which is created immediately and can be read only by its owner. The file is opened for
+ * each line, so it can be moved away at any time. Several threads may write to the same file, because each line is a
+ * single write.
  */
 export class KeyLog {
   readonly #path: string;
@@ -21,7 +22,7 @@ export class KeyLog {
     this.append(Buffer.alloc(0));
   }
 
-  /** A line that cannot be written is dropped, and the first such error is logged. The connection continues. */
+  /** If a line cannot be written, it is dropped and the first such error is logged. The connection continues. */
   append(line: Buffer): void {
     try {
       // oxlint-disable-next-line no-bitwise

@@ -1,4 +1,4 @@
-/** One connection to an upstream over TCP or TLS. */
+/** A single TCP or TLS connection to an upstream. */
 import { printHostPort } from '../../base/ip.ts';
 import { releaseBytes } from '../../runtime/release-bytes.ts';
 import type { Socket } from 'node:net';
@@ -19,13 +19,13 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 /** Maximum number of concurrent queries per connection. */
 const PIPELINE = 16;
 /**
- * Milliseconds after a query on a reused connection before checking whether the peer's kernel still acknowledges. An
- * acknowledgement takes at most 40 ms, and on a dead connection the query should be retried within 100.
+ * Milliseconds between a query on a reused connection and a check that the peer's kernel still acknowledges data. An
+ * acknowledgement takes at most 40 ms, and a query on a dead connection should be retried within 100.
  */
 const HEARS_MS = 60;
 /**
- * Number of consecutive replies that match no waiting query, beyond which they cannot all be late: the peer is making
- * them up.
+ * Number of consecutive replies without a matching query above which they cannot all be late, so the peer must be
+ * making them up.
  */
 const STRAYS_MAX = 64;
 
@@ -39,13 +39,13 @@ export interface StreamLinkHost {
   readonly now: () => number;
   dialled(tookMs: number): void;
   keeps(link: StreamLink): boolean;
-  /** @param left the exchanges that were waiting on it, with their deadlines still set */
+  /** @param left the exchanges that were waiting on the connection, with their deadlines still set */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
- * One connection to an upstream. All queries of a turn are sent in one write, and replies arrive in any order. As a
- * `Timed`, its deadline is for connecting, and later for being idle.
+ * One connection to an upstream. All queries from one turn are sent in a single write, and replies arrive in any order.
+ * As a `Timed`, its deadline first limits connecting and later the time spent idle.
  */
 export class StreamLink extends Timed implements Carrier {
   /** Number of queries waiting for their replies. */
@@ -57,15 +57,15 @@ export class StreamLink extends Timed implements Carrier {
   readonly #bornAt: number;
   #first: UpstreamExchange | null = null;
   #connected = false;
-  /** Set after a timeout: it accepts no more queries, and is closed when the last one has ended. */
+  /** Set after a timeout. The link then accepts no more queries, and is closed when the last one has ended. */
   #stuck = false;
   #closed = false;
-  /** Queries to be written at the end of the turn, or when the connection is established. */
+  /** Queries to be written at the end of the turn, or once the connection is established. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
-  /** True if a check is pending whether the peer still acknowledges. */
+  /** True while a check is pending that the peer still acknowledges data. */
   #listening = false;
-  /** Number of unmatched replies since the last matching one. */
+  /** Number of unmatched replies since the last one that matched. */
   #strays = 0;
   /** The first part of an incomplete reply. */
   #part: Buffer | null = null;
@@ -100,7 +100,7 @@ export class StreamLink extends Timed implements Carrier {
     return maxAgeMs === 0 || now - this.#bornAt < maxAgeMs;
   }
 
-  /** Sends the exchange's query, whose deadline the caller has set. */
+  /** Sends the exchange's query. The caller has already set its deadline. */
   send(exchange: UpstreamExchange): void {
     const { wheel, random } = this.#host;
     let id = random.integer(65536);
@@ -145,7 +145,8 @@ export class StreamLink extends Timed implements Carrier {
   }
 
   /**
-   * Treats a connection whose peer no longer acknowledges as closed, so that its exchanges are retried on a new one.
+   * Treats a connection as closed if its peer no longer acknowledges data, so that its exchanges are retried on a new
+   * one.
    */
   #look(): void {
     this.#listening = false;
@@ -222,13 +223,13 @@ export class StreamLink extends Timed implements Carrier {
       }
       at = this.#collect(chunk, at);
     }
-    // Chunks decrypted by TLS share memory with other connections.
+    // Chunks decrypted by TLS share memory with those of other connections.
     if (this.#alone) releaseBytes(chunk);
   };
 
   /**
    * Collects a reply that arrives in pieces: two length bytes, then the message.
-   * @returns the start of the next one
+   * @returns the start of the next reply
    */
   #collect(chunk: Buffer, at: number): number {
     this.#part ??= Buffer.allocUnsafe(2);

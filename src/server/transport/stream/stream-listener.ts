@@ -1,4 +1,4 @@
-/** Listeners for connections, which accept, limit and close them. */
+/** Listeners for connections: they accept, limit and close them. */
 import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../../base/clock.ts';
@@ -23,18 +23,18 @@ import { whyFailed } from '../../base/why-failed.ts';
 /** Granularity of connection time limits in milliseconds. */
 const TICK_MS = 100;
 const BACKLOG = 1024;
-/** Number of connections closed for lack of memory after which their memory, a megabyte or two, is collected. */
+/** Number of connections that may be closed for lack of memory before their memory, a megabyte or two, is collected. */
 const COLLECT_EVERY = 32;
 
-/** A client connection, limited in number, time and memory. */
+/** A client connection, subject to limits on number, time and memory. */
 export interface StreamConnection extends EvictableConnection, Holder {}
 
 /** The protocol used on a listener's connections. */
 export interface StreamProtocol {
   readonly proto: Proto;
-  /** Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is ignored. */
+  /** Protocols offered in the TLS handshake (ALPN, RFC 7301). If empty, the client's extension is ignored. */
   readonly alpn: readonly string[];
-  /** Takes over a socket after TLS and PROXY headers have been handled. */
+  /** Takes over a socket once TLS and any PROXY header have been handled. */
   connect(socket: Socket, host: StreamHost): StreamConnection;
 }
 
@@ -48,8 +48,8 @@ export interface StreamHost {
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
   /**
-   * Collects everything written to the socket in this turn of the event loop, and sends it with one system call at the
-   * end.
+   * Collects everything written to the socket in this turn of the event loop, and then sends it with a single system
+   * call.
    */
   gather(socket: Socket): void;
   /** Calls `job` at the end of this turn of the event loop. */
@@ -61,8 +61,8 @@ export interface StreamHost {
 }
 
 /**
- * A listener for connections of any protocol, with or without TLS. It accepts and limits them and passes them to the
- * protocol, after the TLS handshake and the PROXY header, if any.
+ * A listener for connections of any protocol, with or without TLS. It accepts and limits connections, handles TLS and
+ * the PROXY header, if any, and then passes the connections to the protocol.
  */
 export class StreamListener implements Listener, StreamHost {
   readonly endpoint: ListenAddress;
@@ -189,13 +189,13 @@ export class StreamListener implements Listener, StreamHost {
   #onSocket = (socket: Socket): void => {
     socket.on('error', () => socket.destroy());
     turns.hurry();
-    // A client may disconnect before its connection is accepted, which then has no address.
+    // A client may disconnect before its connection is accepted, in which case the connection has no address.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
     else if (this.#proxied === null) this.#begin(socket);
     else this.#proxied.begin(socket);
   };
 
-  /** Continues with TLS or the protocol after the PROXY header. */
+  /** Continues after the PROXY header, either with TLS or with the protocol. */
   #begin = (socket: Socket): void => {
     if (this.#handshakes === null) this.#accept(socket);
     else this.#handshakes.begin(socket);
@@ -206,7 +206,7 @@ export class StreamListener implements Listener, StreamHost {
     this.#accept(socket);
   };
 
-  /** A closed connection's memory must be collected before memory becomes less short. */
+  /** A closed connection's memory has to be collected before it helps. */
   #evictedForMemory(): void {
     if (++this.#evictions % COLLECT_EVERY === 0) collectGrown();
   }
@@ -216,12 +216,12 @@ export class StreamListener implements Listener, StreamHost {
       socket.destroy();
       return;
     }
-    // A client may close its side and still wait for replies, but only after it has sent a query.
+    // A client may close its side and still wait for replies, but only if it has sent a query.
     socket.allowHalfOpen = true;
     this.counters.accepted.add(1);
     this.counters.connections.add(1);
     const { connections, spared } = this.#limits;
-    // Two for each new one, so that there are fewer and fewer while memory is short.
+    // Close two for each new one, so that their number decreases while memory is short.
     for (let evicts = 2; evicts > 0 && this.isShort(); evicts--)
       if (this.#connections.evictIdle(spared)) this.#evictedForMemory();
     this.#connections.add(this.#protocol.connect(socket, this), connections);
@@ -229,7 +229,7 @@ export class StreamListener implements Listener, StreamHost {
 }
 
 /**
- * Starts a stream server whose port can be shared by several threads and processes.
+ * Starts a stream server on a port that several threads and processes can share.
  * @returns the port in use
  * @throws Problem
  */
@@ -260,7 +260,7 @@ async function listen(server: Server, endpoint: ListenAddress): Promise<number> 
   return bound !== null && typeof bound === 'object' ? bound.port : port;
 }
 
-/** True on systems whose SO_REUSEPORT distributes the load; elsewhere, one thread listens. */
+/** True on systems where SO_REUSEPORT distributes the load. Elsewhere, only one thread listens. */
 export const canReusePort: boolean = process.platform === 'linux' || process.platform === 'freebsd';
 
 function closeServer(server: Server): Promise<void> {

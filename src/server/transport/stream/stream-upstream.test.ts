@@ -363,7 +363,7 @@ describe('HTTPS upstream', () => {
     });
   }
 
-  /** Starts an HTTP/2 server from the runtime, whose streams are handled by the script. */
+  /** Starts an HTTP/2 server from the runtime's library, whose streams are handled by the script. */
   async function http2Server(
     t: TestContext,
     onStream: (stream: ServerHttp2Stream, query: Buffer) => void,

@@ -12,7 +12,7 @@ import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';
 
-/** Up to this many connections, every query gets its own. */
+/** Up to this number of connections, every query gets a connection of its own. */
 const UNSHARED = 8;
 
 export interface StreamUpstreamParts {
@@ -23,10 +23,10 @@ export interface StreamUpstreamParts {
 }
 
 /**
- * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections, each query has its own, so that a
- * slow name delays no others. Beyond that, connections carry several queries at a time, whose replies may come in any
- * order. Idle connections stay open for later queries. If the upstream has closed one, the query is retried on a new
- * one.
+ * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections, each query gets its own, so that
+ * a slow name does not delay others. Beyond that, connections carry several queries at a time, whose replies may arrive
+ * in any order. Idle connections stay open for later queries. If the upstream has closed one, the query is retried on a
+ * new one.
  */
 export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly parts: UpstreamParts;
@@ -34,7 +34,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly random: Random;
   readonly now: () => number;
   readonly #dialTime = new DialTime();
-  /** All connections that are open or being opened, most recently opened last. */
+  /** All connections that are open or being opened, ordered by when they were opened. */
   readonly #links: StreamLink[] = [];
   #session: Buffer | null = null;
   #closed = false;
@@ -66,10 +66,10 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     return printHostPort(host, port);
   }
 
-  /** @param fresh true to use only a new connection */
+  /** @param fresh true if only a new connection may be used */
   #place(exchange: UpstreamExchange, now: number, fresh: boolean): void {
     let best: StreamLink | null = null;
-    // The most recently used connection is the least likely to have been closed by the upstream.
+    // The most recently used connection is the one least likely to have been closed by the upstream.
     for (let i = this.#links.length - 1; i >= 0; i--) {
       const link = this.#links[i]!;
       if (!link.takes(now) || (fresh && link.answered > 0)) continue;
@@ -109,7 +109,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     this.#dialTime.learn(tookMs);
   }
 
-  /** Returns true if an idle connection stays open, and false if there are enough. */
+  /** Returns true if an idle connection may stay open, or false if there are enough already. */
   keeps(link: StreamLink): boolean {
     const { maxIdle } = this.parts;
     if (this.#closed) return false;
@@ -118,8 +118,9 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   /**
-   * Called when a connection is closed. If the connection had returned replies, its exchanges are retried on a new one.
-   * An upstream may close an idle connection just as it is used again. On a new connection, it is a failure.
+   * Called when a connection is closed. An upstream may close an idle connection just as it is reused. If the
+   * connection had returned replies, its exchanges are therefore retried on a new one. On a new connection, this is a
+   * failure.
    */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);

@@ -35,7 +35,7 @@ async function client(t: TestContext, listener: StreamListener): Promise<StreamC
   return stream;
 }
 
-/** The records of `replyWith`, encoded as for a name that does not end the message. */
+/** The records of `replyWith`, encoded as for a name that is not at the end of the message. */
 function replyBytes(count: number): Buffer {
   const records = Array.from({ length: count }, (_, i) =>
     Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, (i + 1) & 0xff]),
@@ -86,7 +86,7 @@ describe('TCP', () => {
     t.after(() => clearImmediate(next));
     for (const one of crowd) for (let n = 0; n < 20; n++) assert.equal(id(await one.next()), n);
     // Ten milliseconds for new input and ten for waiting input, each exceeded by at most four queries, plus one query
-    // per connection. Without a time limit it would be sixteen each.
+    // per connection. Without a time limit, there would be sixteen each.
     assert.ok(Math.max(...served.filter((queries) => queries > 0)) <= 100 + 2 * (3 + 4));
   });
 
@@ -105,7 +105,7 @@ describe('TCP', () => {
     const newcomer = await client(t, listener);
     newcomer.send(queryBytes('honest.', 7));
     assert.equal(id(await newcomer.next()), 7);
-    // By then, each of the hundred had a chunk of at least a thousand in memory.
+    // By then, each of the hundred had at least a thousand in a chunk in memory.
     assert.ok(served - before < 8000, `${served - before} others came before`);
   });
 
@@ -120,7 +120,7 @@ describe('TCP', () => {
       await once(socket, 'connect');
       sockets = [...sockets, socket];
     }
-    // Their messages are in the system's buffers before any of them is read, all in this turn.
+    // Their messages are in the system's buffers before any is read, and all are read in this turn.
     const message = framed(Buffer.alloc(65_535, 0x80));
     for (const socket of sockets) for (let i = 0; i < 40; i++) socket.write(message);
     const begun = received();
@@ -348,7 +348,7 @@ describe('TCP', () => {
     const listener = await start(t, answerOne, { readTimeoutMs: 150, idleTimeoutMs: 150 });
     const stream = await client(t, listener);
     stream.socket.setNoDelay(true);
-    // Each piece ends in the middle of a query and completes the previous one.
+    // Each piece ends in the middle of a query and completes the query begun by the previous piece.
     const bytes = framed(queryBytes('x.example.', 1));
     stream.socket.write(bytes.subarray(0, 10));
     for (let n = 1; n <= 40; n++) {

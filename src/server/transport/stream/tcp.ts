@@ -7,7 +7,7 @@ export function tcpListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tcp');
 }
 
-/** DNS over TLS (RFC 7858) on one address. As in CoreDNS, clients need not specify the protocol in the handshake. */
+/** DNS over TLS (RFC 7858) on one address. As in CoreDNS, clients need not name the protocol in the handshake. */
 export function tlsListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tls');
 }

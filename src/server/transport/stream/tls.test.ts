@@ -71,7 +71,7 @@ function raw(t: TestContext, { port }: StreamListener): Socket {
 const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Counts our sockets on the port in state CLOSE_WAIT. */
+/** Counts our sockets on the port that are in state CLOSE_WAIT. */
 function inCloseWait(port: number): number {
   const CLOSE_WAIT = '08';
   const ours = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -94,7 +94,7 @@ describe('DNS over TLS', () => {
       one.send(queryBytes('a.example.org', 1));
       assert.equal(id(await one.next()), 1);
       const written = readFileSync(file, 'latin1').split('\n').slice(0, -1);
-      // The lines in the client's own log: both sides have the same secrets.
+      // The lines in the client's own log. They must match, because both sides have the same secrets.
       for (const line of heard.filter((each) => !each.startsWith('EXPORTER')))
         assert.ok(written.includes(line), `${maxVersion} ${line}`);
       assert.ok(heard.length > 0);
@@ -113,8 +113,8 @@ describe('DNS over TLS', () => {
     patient.send(queryBytes('slow.', 9000));
     while (held.length === 0) await pause(1);
     // Four TLS records of 16 KiB. The runtime decrypts input from all connections into the same memory, 64 KiB at a
-    // time. The patient client's last record, which the runtime holds until the next read, shares it with three of the
-    // busy one.
+    // time. The patient client's last record stays with the runtime until the next read. It shares that memory with
+    // three records from the busy client.
     const ids = Array.from({ length: 2048 }, (_, n) => n);
     const many = ids.map((n) => queryBytes('thirty-two-b.', n));
     patient.send(...many);
@@ -274,7 +274,7 @@ describe('DNS over TLS', () => {
     assert.equal(id(await after.next()), 2);
   });
 
-  /** Returns true if a client of the first listener can resume its session at the second one. */
+  /** Returns true if a client of the first listener can resume its session at the second. */
   async function resumes(
     t: TestContext,
     first: StreamListener,
@@ -318,7 +318,7 @@ describe('DNS over TLS', () => {
     });
   }
 
-  // By client certificate: none, one from the CA, one from another CA.
+  // Keyed by client certificate: none, one from the CA, or one from another CA.
   for (const [clientAuth, nothing, ours, foreign] of [
     ['nocert', true, true, true],
     ['request', true, true, true],

@@ -59,7 +59,7 @@ describe('turns', () => {
     turns.spend(1);
     assert.equal(turns.allowance, 1);
     const order: string[] = [];
-    // Each takes six milliseconds: one of the waiting ones gets its turn, then two at a time.
+    // Each takes six milliseconds. One of the waiting ones gets its turn first, and then two at a time.
     const slow = (name: string): TurnTaker => ({
       takeTurn() {
         assert.ok(turns.allowance > 0);

@@ -1,48 +1,49 @@
 /**
  * Shares a thread's time between its connections. One turn of the event loop serves a limited number of queries. New
- * connections (Node accepts one per turn), datagrams and upstream replies therefore wait at most milliseconds.
+ * connections (Node accepts one per turn), datagrams and upstream replies therefore wait milliseconds at most.
  */
 
 /**
- * Number of queries served per turn of the event loop for all connections with more than a few: about two milliseconds.
+ * Number of queries served per turn of the event loop for all connections that have more than a few. They take about
+ * two milliseconds.
  */
 const TURN_QUERIES = 256;
-/** The same for a turn that accepted a connection, because others may be waiting to be accepted. */
+/** The same for a turn that accepted a connection, because more may be waiting to be accepted. */
 const HURRIED_QUERIES = 32;
 /** Number of queries served for one connection before others get their turn. */
 const LONG = 64;
-/** Number of queries served at once for a connection with new input, even if the turn's budget is used up. */
+/** Number of queries served at once for a connection with new input, even if the turn's budget is exhausted. */
 const SHORT = 16;
 
 /**
- * Milliseconds of work for all connections per turn. After that, only the first query of new input is served at once,
- * because a thousand connections may have some.
+ * Milliseconds of work per turn for all connections. After that, only the first query of new input is served at once,
+ * because a thousand connections may have new input.
  */
 const TURN_MS = 10;
 
-/** Maximum number of used queue entries that accumulate before they are removed together. */
+/** Maximum number of used queue entries that may accumulate before they are removed together. */
 const CLEARED = 256;
 
-/** A connection with queries that wait for their turn. */
+/** A connection whose queries are waiting for their turn. */
 export interface TurnTaker {
-  /** Serves some of the waiting queries, and calls `wait` if there are more. */
+  /** Serves some of the waiting queries, and calls `wait` if any remain. */
   takeTurn(): void;
 }
 
 /**
- * A queue of waiting connections, first come, first served. A `setImmediate` is pending while the queue is not empty or
- * the turn's budget is used up. Each run schedules the next one if necessary.
+ * A queue of waiting connections, served in order of arrival. A `setImmediate` is pending while the queue is not empty
+ * or the turn's budget is exhausted. Each run schedules the next if necessary.
  */
 export class Turns {
   #queue: TurnTaker[] = [];
-  /** Index of the first entry that has not had its turn. */
+  /** Index of the first entry that has not yet had its turn. */
   #first = 0;
   /** Number of queries that may still be served in this turn of the event loop. */
   #left = TURN_QUERIES;
   #spentMs = 0;
   #armed = false;
 
-  /** Maximum number of a connection's queries that are served at once. */
+  /** Maximum number of queries from one connection that are served at once. */
   get allowance(): number {
     if (this.#spentMs >= TURN_MS) return 1;
     return Math.max(SHORT, Math.min(LONG, this.#left));
@@ -68,7 +69,7 @@ export class Turns {
     this.#arm();
   }
 
-  /** Queues a connection, which later gets a turn of `allowance` queries. It must not be queued already. */
+  /** Queues a connection, which later gets a turn of `allowance` queries. It must not already be in the queue. */
   wait(taker: TurnTaker): void {
     this.#queue.push(taker);
     this.#arm();
@@ -82,7 +83,7 @@ export class Turns {
 
   #run = (): void => {
     this.#armed = false;
-    // Waiting connections have a separate share, because new input could otherwise starve them.
+    // Waiting connections have a share of their own, because otherwise new input could starve them.
     this.#spentMs = 0;
     try {
       do {

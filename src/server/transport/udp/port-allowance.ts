@@ -1,8 +1,8 @@
-/** Limits the number of open UDP sockets for all upstreams of a thread together. */
+/** Limits the total number of open UDP sockets for all of a thread's upstreams. */
 
 /**
- * The allowance shared by the upstreams of a network. Each may always have one socket, without which it would be
- * unreachable.
+ * The allowance shared by a network's upstreams. Each one may always have one socket, because it would be unreachable
+ * without it.
  */
 export class PortAllowance {
   readonly #max: number;

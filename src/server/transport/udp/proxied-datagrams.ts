@@ -13,12 +13,12 @@ interface ProxiedPeer {
 }
 
 /**
- * Removes PROXY protocol headers (version 2) from datagrams and identifies the client. With sessions, a datagram that
- * is only a header applies to the following ones from the same address and port. When there are too many sessions, the
- * least recently used one is dropped.
+ * Removes PROXY protocol headers (version 2) from datagrams and identifies the client. If sessions are enabled, a
+ * datagram that is only a header applies to later ones from the same address and port. When there are too many
+ * sessions, the least recently used one is dropped.
  */
 export class ProxiedDatagrams {
-  /** The start of the DNS message in the last datagram. */
+  /** The position at which the DNS message starts in the most recent datagram. */
   start = 0;
   readonly #header = new ProxyHeader();
   readonly #counters: ListenerCounters;
@@ -47,7 +47,7 @@ export class ProxiedDatagrams {
 
   /**
    * Reads the header of the datagram `bytes[start, end)` from the address `from[at, …)`.
-   * @returns true if there is a message, starting at `this.start`; `identify` then fills in its client
+   * @returns true if it contains a message, which starts at `this.start`; `identify` then fills in its client
    */
   take(
     bytes: Uint8Array,
@@ -64,7 +64,7 @@ export class ProxiedDatagrams {
     this.#named = false;
     this.start = start;
     if (action === 'skip') return true;
-    // The intake rejects a datagram that is empty or too short for a header.
+    // The intake rejects datagrams that are empty or too short for a header.
     const verdict = header.read(bytes, start, end);
     const isQuery = verdict === 'none' || (verdict === 'partial' && end - start < QUERY_MIN);
     if (isQuery) {
@@ -83,7 +83,7 @@ export class ProxiedDatagrams {
     return this.start < end;
   }
 
-  /** Replaces the proxy's address with the client's from the last datagram's header. */
+  /** Replaces the proxy's address with the client's, as given in the last datagram's header. */
   identify(query: Query): void {
     if (!this.#named) return;
     query.family = this.#family;

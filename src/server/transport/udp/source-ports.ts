@@ -14,12 +14,17 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-/** A port is replaced after this many queries or milliseconds, so that an attacker who knows it gains little. */
+/**
+ * Number of queries, and of milliseconds, after which a port is replaced, so that an attacker who knows it gains
+ * little.
+ */
 const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
-/** Number of random ports tried, in search of one without waiting queries, before using one that has some. */
+/** Number of random ports tried to find one without waiting queries. If all have some, one of those is used. */
 const DRAWS = 3;
-/** The first queries in a batch have their own ports; the rest share ports in groups of this size. */
+/**
+ * Number of queries in a batch that get their own ports, and the size of the groups in which later queries share ports.
+ */
 const OWN_PORTS = 16;
 const SHARED_BY = 4;
 
@@ -29,29 +34,27 @@ export interface SourcePortsParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
-  /** Returns the number of the batch that a query sent now belongs to. */
+  /** Returns the number of the batch to which a query sent now belongs. */
   readonly batch: () => number;
   readonly allowance: PortAllowance;
   /** The upstream's address, for errors: `10.0.0.1:53`. */
   readonly remote: string;
-  /** Called when an exchange is over, by a reply, an error, or (true) a timeout. */
+  /** Called when an exchange is over because of a reply, an error or (true) a timeout. */
   readonly ended: (exchange: UpstreamExchange, timedOut: boolean, now: number) => void;
 }
 
 /**
- * The source ports of queries to one upstream (RFC 5452 section 9.2). Each query is sent from a randomly chosen port,
- * never the same as the previous one, and with a random id. Sockets are opened as they are chosen, and replaced after a
- * while.
- *
- * When many queries are sent together, later ones choose among the ports of earlier ones, so that replies that arrive
- * together are read together. For any single query, each port is still equally likely.
+ * The source ports used for queries to one upstream (RFC 5452 section 9.2). Each query is sent with a random id from a
+ * randomly chosen port, which is never the previous query's. Sockets are opened when they are chosen, and replaced
+ * after a while. When many queries are sent together, later ones choose among the ports of earlier ones, so that
+ * replies arriving together are read together. For any single query, all ports are still equally likely.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;
   readonly #ports: (SourcePort | null)[];
   /** The most recently chosen port. */
   #last = -1;
-  /** The current batch: its number, its queries so far, and the indexes of the ports chosen for them. */
+  /** The current batch: its number, the number of queries so far, and the indexes of the ports chosen for them. */
   #batch = -1;
   #queries = 0;
   readonly #drawn: number[] = [];
@@ -61,7 +64,7 @@ export class SourcePorts {
     this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
   }
 
-  /** Sends the query, or fails the exchange in a later turn. The caller has set its deadline. */
+  /** Sends the query, or fails the exchange in a later turn. The caller has already set its deadline. */
   send(exchange: UpstreamExchange, now: number): void {
     let port;
     try {
@@ -114,11 +117,11 @@ export class SourcePorts {
     try {
       const made = new SourcePort(this.#parts, now, this.#forget);
       present?.retire();
-      // Recorded only if something is sent; otherwise the batch would never end.
+      // Recorded only if something is sent, because otherwise the batch would never end.
       this.#drawn.push(at);
       return (ports[at] = made);
     } catch (error) {
-      // There are no more file descriptors, so use an open port.
+      // No file descriptors are left, so use a port that is already open.
       const other = this.#anyOpen();
       if (other !== null) return other;
       throw error;
@@ -126,8 +129,8 @@ export class SourcePorts {
   }
 
   /**
-   * Returns a port that the batch has used, other than the last, once there are enough for its queries; null: choose a
-   * new one.
+   * Returns a port that the batch has used, other than the last one, if it has enough ports for its queries. Null means
+   * that a new one should be chosen.
    */
   #drawShared(now: number): SourcePort | null {
     const batch = this.#parts.batch();
@@ -148,7 +151,7 @@ export class SourcePorts {
     return port;
   }
 
-  /** Returns an open port, searching from a random index to spread the load. */
+  /** Returns an open port. The search starts at a random index to spread the load. */
   #anyOpen(): SourcePort | null {
     const ports = this.#ports;
     const first = this.#parts.random.integer(ports.length);
@@ -166,7 +169,7 @@ export class SourcePorts {
   };
 }
 
-/** One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been used for a while. */
+/** One socket and the queries waiting on it. As a `Timed`, it closes itself after it has not been used for a while. */
 class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #parts: SourcePortsParts;
   readonly #port: UdpPort;
@@ -174,7 +177,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #bornAt: number;
   #usedAt: number;
   #queries = 0;
-  /** A linked list of the waiting queries, newest first; usually there is one or none. */
+  /** A linked list of waiting queries, newest first. Usually there is at most one. */
   #first: UpstreamExchange | null = null;
   #waiting = 0;
   #retired = false;
@@ -251,7 +254,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   onUnsent(id: number, error: Error, left: boolean): void {
     const unsent = this.#find(id);
     const told: UpstreamExchange[] = [];
-    // The error does not identify the earlier query that caused it, so all of them fail.
+    // The error does not identify the earlier query that caused it, so all queries fail.
     for (let each = this.#first; each !== null; each = each.next)
       if (left !== (each === unsent)) told.push(each);
     if (told.length === 0) return;
@@ -276,7 +279,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     exchange.failed(timeoutError('read', where), now);
   }
 
-  /** Accepts no more queries, and closes when the last one has ended. */
+  /** Accepts no more queries, and closes once the last one has ended. */
   retire(): void {
     this.#retired = true;
     if (this.#first === null) this.#shut();
@@ -301,7 +304,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     try {
       local = this.#port.local;
     } catch {
-      // The socket is closed, and the error is reported without it.
+      // The socket is closed, so the error is reported without it.
     }
     return `udp ${local}->${this.#parts.remote}`;
   }
@@ -312,7 +315,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     return exchange;
   }
 
-  /** Fails all waiting queries. Their owners may send again from within the call. */
+  /** Fails all waiting queries. Their owners may send again from within this call. */
   #fail(error: ExchangeError): void {
     let exchange = this.#first;
     if (exchange === null) return;

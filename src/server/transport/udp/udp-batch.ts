@@ -1,4 +1,4 @@
-/** The UDP listener that receives and sends many datagrams per system call. */
+/** The UDP listener that receives and sends many datagrams with one system call. */
 import type { Timer } from '../../base/clock.ts';
 import { printAddress } from '../../base/ip.ts';
 import { packetLoop, type PacketLoop, type SocketWatch } from '../../runtime/packet-loop.ts';
@@ -16,37 +16,37 @@ import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from '../connection-ends.ts';
 
 /**
- * Number of batches that a socket may receive before the event loop continues: about 3 ms of work for ordinary queries.
+ * Number of batches that a socket may receive before the event loop continues, about 3 ms of work for ordinary queries.
  */
 const ROUNDS = 8;
 /** Milliseconds after which the event loop continues in any case. */
 const TURN_MS = 5;
 /**
- * Milliseconds after which a datagram waiting in the socket gets no reply. By then its client has given up or retried
- * (glibc, Go and musl do so after 5 s, c-ares after 2 s). Replying to the oldest ones would only make all others late,
- * too.
+ * Milliseconds after which a datagram waiting in the socket gets no reply. By then, its client has given up or retried:
+ * glibc, Go and musl do so after 5 s, and c-ares after 2 s. Replying to the oldest queries would only delay all the
+ * others as well.
  */
 const STALE_MS = 4000;
-/** Milliseconds after a full batch before checking the kernel's count of lost datagrams. */
+/** Milliseconds between a full batch and a check of the kernel's count of lost datagrams. */
 const LOST_MS = 1000;
-/** Maximum number of used `WayBack` objects retained for reuse. */
+/** Maximum number of used `WayBack` objects that are retained for reuse. */
 const SPARE_MAX = 256;
 
-/** The client of a waiting query: its sockaddr, and the packet info with the queried address. */
+/** A waiting query's client: its sockaddr, and the packet info with the address it queried. */
 class WayBack {
   readonly name: Uint8Array<ArrayBuffer> = new Uint8Array(NAME_SLOT);
   readonly control: Uint8Array<ArrayBuffer> = new Uint8Array(CONTROL_SLOT);
   controlLength = 0;
 }
 
-/** DNS over UDP on one address, with many datagrams per system call. Use it only if `batchedUdp` permits. */
+/** DNS over UDP on one address, processing many datagrams per system call. Use it only if `batchedUdp` permits. */
 export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
   return new BatchedUdpListener(parts);
 }
 
 /**
- * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the reply is written into
- * the send slab.
+ * No memory is allocated per query. The client's address stays in the receive slab as bytes, and the reply is written
+ * into the send slab.
  */
 class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack> {
   readonly #locals: LocalNames;
@@ -55,9 +55,9 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: SocketWatch | null = null;
-  /** Number of datagrams read at once; fewer while queries are unusually expensive. */
+  /** Number of datagrams read at once. It is lower while queries are unusually expensive. */
   #most = BATCH;
-  /** The last time that the socket was empty; its current content arrived later. */
+  /** The last time the socket was empty. Everything in it now arrived later. */
   #emptyAt = 0;
   /** Number of lost datagrams counted so far. */
   #lost = 0;
@@ -131,7 +131,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
       const self = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
       socket.connect(self, this.port);
     } catch {
-      // Without a loopback address, queries are served until the grace period ends.
+      // If there is no loopback address, queries are served until the grace period ends.
     }
   }
 
@@ -181,14 +181,14 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return true;
   };
 
-  /** Returns true if all the datagrams just read, including the last one, have waited too long. */
+  /** Returns true if all the datagrams just read, including the last one, have been waiting too long. */
   #isStale(socket: UdpSocket, now: number): boolean {
     if (now - this.#emptyAt <= STALE_MS) return false;
     const cameAt = socket.lastCameAt();
     return cameAt > 0 && this.parts.clock.wall() - cameAt > STALE_MS;
   }
 
-  /** @returns true if there is a message, with or without a PROXY header before it */
+  /** @returns true if the datagram contains a message, whether or not a PROXY header precedes it */
   #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {
     const receiving = this.#receiving;
     const family = this.family;
@@ -266,14 +266,14 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 }
 
-/** The text of the local addresses that queries are sent to. Caches the last one, because it is usually the same. */
+/** Local addresses that queries are sent to, as text. Only the last one is cached, because it is usually the same. */
 class LocalNames {
   readonly #size: 4 | 16;
   readonly #fixed: string;
   readonly #last = new Uint8Array(16);
   #lastText: string;
 
-  /** @param fixed the address that the socket is bound to, used if a packet carries no packet info */
+  /** @param fixed the address that the socket is bound to, used for packets without packet info */
   constructor(family: 4 | 6, fixed: string) {
     this.#size = family === 4 ? 4 : 16;
     this.#fixed = fixed;

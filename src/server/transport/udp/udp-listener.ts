@@ -5,7 +5,7 @@ import type { ListenAddress, ListenerParts, ListenerTerms } from '../listener.ts
 import { OutletPending } from '../outlet.ts';
 import { ProxiedDatagrams } from './proxied-datagrams.ts';
 
-/** A listen address with its intake and its PROXY header reader. */
+/** A listen address, with its intake and its PROXY header reader. */
 export abstract class UdpListener {
   readonly endpoint: ListenAddress;
   readonly counters: ListenerCounters;
@@ -48,10 +48,10 @@ export abstract class UdpListener {
   }
 
   hold(): void {
-    // The intake limits the memory of all waiting queries.
+    // The intake limits the memory used by all waiting queries.
   }
 
-  /** Called when a socket is bound to the port, so queries may arrive. */
+  /** Called once a socket is bound to the port, so queries may arrive from now on. */
   protected opened(port: number): void {
     this.#port = port;
     this.pending.closed = false;

@@ -1,4 +1,4 @@
-/** The UDP listener that needs only the runtime (`node:dgram`). */
+/** The UDP listener that needs nothing but the runtime (`node:dgram`). */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../../base/ip.ts';
@@ -17,8 +17,8 @@ import { whyFailed } from '../../base/why-failed.ts';
 const PEERS_MAX = 4096;
 
 /**
- * DNS over UDP on one address through `node:dgram`, which works everywhere. On a wildcard address, unlike the batched
- * listener, it cannot choose the source address of a reply.
+ * DNS over UDP on one address through `node:dgram`, which works everywhere. Unlike the batched listener, it cannot
+ * choose a reply's source address if it listens on a wildcard address.
  */
 export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
@@ -39,7 +39,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
       type: this.family === 4 ? 'udp4' : 'udp6',
       ipv6Only: this.family === 6,
       reusePort: canReusePort,
-      // Addresses are never names here, so `send` can skip the lookup.
+      // Addresses here are never names, so `send` can skip the lookup.
       lookup: (host, _, done) => done(null, host, this.family),
     });
     try {
@@ -64,8 +64,8 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
-    // One turn for datagrams that the system has already delivered, and one for those sent by the last replies'
-    // handlers.
+    // One turn for datagrams that the system has already delivered, and another for those sent by handlers of the last
+    // replies.
     await new Promise((resolve) => setImmediate(resolve));
     await this.intake.quiet(graceMs);
     await new Promise((resolve) => setImmediate(resolve));
@@ -104,7 +104,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   }
 
   reserve(): void {
-    // Each reply is sent at once, so the arena is always empty.
+    // Each reply is sent right away, so the arena is always empty.
   }
 
   send(length: number, way: RemoteInfo | null): void {
@@ -115,7 +115,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   }
 
   keepSilent(): void {
-    // A datagram that is not a query needs no answer.
+    // A datagram that is not a query requires no answer.
   }
 
   flush(): void {

@@ -8,7 +8,7 @@ import type { UpstreamParts } from '../upstream-address.ts';
 
 /** A UDP socket connected to one upstream, with a random port chosen by the system. */
 export interface UdpPort {
-  /** @returns the reason if nothing can be sent from this port; later errors go to the owner */
+  /** @returns the reason why nothing can be sent from this port; later errors are reported to the owner */
   send(query: Query, id: number): Error | null;
   /** `10.0.0.1:40000`; empty until chosen by the system. */
   readonly local: string;
@@ -22,13 +22,15 @@ export interface UdpPort {
 export interface UdpPortOwner {
   /** Number of expected replies. */
   readonly waiting: number;
-  /** The datagram is `bytes[start, end)`, valid only during the call. `cut` is true if it was longer. */
+  /**
+   * The datagram is `bytes[start, end)`, which is valid only during the call. `cut` is true if it was longer than that.
+   */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
-  /** Called when the system reports that something sent did not arrive or could not be sent. */
+  /** Called when the system reports that something could not be sent or did not arrive. */
   onError(error: Error): void;
   /**
-   * Called when sending the query with this id failed. The owner may only record it and must not send anything during
-   * the call.
+   * Called when sending the query with this id failed. The owner may only record this, and must not send anything
+   * during the call.
    * @param left true if the query was sent, so the error belongs to an earlier one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
@@ -37,10 +39,12 @@ export interface UdpPortOwner {
 /** Opens a port for queries to an upstream. */
 export type OpenUdpPort = (upstream: UdpPeer, owner: UdpPortOwner) => UdpPort;
 
-/** The upstream of a port, and the local address to send from. */
+/** The upstream that a port is connected to, and the local address to send from. */
 export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
-/** A port on the packet loop. It is a class because V8 would give each object literal with getters a separate shape. */
+/**
+ * A port on the packet loop. It is a class because V8 would give each object literal with getters a shape of its own.
+ */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;
 
@@ -74,7 +78,7 @@ class BatchedUdpPort implements UdpPort {
 /** @throws SystemError (no more files, no route) */
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
-/** A port through `node:dgram`. Messages wait until it is connected. If connecting fails, nothing is sent. */
+/** A port that uses `node:dgram`. Messages wait until it is connected. If it cannot connect, nothing is sent. */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');

@@ -127,7 +127,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (const [i, { bytes }] of got.entries())
         assert.ok(ask(`n${i}.example.`).isAskedAt(bytes, 12, bytes.length), `reply ${i}`);
       assert.ok(new Set(ports).size >= 14, `${new Set(ports).size} ports for 64 queries`);
-      // node:dgram sockets send once they are bound, in any order.
+      // Sockets from node:dgram send once they are bound, in no particular order.
       if (transport === 'batched')
         assert.equal(ports.filter((port, i) => port === ports[i - 1]).length, 0);
       const each = new Map<number, number>();
@@ -418,7 +418,7 @@ for (const transport of ['batched', 'plain'] as const) {
       t.after(() => up.close());
       for (let i = 0; i < 200; i++)
         await assert.rejects(exchange(up, ask('a.example.'), 2000), { failure: 'local' });
-      // Ids are drawn while the port is still being opened.
+      // Ids are chosen while the port is still being opened.
       drawn.delete(65_536);
       assert.ok(Math.max(...drawn) <= 64, `one of ${Math.max(...drawn)} was drawn`);
     });

@@ -21,14 +21,14 @@ export interface UdpUpstreamParts {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly openPort: OpenUdpPort;
-  /** Returns the number of the batch that a query sent now belongs to. */
+  /** Returns the number of the batch to which a query sent now belongs. */
   readonly batch: () => number;
   readonly allowance: PortAllowance;
 }
 
 /**
- * One upstream over UDP. Every query has a random port and a random id. Only a datagram from the upstream's address to
- * that port, with that id and that question, ends the wait (RFC 5452).
+ * One upstream over UDP. Every query has a random port and a random id. The wait ends only with a datagram from the
+ * upstream's address to that port, with the same id and question (RFC 5452).
  */
 export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -36,7 +36,7 @@ export class UdpUpstream implements Upstream, Carrier {
   readonly #wheel: TimerWheel;
   readonly #ports: SourcePorts;
   readonly #pacing: Pacing;
-  /** First and last of a linked list of the exchanges held back by pacing. */
+  /** First and last element of a linked list of exchanges held back by pacing. */
   #first: UpstreamExchange | null = null;
   #last: UpstreamExchange | null = null;
   #alarmed = false;
@@ -82,7 +82,7 @@ export class UdpUpstream implements Upstream, Carrier {
     }
   }
 
-  /** Called when an exchange times out while held back, because the upstream was silent all the time. */
+  /** Called when an exchange times out while held back, because the upstream stayed silent the whole time. */
   timeOut(exchange: UpstreamExchange): void {
     const { host, port } = this.parts.address;
     this.#release(exchange);
@@ -125,7 +125,7 @@ export class UdpUpstream implements Upstream, Carrier {
     if (this.#first !== null) this.#drain(now);
   };
 
-  /** Sends as many held-back exchanges as may be sent now. */
+  /** Sends as many of the held-back exchanges as may be sent now. */
   #drain(now: number): void {
     for (let held = this.#first; held !== null && this.#pacing.admits(now); held = this.#first) {
       this.#release(held);
@@ -133,7 +133,7 @@ export class UdpUpstream implements Upstream, Carrier {
     }
   }
 
-  /** Schedules `#drain`. Replies trigger it as well, but if there are none, a timer must. */
+  /** Schedules `#drain`. Replies trigger it as well, but if there are none, a timer has to. */
   #drainLater(): void {
     if (this.#alarmed) return;
     this.#alarmed = true;

@@ -32,7 +32,7 @@ for (const transport of ['batched', 'plain'] as const) {
       serve: Serve,
       endpoint: Partial<ListenAddress> = {},
     ): Promise<ReturnType<typeof make>> {
-      // As with an unlimited `bufsize`, because this tests the listener.
+      // The same as with an unlimited `bufsize`, because this tests the listener.
       const unbounded: Serve = (query) => {
         query.udpMost = 65_535;
         return serve(query);
@@ -75,8 +75,7 @@ for (const transport of ['batched', 'plain'] as const) {
       'datagrams that have waited longer than clients do are dropped and counted',
       onlyBatched,
       async (t) => {
-        // The difference between the kernel's clock and the listener's, which makes the datagrams appear to have
-        // waited.
+        // The difference between the kernel's clock and the listener's, which makes datagrams appear to have waited.
         let behind = 0;
         const clock = {
           ...systemClock,
@@ -450,7 +449,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.equal(listener.counters.cut.value, 1);
   });
 
-  /** Sends `count` queries from another process while this thread is stopped. */
+  /** Sends `count` queries from a separate process while this thread is stopped. */
   function floodAt(port: number, count: number): void {
     const script = `
       const socket = require('node:dgram').createSocket('udp4');

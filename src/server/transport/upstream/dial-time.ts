@@ -7,8 +7,8 @@ const MOST_MS = 30_000;
 const WEIGHT = 0.25;
 
 /**
- * The moving average of the time taken to connect to an upstream, and the timeout derived from it (as in CoreDNS: twice
- * the average).
+ * The moving average of the time it takes to connect to an upstream, and the timeout derived from it. As in CoreDNS,
+ * this is twice the average.
  */
 export class DialTime {
   #averageMs = MOST_MS / 2;

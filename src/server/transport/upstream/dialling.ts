@@ -2,16 +2,16 @@ import type { Socket } from 'node:net';
 import { endError, timeoutError } from './exchange-failure.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/** A connection attempt. It ends in success, an error, or at its deadline. */
+/** A connection attempt, which ends in success, with an error or at its deadline. */
 export class Dialling extends Timed {
   readonly #where: string;
   readonly #done: (error: unknown) => void;
   #over = false;
 
   /**
-   * @param event the socket's event for success
+   * @param event the socket event that signals success
    * @param where network and address, for errors: `tcp 10.0.0.1:443`
-   * @param done called once, with null if connected
+   * @param done called once, with null if the connection succeeded
    */
   constructor(
     socket: Socket,

@@ -7,10 +7,9 @@ import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './up
 export type Operation = 'dial' | 'read' | 'write';
 
 /**
- * Converts a socket error to the error of an exchange, worded like Go because alerts and `consolidate` patterns match
- * that text: `dial tcp 10.0.0.1:53: connect: connection refused`,
- * `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection refused`.
- *
+ * Converts a socket error to an exchange's error, worded as in Go because alerts and `consolidate` patterns match that
+ * text: `dial tcp 10.0.0.1:53: connect: connection refused`, `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection
+ * refused`.
  * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53`
  * after
  */
@@ -28,7 +27,7 @@ export function timeoutError(operation: Operation, where: string): ExchangeError
   return new ExchangeError('timeout', `${operation} ${where}: i/o timeout`);
 }
 
-/** Returns the error for a connection closed by the peer, worded like Go. */
+/** Returns the error for a connection closed by the peer, worded as in Go. */
 export function endError(): ExchangeError {
   return new ExchangeError('closed', 'EOF');
 }
@@ -54,17 +53,17 @@ function textOf(cause: unknown, code: string, operation: Operation, where: strin
   return `${operation} ${where}: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
-/** Returns the name of the failed system call; several are reported as `connect`. */
+/** Returns the name of the failed system call. Several calls are reported as `connect`. */
 function callOf(cause: unknown, operation: Operation): string {
   if (operation !== 'dial') return operation;
   const call = cause instanceof Error && 'syscall' in cause ? String(cause.syscall) : '';
   return call === 'bind' || call === 'socket' ? call : 'connect';
 }
 
-/** Returns the text for a certificate that lacks the expected name. */
+/** Returns the message for a certificate that does not contain the expected name. */
 function wrongName(cause: unknown): string {
   const { host, cert } = cause as { host?: string; cert?: { subjectaltname?: string } };
-  // Like Go: list the certificate's names if a name was expected, or its addresses if an address was.
+  // As in Go, list the certificate's names if a name was expected, or its addresses if an address was.
   const kind = isIP(host ?? '') === 0 ? 'DNS:' : 'IP Address:';
   const names = (cert?.subjectaltname ?? '')
     .split(', ')

@@ -11,7 +11,7 @@ import type { Query } from '../query.ts';
  */
 export type Match = 'reply' | 'garbled' | 'stray';
 
-/** Compares `bytes[start, end)` with `query`, which was sent with `id`. */
+/** Compares `bytes[start, end)` with `query`, which was sent with this `id`. */
 export function matchReply(
   query: Query,
   id: number,

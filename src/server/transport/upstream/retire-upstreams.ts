@@ -5,9 +5,8 @@ import type { Clock } from '../../base/clock.ts';
 const RETIRE_MS = 6000;
 
 /**
- * Closes upstreams once no query can be waiting for them. Until then, this keeps nothing else of their configuration in
- * memory, as long as they do not either. Otherwise, rapid reloads would leave a dozen configurations in memory,
- * including caches.
+ * Closes upstreams once no query can be waiting for them. Until then, it holds no references to the rest of their
+ * configuration. Otherwise, rapid reloads would leave a dozen configurations, including caches, in memory.
  */
 export function retireUpstreams(clock: Clock, upstreams: readonly { close(): void }[]): void {
   clock.after(RETIRE_MS, () => upstreams.forEach((upstream) => upstream.close()));

@@ -13,7 +13,7 @@ export type ExchangeFailure =
   | 'garbled'
   | 'local';
 
-/** The error of an exchange that got no reply, worded like Go. */
+/** The error of an exchange that got no reply, worded as in Go. */
 export class ExchangeError extends Error {
   readonly failure: ExchangeFailure;
   constructor(failure: ExchangeFailure, text: string) {
@@ -29,12 +29,12 @@ export interface Carrier {
 }
 
 /**
- * One query to one upstream, and the receiver of its result. `replied` or `failed` is called once for each start, and
- * never before `Upstream.start` has returned. Within that call, the same object may be started again. It is an object
- * so that waiting needs no closures or promises, and forwarding reuses the same objects.
+ * One query to one upstream, and the receiver of the result. Each start leads to exactly one call of `replied` or
+ * `failed`, and never before `Upstream.start` has returned. Within that call, the same object may be started again.
+ * Because it is an object, waiting needs no closures or promises, and forwarding can reuse the same objects.
  */
 export abstract class UpstreamExchange extends Timed {
-  /** Must be set before the start; it owns its bytes. */
+  /** Must be set before the start, and must own its bytes. */
   query!: Query;
 
   /** The start time and the transport, for measurements. */
@@ -54,10 +54,11 @@ export abstract class UpstreamExchange extends Timed {
   reused = false;
 
   /**
-   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid only during the call.
-   * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
+   * Called with the reply: `bytes[start, end)`, which is valid only during the call. It contains the query's question,
+   * or is a bare header.
+   * @param truncated true if the upstream set TC or the datagram was longer than the receive buffer
    * @param reused true if an existing socket or connection was used
-   * @param now the clock's time
+   * @param now the clock's current time
    */
   abstract replied(
     bytes: Uint8Array,

@@ -4,7 +4,7 @@ import { FLAG, HEADER, OPCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../query.ts';
 
 /**
- * UDP size in rewritten queries: a reply of this size passes nearly every path unfragmented (DNS flag day 2020). Larger
+ * UDP size in rewritten queries. A reply of this size passes nearly every path unfragmented (DNS flag day 2020). Larger
  * replies use TCP.
  */
 const UDP_SIZE = 1232;
@@ -16,17 +16,17 @@ const QUERY_FLAGS = FLAG.OPCODE | FLAG.RD | FLAG.AD | FLAG.CD;
 const none = new Uint8Array(0);
 
 /**
- * Makes a client's query go upstream in our own form, without the client's EDNS options. COOKIE, TCP-KEEPALIVE and
- * PADDING apply to a single hop (RFC 7873, 7828, 7830). With Client Subnet or an unknown option, the answer would be
- * valid only for that client. Other opcodes, and queries signed for the upstream (RFC 8945, section 5.5), stay
- * unchanged.
+ * Rewrites a client's query into our own form for the upstream, without the client's EDNS options. COOKIE,
+ * TCP-KEEPALIVE and PADDING apply to a single hop (RFC 7873, 7828, 7830). With Client Subnet or an unknown option, the
+ * answer would be valid only for that client. Other opcodes, and queries signed for the upstream (RFC 8945, section
+ * 5.5), are left unchanged.
  */
 export function sendAsOurs(query: Query): void {
   if (query.upstreamOptions === null && query.opcode === OPCODE.QUERY && !query.isSigned)
     query.upstreamOptions = none;
 }
 
-/** Returns the flags with which a query is sent upstream. */
+/** Returns the flags to use when a query is sent to an upstream. */
 export function flagsUpstream(query: Query): number {
   const flags = query.flags | query.upstreamFlags;
   return query.upstreamOptions === null ? flags : flags & QUERY_FLAGS;
@@ -40,8 +40,8 @@ export function sizeUpstream(query: Query): number {
 }
 
 /**
- * Writes the query in the form sent upstream, with a new id. These are its bytes with its current flags and
- * `upstreamFlags` or, with `upstreamOptions`, its question and our own OPT record.
+ * Writes the query with a new id in the form that is sent to an upstream. This is the query's bytes with its current
+ * flags and `upstreamFlags`. If `upstreamOptions` is set, it is the query's question and our own OPT record.
  * @returns the length
  */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
