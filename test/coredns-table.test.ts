@@ -71,7 +71,7 @@ describe('the table of plugins and properties', () => {
       assert.ok(listed !== undefined, plugin);
       const words = new Set(listed.properties.flatMap(({ name }) => name.split(/[ |]/)));
       for (const word of wordsOf(join(directory, 'plugin', plugin))) {
-        // A line that belongs to a whole Corefile on the page.
+        // A line on the page that belongs to a whole Corefile.
         if (directives.some(({ name }) => name === word)) continue;
         if (!words.has(word) && !elsewhere.has(`${plugin} ${word}`))
           missing.push(`${plugin} ${word}`);
@@ -81,7 +81,7 @@ describe('the table of plugins and properties', () => {
   });
 });
 
-/** Values rather than properties, and words that the table has in other lines. */
+/** Values rather than properties, and words that the table lists on other lines. */
 const elsewhere: ReadonlySet<string> = new Set([
   'cache prefer_positive',
   'forward random',

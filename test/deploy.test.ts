@@ -1,6 +1,4 @@
-/**
- * The contents of deploy/, as far as they can be checked without a cluster. `real/deploy.cluster.test.ts` applies them.
- */
+/** Checks the contents of deploy/ as far as possible without a cluster. `real/deploy.cluster.test.ts` applies them. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -114,7 +112,7 @@ describe('the node cache forwards alike, with a documented limit,', () => {
       'deploy/node-cache/node-local-dns.yaml',
       'utf8',
     ),
-    // In its template, lines are words in a list.
+    // In the chart's template, each line is a word in a list.
     'the Helm chart': readFileSync(
       'deploy/helm/ndots/templates/node-cache.yaml',
       'utf8',

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { figuresPage } from '../tools/figures-page.ts';
 import { recordedFigure } from '../tools/figures/recorded-figure.ts';
 
-/** Maps a README row to the benchmark, its figure, and whether the figure is the peer's divided by ours. */
+/** Maps a README row to the benchmark, its figure, and whether the figure is the peer's value divided by ours. */
 const rows: Readonly<
   Record<string, readonly [benchmark: string, figure: string, isInverse: boolean]>
 > = {

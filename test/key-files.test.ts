@@ -1,4 +1,4 @@
-/** Key and certificate files that are replaced while a reload reads them. A half-written file is never used. */
+/** Key and certificate files are replaced while a reload reads them. A half-written file must never be used. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

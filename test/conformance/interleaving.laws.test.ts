@@ -171,7 +171,10 @@ async function start(corefile: string): Promise<World> {
   });
 }
 
-/** The reply as text. Ignores TTLs, which count down, and the authority bit of cached replies, which is CoreDNS's. */
+/**
+ * The reply as text, without TTLs, which count down, and without the authority bit of cached replies, where CoreDNS
+ * differs.
+ */
 async function told(world: World, { name, type, options }: Asks): Promise<string> {
   const { rcode, flags, question, answer, authority, additional, edns } = await world.ask(
     `${name} ${type}`,
@@ -216,7 +219,7 @@ describe('after any earlier queries, a query is answered as by a server that has
         fc.array(fc.array(one, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 12 });
       const groups = fc.oneof(
         inGroups(asks),
-        // One name and type in all variants. A reply cached for a variant must not answer another.
+        // Queries one name and type in all variants. A reply cached for one variant must not answer another.
         asks.chain(({ name, type }) => inGroups(asks.map((one) => ({ ...one, name, type })))),
       );
       await fc.assert(
@@ -227,7 +230,7 @@ describe('after any earlier queries, a query is answered as by a server that has
             for (const group of asked.flatMap((one) => [one, one])) {
               const answers = await Promise.all(group.map((query) => told(world, query)));
               for (const [at, query] of group.entries()) {
-                // A query without recursion desired may be answered from the cache.
+                // A query without the RD bit may be answered from the cache.
                 if ((query.options.flags! & FLAG.RD) === 0) continue;
                 assert.equal(answers[at], await freshly(query), JSON.stringify(query));
               }

@@ -61,7 +61,7 @@ interface EndpointSpec {
   /** `pod` by default. */
   readonly kind?: string;
   readonly zone?: string;
-  /** The `ready` condition; undefined: not set in the API. */
+  /** The `ready` condition, or undefined if the API does not set it. */
   readonly ready?: boolean;
 }
 
@@ -160,7 +160,7 @@ export const objects: readonly KubeJson[] = [
       { ip: '172.20.0.4', hostname: 'dup-name' },
     ],
   ),
-  // The same addresses with another port, as the slice controller does if pods' port numbers differ.
+  // The same addresses with a different port, as the slice controller writes them if pods' port numbers differ.
   slice(
     'hdls.testns',
     [{ name: 'admin', protocol: 'TCP', port: 9000 }],
@@ -209,7 +209,7 @@ export const objects: readonly KubeJson[] = [
   slice('namedunready.testns', [http], [{ ip: 'ext.example.org', ready: false }]),
   external('extnamed.testns', 'named.testns.svc.cluster.local'),
 
-  // Written as in old clusters: leading zeros are ignored, and IPv4-mapped IPv6 is IPv4.
+  // Written as in old clusters, where leading zeros are ignored and IPv4-mapped IPv6 counts as IPv4.
   clusterIP('zeros.testns', ['010.000.008.001'], [http]),
   headless('hdlszeros.testns'),
   slice('hdlszeros.testns', [http], [{ ip: '010.009.000.006' }]),

@@ -2,8 +2,8 @@ import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**
- * Random objects for a small cluster, in API format: services of every kind, with slices that match them, do not match,
- * overlap, or belong to nothing.
+ * Random objects for a small cluster, in API format: services of every kind, with slices that match, mismatch, overlap,
+ * or belong to no service.
  */
 export interface RandomCluster {
   readonly objects: readonly KubeJson[];
@@ -241,7 +241,7 @@ class Draft {
   }
 }
 
-/** `10.0.0.1` → `1.0.0.10.in-addr.arpa.`; IPv6 with one `::` to `ip6.arpa.`. */
+/** Converts `10.0.0.1` to `1.0.0.10.in-addr.arpa.`, and IPv6 addresses with one `::` to `ip6.arpa.` names. */
 function reverseName(address: string): string {
   if (!address.includes(':')) return `${address.split('.').toReversed().join('.')}.in-addr.arpa.`;
   const [head = '', tail = ''] = address.split('::');

@@ -10,7 +10,9 @@ import { readMessage, type Message } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { makeQuery } from '../../src/server/transport/query.ts';
 
-/** A whole server in real time, because its source uses real sockets. Queries are passed in without any. */
+/**
+ * A whole server in real time, because its source uses real sockets. Queries are passed in directly, without sockets.
+ */
 export interface Served {
   readonly log: readonly string[];
   ask(name: string, type: string): Promise<Message>;

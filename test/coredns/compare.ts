@@ -29,8 +29,8 @@ const flags = [
 ] as const;
 
 /**
- * The differences between reply and expectation; `null` means silence. Order, IDs and the OPT record itself are
- * ignored.
+ * The differences between the reply and the expected one, where `null` means silence. Order, IDs and the OPT record
+ * itself are ignored.
  */
 export function compare(expected: Expected, reply: Message | null): string[] {
   if (reply === null) return expected.silent ? [] : ['silence'];

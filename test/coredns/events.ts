@@ -29,7 +29,7 @@ export interface Written {
   readonly garbled?: boolean;
   /** In milliseconds. */
   readonly took?: number;
-  /** The plugin's queries to the next handlers in that time. */
+  /** The queries that the plugin sent to the next handlers during that time. */
   readonly next?: readonly Written[];
 }
 
@@ -54,7 +54,7 @@ export interface ServeEvent extends Written {
   readonly kind: 'serve';
   readonly test: string;
   readonly place: string;
-  /** The handler's number in the test process; 0: handlers cannot be distinguished. */
+  /** The handler's number in the test process, or 0 if handlers cannot be distinguished. */
   readonly handler: number;
   readonly state: State;
   readonly remote: string;
@@ -63,7 +63,7 @@ export interface ServeEvent extends Written {
   readonly panic?: string;
   /** Exchanges by one handler with the same number were concurrent. */
   readonly together: number;
-  /** Queries to upstreams in that time; `plugin` is the address. */
+  /** The queries sent to upstreams during that time; `plugin` is the upstream's address. */
   readonly upstreams?: readonly Written[];
 }
 

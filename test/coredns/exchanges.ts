@@ -7,7 +7,7 @@ export interface Outcome {
   readonly corefile: string;
   /** Empty: equal. */
   readonly differences: readonly string[];
-  /** Why it cannot be replayed here; null: it was replayed. */
+  /** Why it cannot be replayed here, or null if it was replayed. */
   readonly inapplicable: string | null;
 }
 
@@ -15,7 +15,7 @@ export interface Outcome {
 export function byHandler(events: readonly Event[]): ServeEvent[][] {
   const groups = Map.groupBy(
     events.filter((event) => event.kind === 'serve'),
-    // Handlers that are values are only distinguished by their state.
+    // Handlers that are values rather than pointers can only be distinguished by their state.
     ({ handler, state }) =>
       handler > 0 ? String(handler) : JSON.stringify({ ...state, now: 0, objects: 0 }),
   );

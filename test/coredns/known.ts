@@ -1,11 +1,13 @@
 /**
- * The differences between ndots and CoreDNS's tests: intended ones, with a sentence from the documentation, and tests
- * that examine something other than a server's behaviour.
+ * The known differences between ndots and CoreDNS's tests. Some are intended and quote the documentation. Others come
+ * from tests that examine something other than a server's behaviour.
  */
 export interface Known {
   readonly plugin: string;
   readonly test: string;
-  /** Matches the directive, the configuration or the difference; omitted: all of the test's differences. */
+  /**
+   * Matches the directive, the configuration or the difference. If omitted, it covers all of the test's differences.
+   */
   readonly like?: RegExp;
   /** The page where an intended difference is documented. */
   readonly intended?: string;
@@ -268,7 +270,7 @@ export const knownServers: readonly Known[] = [
   },
 ];
 
-/** Returns the known explanation of a difference, if it covers all of it. */
+/** Returns the known explanation of a difference if it covers the whole difference. */
 export function knownAs(
   known: readonly Known[],
   plugin: string | null,

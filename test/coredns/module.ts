@@ -8,7 +8,7 @@ const here = import.meta.dirname;
 const run = promisify(execFile);
 const huge = { maxBuffer: 1 << 28 };
 
-/** The plugins whose tests run, as directories in the module. */
+/** The plugins whose tests are run, as directories in the module. */
 const plugins: readonly string[] = `
   acl any auto autopath bind bufsize cache cancel chaos debug dns64 dnssec dnstap erratic errors etcd file forward grpc
   grpc_server header health hosts https k8s_external kubernetes loadbalance local log loop metadata metrics minimal
@@ -23,7 +23,7 @@ export function noModule(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }
 
-/** The module's directory if Go already has it; null: it does not. Downloads nothing. */
+/** The module's directory, or null if Go has not downloaded it yet. Downloads nothing. */
 export function moduleFolder(): string | null {
   const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
   const directory = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
@@ -56,7 +56,7 @@ export async function recordTests(copy: string, events: string): Promise<void> {
     );
   await run('go', ['run', '.', copy, ...plugins], { ...huge, cwd: join(here, 'recorder') });
   mkdirSync(events, { recursive: true });
-  // On a busy machine, some tests exceed their own time limits. What they did before still counts.
+  // On a busy machine, some tests exceed their own time limits. Whatever they recorded before that still counts.
   await run(
     'go',
     ['test', '-vet=off', '-count=1', ...plugins.map((plugin) => `./plugin/${plugin}`)],
@@ -70,12 +70,12 @@ export async function recordTests(copy: string, events: string): Promise<void> {
 export interface ServerTest {
   readonly name: string;
   readonly passed: boolean;
-  /** True if any of its servers was ndots. The others have plugins that only CoreDNS has. */
+  /** True if any of its servers was ndots. The other servers use plugins that only CoreDNS has. */
   readonly ours: boolean;
   readonly output: string;
 }
 
-/** Builds the tests of whole servers in a copy. Their servers are processes of `program`. */
+/** Builds the whole-server tests in a copy of the module. Their servers are processes of `program`. */
 export async function serverTests(
   copy: string,
   program: string,

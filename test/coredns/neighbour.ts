@@ -33,7 +33,7 @@ export function neighbour(answer: (query: Query) => Later, clock: Clock): Plugin
   });
 }
 
-/** A plugin that sets the metadata from the test's context. */
+/** A plugin that sets the metadata found in the test's context. */
 export function given(notes: () => Readonly<Record<string, string>>): Plugin {
   const syntax = directive({ name: 'given', summary: 'metadata of a test', repeat: 'once' });
   return definePlugin({
@@ -55,8 +55,8 @@ export function questionOf(query: string | null): Question {
 
 /**
  * A recorded reply for this query.
- * @param strict true: a reply to another question is a failure, as after `forward`; false: it counts as one to this
- * query
+ * @param strict true if a reply to another question is a failure, as after `forward`; otherwise, it counts as a reply
+ * to this query
  */
 export function recordedReply(query: Query, written: Written, strict: boolean): Reply {
   const { replies, rcode, error } = written;

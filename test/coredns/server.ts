@@ -17,9 +17,10 @@ export interface CorefileServer extends AsyncDisposable {
 }
 
 /**
- * A server in memory for a Corefile, not yet started. `{FOLDER}` in it is replaced with a directory that has the files.
+ * An in-memory server for a Corefile, not yet started. `{FOLDER}` in the Corefile is replaced with a directory that
+ * contains the files.
  * @param ends plugins for the end of the chain
- * @param home the Corefile's directory, which is left in place; by default, a new one that is removed at the end
+ * @param home the Corefile's directory, which is not removed; by default, a new one that is removed at the end
  */
 export function corefileServer(
   corefile: string,

@@ -16,11 +16,12 @@ export interface Setup {
 }
 
 /**
- * A temporary directory from Go's tests, which has been removed. Directives refer to files that must be written there.
+ * A temporary directory that Go's tests created and have since removed. Directives refer to files that must be
+ * recreated there.
  */
 const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
 
-/** Only known inside a pod: the plugin accepted its directive. */
+/** Only known inside a pod, so the plugin did accept its directive. */
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {

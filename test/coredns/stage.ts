@@ -12,14 +12,14 @@ import type { ServeEvent, Written } from './events.ts';
 import { given, neighbour, questionOf, recordedReply, type Later } from './neighbour.ts';
 import { corefileServer, type CorefileServer } from './server.ts';
 
-/** Milliseconds added between two instants on a test's clock. Background work ends within them. */
+/** The milliseconds added between two instants on a test's clock, so that background work finishes in between. */
 const INSTANT = 1;
 
-/** A server for one state of a handler. It gets a test's queries, and its neighbours return the test's replies. */
+/** A server for one state of a handler. It receives a test's queries, and its neighbours return the test's replies. */
 export class Stage {
   readonly corefile: string;
   readonly #server: CorefileServer;
-  /** Null: real time, because objects are read from files. */
+  /** Null means real time, because objects are read from files. */
   readonly #virtual: VirtualClock | null;
   readonly #begin: number;
   #last = 0;
@@ -31,7 +31,7 @@ export class Stage {
   readonly #heard = new Set<Written>();
   #unexpected: string[] = [];
 
-  /** @param all the handler's exchanges, in order; its objects come from all of them */
+  /** @param all the handler's exchanges in order, from which all of its objects are taken */
   static async open(
     corefile: string,
     event: ServeEvent,
@@ -65,7 +65,7 @@ export class Stage {
     );
   }
 
-  /** True if the event's time has not yet passed here. */
+  /** True if the event's time has not yet been reached here. */
   reaches(event: ServeEvent): boolean {
     return this.#virtual === null || timeOf(event) >= this.#last - 1000;
   }
@@ -138,12 +138,12 @@ export class Stage {
     const took = (found.took ?? 0) > 5 ? found.took! : 0;
     return {
       reply: recordedReply(query, found, this.corefile.includes('serve_stale')),
-      // Background work ends after everything else in the same instant.
+      // Background work finishes after everything else in the same instant.
       took: outlives ? took + INSTANT / 2 : took,
     };
   }
 
-  /** An upstream's reaction in the test. Upstreams without recorded queries are unreachable. */
+  /** An upstream's reaction in the test. Upstreams without any recorded queries are unreachable. */
   #upstream({ to, name, type, query }: Asked): Answer {
     const port = to.split(':').at(-1);
     const heard = this.#batch.flatMap(({ upstreams }) => upstreams ?? []);
@@ -170,12 +170,12 @@ export class Stage {
   }
 }
 
-/** An exchange's time on the plugin's clock; 0: it has none. */
+/** An exchange's time on the plugin's clock, or 0 if it has none. */
 export function timeOf(event: ServeEvent): number {
   return event.state.now ?? 0;
 }
 
-/** A List of all objects. Each test has only those that its queries may concern. */
+/** A List of all objects. Each test only includes those that its queries may concern. */
 function listOf(events: readonly ServeEvent[]): string {
   const items = new Map<string, object>();
   for (const { state } of events)
@@ -186,7 +186,7 @@ function listOf(events: readonly ServeEvent[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items.values()] });
 }
 
-/** The test's query in a form that a client can send. */
+/** The test's query in a form that a client could send. */
 function queryOf(event: ServeEvent): Uint8Array {
   const message = readMessage(Buffer.from(event.query!, 'base64'));
   const { message: reply, rcode } = expectedOf(event);

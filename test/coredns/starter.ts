@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
-/** The longest CoreDNS may take to start or refuse, in ms. */
+/** The longest CoreDNS may take to start or to refuse a Corefile, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 interface Said {
@@ -44,11 +44,11 @@ export class Starter implements AsyncDisposable {
       await process.exited;
     }
     if (said !== null) return said.error === '' ? null : said.error;
-    // Some plugins exit the process: this Corefile's, or leftovers from an earlier one.
+    // Some plugins exit the process, because of either this Corefile or leftovers from an earlier one.
     return fresh ? process.lastWords : this.refusal(text);
   }
 
-  /** Kills the process. The next Corefile starts another one. */
+  /** Kills the process. The next Corefile starts a new one. */
   async end(): Promise<void> {
     const process = this.#process;
     this.#process = null;

@@ -1,4 +1,4 @@
-/** Syntaxes like those of real plugins, and what they produce for the lines of a Corefile. */
+/** Syntaxes like those of real plugins, and what they produce when a Corefile's lines are parsed. */
 import assert from 'node:assert/strict';
 
 import { pluginProblem, pluginRemark } from '../../src/server/corefile/problems.ts';

@@ -35,7 +35,7 @@ export interface FaultReport {
   faults: number;
   restarts: number;
   compared: number;
-  /** The longest time until all answers were correct again, in virtual milliseconds. */
+  /** The longest time until all answers were correct again, in milliseconds of virtual time. */
   slowestMs: number;
 }
 
@@ -91,7 +91,7 @@ class Storm {
   #stop: () => Promise<void>;
   #answerer: KubernetesAnswerer;
   #backup: Backup | null = null;
-  /** Versions have gone back, and the source may not have noticed yet. */
+  /** The version numbers have gone back, and the source may not have noticed yet. */
   #wentBack = false;
   #highest = FIRST_VERSION;
   #lowest = FIRST_VERSION;
@@ -134,7 +134,7 @@ class Storm {
   }
 
   static async begin(seed: number, report: FaultReport): Promise<Storm> {
-    // In turn: current slices, slices as of 1.20, and no slices.
+    // In turn: current slices, slices as in Kubernetes 1.20, and no slices.
     const without = [
       [],
       ['discovery.k8s.io/v1'],
@@ -361,7 +361,7 @@ class Storm {
     }
   }
 
-  /** Changes the token, first at the server, then at the client when kubelet updates it. */
+  /** Replaces the token, first on the server and then, when the kubelet would update it, on the client. */
   #rotate(): void {
     const next = tokens[(tokens.indexOf(this.#token) + 1) % tokens.length]!;
     this.#say(`token ${next}`);
@@ -372,7 +372,7 @@ class Storm {
     });
   }
 
-  /** Brings the server back with the same state, or with a backup's, whose versions are old. */
+  /** Brings the server back with the same state, or with that of a backup, whose versions are old. */
   async #restart(): Promise<void> {
     const { random } = this;
     this.#report.restarts++;
@@ -408,7 +408,7 @@ class Storm {
     this.#server = await ApiServer.start(options);
   }
 
-  /** A version far above any that a database has had in this storm. */
+  /** A version far above any that a database has reached during this storm. */
   #above(): number {
     this.#highest = Math.max(this.#highest, this.#server.store.revision) + FAR_VERSIONS;
     return this.#highest;

@@ -1,5 +1,6 @@
 /**
- * Wire format arbitraries for property tests: everything that a message can contain, with a preference for edge cases.
+ * Arbitraries for property tests of the wire format. They cover everything that a message can contain and prefer edge
+ * cases.
  */
 import fc from 'fast-check';
 import { printAddress } from '../../src/server/base/ip.ts';
@@ -22,7 +23,7 @@ export const byte: fc.Arbitrary<number> = fc.integer({ min: 0, max: 255 });
 export const word: fc.Arbitrary<number> = fc.integer({ min: 0, max: 0xffff });
 export const long: fc.Arbitrary<number> = fc.integer({ min: 0, max: 0xffff_ffff });
 
-/** Builds objects as the code under test does, so that deepEqual compares only their contents. */
+/** Builds objects the way the code under test does, so that deepEqual only compares their contents. */
 function plain<T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }
@@ -51,7 +52,7 @@ const name: fc.Arbitrary<string> = wireName.map((wire) => printName(wire));
 
 const text: fc.Arbitrary<string> = bytes(0, 40).map(printString);
 
-/** Data for the sampled types, as read from the samples. */
+/** Data for the sampled types, parsed from the samples. */
 const sampled: fc.Arbitrary<{ type: number; data: object }> = fc
   .constantFrom(...recordSamples)
   .map(([type, , hex]) => ({ type: typeNumber(type)!, data: readHex(typeNumber(type)!, hex) }));
@@ -142,7 +143,7 @@ export const message: fc.Arbitrary<Message> = plain({
   edns: fc.option(edns),
 }).map((parts) => ({ ...parts, rcode: parts.edns === null ? parts.rcode & 15 : parts.rcode }));
 
-/** A message from an upstream: a reply with one question, whose owners are often the question's name. */
+/** A message from an upstream: a reply with one question, where most owners are the question's name. */
 export const reply: fc.Arbitrary<Message> = plain({
   base: message,
   asked: question,

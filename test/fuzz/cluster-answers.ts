@@ -60,12 +60,12 @@ export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   return answers;
 }
 
-/** The answers from a server that has just listed these objects and has no history. */
+/** The answers from a server that has just listed these objects for the first time. */
 export function freshAnswers(objects: Iterable<KubeObject>): Map<string, string> {
   return tellAll(answererOf(replicatedCluster(objects).cluster, { pods: 'verified' }));
 }
 
-/** A store's objects, parsed as the source parses a list of them. */
+/** A store's objects, parsed the way the source parses a list. */
 export function* objectsIn(
   resources: readonly Resource[],
   form: (resource: Resource) => number,
@@ -80,7 +80,9 @@ export function* objectsIn(
   }
 }
 
-/** A worker's answers from a source, through feed and messages as in production, but on this thread. */
+/**
+ * A worker's answers from a source. They pass through the feed and its messages as in production, but on this thread.
+ */
 export function answersOf(
   source: Source,
   clock: VirtualClock = new VirtualClock(),

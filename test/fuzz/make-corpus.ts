@@ -38,7 +38,7 @@ function edns(...options: [code: number, hex: string][]): Message['edns'] {
   return { udpSize: 1232, version: 0, dnssecOk: true, options: all };
 }
 
-/** A header with these counts, followed by the bytes in `hex`. */
+/** Builds a header with these counts, followed by the bytes in `hex`. */
 function raw(
   counts: readonly [number, number, number, number],
   hex: string,

@@ -32,10 +32,10 @@ export interface EditReport {
   compared: number;
 }
 
-/** Each service belongs to one file, so the state is the union of all files. */
+/** Each service belongs to exactly one file, so the state is the union of all files. */
 interface Content {
   readonly text: string;
-  /** Maps a service to its address; null: the previous content stays. */
+  /** Maps a service to its address, or null if the previous content stays in effect. */
   readonly services: ReadonlyMap<string, string> | null;
 }
 
@@ -63,7 +63,7 @@ class Edits {
   readonly #folder: string;
   readonly #clock = new VirtualClock();
   readonly #log: string[] = [];
-  /** By file name, the services in its last good content. */
+  /** Maps a file name to the services in the file's last good content. */
   readonly #truth = new Map<string, ReadonlyMap<string, string>>();
   #mounted = 0;
   #serial = 0;
@@ -106,7 +106,7 @@ class Edits {
         this.#truth.delete(file);
         return `${file} deleted`;
       case 1: {
-        // As editors save: a new file takes over the name.
+        // The way editors save: a new file is renamed over the old one.
         const good = this.#good(file);
         writeFileSync(join(this.#folder, '.new'), good.text);
         renameSync(join(this.#folder, '.new'), path);
@@ -120,14 +120,14 @@ class Edits {
         if (!this.#truth.has(file)) return 'nothing';
         truncateSync(path, 0);
         await this.#clock.advance(1000);
-        // An empty file is good and has no objects.
+        // An empty file is valid and contains no objects.
         this.#truth.set(file, new Map());
         this.#compare(answerer, `${file} truncated`);
         this.#write(file, this.#good(file));
         return `${file} truncated and written`;
       }
       case 4: {
-        // The directory is temporarily missing, and nothing changes during that time.
+        // The directory is temporarily missing. Nothing may change during that time.
         renameSync(this.#folder, `${this.#folder}.away`);
         await this.#clock.advance(3000);
         this.#compare(answerer, 'folder gone');
@@ -141,7 +141,8 @@ class Edits {
       }
       case 6:
       case 7: {
-        // Only files that were good before. The good parts of a new bad file count, and another test checks that.
+        // Only includes files that were valid before. The valid parts of a new bad file also count, but another test
+        // checks that.
         if (!this.#truth.has(file)) return 'nothing';
         this.#write(file, pick(random, [half, binary, huge, bombs, wrong])(this.#good(file)));
         return `${file} broken`;
@@ -152,7 +153,10 @@ class Edits {
     }
   }
 
-  /** Mounts files like kubelet does for a ConfigMap: they are links into `..data`, a link that is swapped. */
+  /**
+   * Mounts files the way the kubelet does for a ConfigMap: as symlinks into `..data`, itself a symlink that gets
+   * swapped.
+   */
   #mount(): void {
     const version = `..v${++this.#mounted}`;
     const good = this.#good('mounted.yaml');

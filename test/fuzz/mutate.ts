@@ -1,14 +1,14 @@
 /** Changes bytes at random. */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** Bytes that mean something in a message: ends, pointers, label lengths, types. */
+/** Bytes with a special meaning in messages: end markers, pointers, label lengths, types. */
 const telling = [
   0, 1, 2, 5, 6, 12, 15, 16, 28, 33, 41, 46, 63, 64, 65, 127, 128, 191, 192, 250, 255,
 ];
 /** Longer inputs would be slower, but no different. */
 const LENGTH_MAX = 4096;
 
-/** Copies an input from `corpus`, with one to eight kinds of damage from a bad network or an attacker. */
+/** Copies an input from `corpus` and damages it in one to eight ways, as a bad network or an attacker might. */
 export function mutate(corpus: readonly Uint8Array[], random: Random): Uint8Array {
   let bytes = Array.from(corpus[random.integer(corpus.length)]!);
   for (let count = 1 + random.integer(8); count > 0; count--) {

@@ -3,8 +3,8 @@ import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**
- * Normal and malformed Kubernetes objects, with few names and addresses, so that they collide, move, and replace each
- * other. Every second one is well-formed.
+ * Normal and malformed Kubernetes objects. They share a few names and addresses, so they collide, move, and replace
+ * each other. Every second one is well-formed.
  */
 export interface OddObject {
   readonly plural: 'namespaces' | 'services' | 'endpointslices' | 'endpoints' | 'pods';

@@ -1,4 +1,4 @@
-/** Lower-cases all texts, because compression may change the spelling of names. */
+/** Converts all text to lower case, because compression may change the case of names. */
 export function lower<T>(value: T): T {
   const fold = (_: string, part: unknown): unknown =>
     typeof part === 'string' ? part.toLowerCase() : part;

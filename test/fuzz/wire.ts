@@ -36,7 +36,7 @@ import { lower } from './spelling.ts';
 
 export interface FuzzReport {
   readonly inputs: number;
-  /** The numbers of complete messages, servable queries, and usable replies. */
+  /** The numbers of complete messages, valid queries, and usable replies. */
   readonly messages: number;
   readonly queries: number;
   readonly replies: number;
@@ -47,7 +47,7 @@ export interface FuzzReport {
   readonly grownBytes: number;
 }
 
-/** An input that broke a guarantee. The message has everything needed to reproduce it. */
+/** An input that broke a guarantee. The error message includes everything needed to reproduce it. */
 class Broken extends Error {
   override readonly name = 'Broken';
 
@@ -59,9 +59,11 @@ class Broken extends Error {
   }
 }
 
-/** A tenth of a gigabyte of slabs may be waiting for the garbage collector. In a long run, a leak exceeds that. */
+/**
+ * Up to a tenth of a gigabyte of slabs may be waiting for the garbage collector. In a long run, a leak exceeds that.
+ */
 const GROWTH_MAX = 100 * 2 ** 20;
-/** CPU time, which other programs on the machine do not affect. */
+/** Measured in CPU time, which other programs on the machine do not affect. */
 const INPUT_MS_MAX = 1000;
 
 const out = new Uint8Array(70_000 + STAMP_ROOM);
@@ -119,7 +121,7 @@ function memory(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Passes an input through everything; `index` selects the expensive checks. */
+/** Passes an input through all parsers and writers. `index` determines which inputs also get the expensive checks. */
 function check(bytes: Uint8Array, index: number): void {
   const message = readOrNull(bytes);
   if (message !== null) {
@@ -158,7 +160,7 @@ function checkMessage(message: Message): void {
   try {
     written = writeMessage(message);
   } catch (error) {
-    // Compressed names may become too long when types without compression are written in full.
+    // Compressed names may become too long when they are written in full, as some types require.
     if (error instanceof MessageFull) return;
     throw error;
   }
@@ -180,10 +182,10 @@ function checkQuery(bytes: Uint8Array, message: Message | null): void {
     u16(bytes, 6) <= 1 &&
     u16(bytes, 8) <= 1 &&
     u16(bytes, 10) <= 2;
-  // For records other than OPT, only the names are read; the rest of their data may be anything.
+  // Only the names are read in records other than OPT; the rest of their data may be anything.
   const others = u16(bytes, 6) + u16(bytes, 8) + u16(bytes, 10) > (query.edns ? 1 : 0);
   const lenient = triage === 'serve' && others;
-  // A TSIG record before the end invalidates a query (RFC 8945), though the message is readable.
+  // A TSIG record that is not the last one makes a query invalid (RFC 8945), although the message is readable.
   const signed = triage === 'formerr' && message !== null && hasTsig(message);
   if (judged && within && !lenient && !signed && (triage === 'serve') !== (message !== null)) {
     throw new Error(

@@ -15,8 +15,8 @@ setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
 /**
- * Sends queries from a separate heap, so that ours has only the listener's garbage. In each round, it sends a burst
- * while our thread is blocked, so that the burst arrives at once. It then collects the replies.
+ * Sends queries from a separate heap, so that only the listener's garbage ends up in ours. In each round, it sends a
+ * burst while our thread is blocked, so the whole burst arrives at once. It then collects the replies.
  */
 const client = `
   const { createSocket } = require('node:dgram');
@@ -38,7 +38,7 @@ const client = `
 `;
 
 const FEW = 8;
-/** Fits into the socket buffer on a system that does not allow larger ones. */
+/** Small enough for the socket buffer on systems that do not allow larger ones. */
 const MANY = 136;
 const ROUNDS = 150;
 

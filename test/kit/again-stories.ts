@@ -1,4 +1,4 @@
-/** Examples of repeated questions that were answered, and similar cases. */
+/** Examples where questions are repeated although they were answered, and similar cases. */
 import { healthy } from './story.ts';
 import {
   asked,
@@ -15,7 +15,7 @@ import type { Captured } from './packets.ts';
 
 const CODE = 'ND3021';
 
-/** Replies that pass the capture, but some of which do not reach their clients. */
+/** Replies that are seen in the capture, although some never reach their clients. */
 const unreceived = (resolver: string, share: number): Story => ({
   ...played(
     `replies get lost behind the capture (${resolver})`,

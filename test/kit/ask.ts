@@ -1,4 +1,4 @@
-/** Sends queries over one socket to a server on loopback. */
+/** Sends queries over a single socket to a server on loopback. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
@@ -13,7 +13,7 @@ export class Asker {
   readonly #port: number;
   readonly #waiting = new Map<number, (reply: Message) => void>();
   #id = 1;
-  /** The number of retries because there was no reply. */
+  /** The number of retries that were needed because no reply arrived. */
   repeats = 0;
 
   private constructor(socket: Socket, port: number) {
@@ -35,7 +35,7 @@ export class Asker {
     return new Asker(socket, port);
   }
 
-  /** Sends `NAME TYPE` with EDNS and room for 4096 bytes, and retries if there is no reply. */
+  /** Sends `NAME TYPE` with EDNS and a 4096-byte limit, and retries if there is no reply. */
   async ask(name: string, type: string): Promise<Message> {
     for (let tries = 0; tries < TRIES; tries++) {
       const reply = await this.#once(name, type);

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../src/server/base/clock.ts';
 import { failureStatus } from './status.ts';
 
-/** A fault in handling a request: it replaces or precedes the reply. */
+/** A fault in how a request is handled. It replaces the reply or precedes it. */
 export type Fault =
-  /** Answer with this status. The body is a Status object by default. */
+  /** Reply with this status. By default, the body is a Status object. */
   | {
       readonly kind: 'status';
       readonly status: number;
@@ -13,7 +13,7 @@ export type Fault =
       readonly body?: string;
       readonly reason?: string;
     }
-  /** Cut the connection: at once, or after this number of bytes of the body. */
+  /** Cut the connection, either at once or after this many bytes of the body. */
   | { readonly kind: 'drop'; readonly afterBytes?: number }
   /** Accept the request and never answer. */
   | { readonly kind: 'hang' }
@@ -23,16 +23,16 @@ export type Fault =
   | { readonly kind: 'stall'; readonly afterBytes: number }
   /** Send the correct body one byte at a time, with a pause before each. */
   | { readonly kind: 'drip'; readonly everyMs: number }
-  /** Answer without end: pages that each have a successor, a single page, or the events of a watch. */
+  /** Never finish the reply: endless further pages, one endless page, or an endless stream of watch events. */
   | { readonly kind: 'endless'; readonly of: 'pages' | 'items' | 'events' }
   | { readonly kind: 'garbage' };
 
 /** The requests that a fault applies to. */
 export interface FaultRule {
-  /** The resource's plural, e.g. `services`, or `version`; omitted: all. */
+  /** The resource's plural, e.g. `services`, or `version`. If omitted, the fault affects all requests. */
   readonly resource?: string;
   readonly verb?: Verb;
-  /** The number of requests affected; omitted: until it is removed. */
+  /** The number of requests affected. If omitted, the fault stays until it is removed. */
   readonly times?: number;
   readonly fault: Fault;
 }

@@ -12,7 +12,7 @@ import { ApiServer } from './server.ts';
 
 const run = promisify(execFile);
 
-/** A server with TLS and a token, and a kubectl that only knows this server; null: no kubectl is installed. */
+/** A server with TLS and a token, and a kubectl that only knows this server; null if kubectl is not installed. */
 async function bench(t: TestContext): Promise<{
   server: ApiServer;
   config: string;

@@ -4,7 +4,7 @@ import { readSelection, readVersion } from './query.ts';
 import { Refusal } from './status.ts';
 import type { Store, Stored } from './store.ts';
 
-/** Lists, whole or in pages. All pages of a list show the state as of the first one. */
+/** Returns lists, whole or in pages. All pages of a list show the state at the time of the first. */
 export class Lists {
   readonly #store: Store;
   readonly #pagesFromCache: boolean;

@@ -8,7 +8,7 @@ export interface Population {
   /** Spread evenly across the services. */
   readonly endpoints: number;
   readonly pods: number;
-  /** Bytes of padding per object, in place of fields that DNS does not need. 1000 by default. */
+  /** Bytes of padding per object, because the fields that DNS does not need are missing. 1000 by default. */
   readonly padding?: number;
 }
 
@@ -66,7 +66,7 @@ export function service(index: number, padding = ''): KubeJson {
   };
 }
 
-/** The nth service's endpoint slice, with `count` pods starting at `firstPod`. */
+/** Builds the nth service's endpoint slice, with `count` pods starting at `firstPod`. */
 export function slice(index: number, firstPod: number, count: number, padding = ''): KubeJson {
   return {
     metadata: {
@@ -95,7 +95,7 @@ export function slice(index: number, firstPod: number, count: number, padding = 
   };
 }
 
-/** The nth pod, if each service has `perService` pods. */
+/** Builds the nth pod, where each service has `perService` pods. */
 export function pod(index: number, perService: number, padding = ''): KubeJson {
   const service = Math.floor(index / perService);
   return {

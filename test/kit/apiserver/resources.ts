@@ -1,4 +1,4 @@
-/** A kind that is served. `group` is '' for the core API. */
+/** A kind that the server supports. `group` is '' for the core API. */
 export interface ServedResource {
   readonly group: string;
   readonly version: string;
@@ -50,19 +50,21 @@ function served(
   return { group, version, plural, singular: kind.toLowerCase(), kind, namespaced, shortNames };
 }
 
-/** `apps/v1`; the core API uses only the version: `v1`. */
+/** For example, `apps/v1`; the core API uses the version alone: `v1`. */
 export function groupVersion(resource: { group: string; version: string }): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** The storage key. All versions of a kind are the same objects. */
+/** The storage key. All versions of a kind share the same objects. */
 export function storageName(resource: ServedResource): string {
   return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The discovery documents: `/api`, `/apis`, `/api/v1`, `/openapi/v3`, …; null: no such document. */
+/**
+ * Returns a discovery document (`/api`, `/apis`, `/api/v1`, `/openapi/v3`, …), or null if there is none at this path.
+ */
 export function discoveryDocument(
   path: string,
   resources: readonly ServedResource[],
@@ -131,7 +133,7 @@ function resourceList(version: string, members: readonly ServedResource[]): obje
   };
 }
 
-/** Contains no schemas, only what kubectl requires: the server can validate writes (`fieldValidation`). */
+/** Contains no schemas, only what kubectl requires to see that the server can validate writes (`fieldValidation`). */
 function openapiDocument(members: readonly ServedResource[]): object {
   const parameters = [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }];
   const paths = members.map((one) => {

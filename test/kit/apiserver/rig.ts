@@ -13,7 +13,7 @@ import {
 import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
-/** The objects that most tests need: everything but the rare ones. */
+/** The objects that most tests need, without the rare ones. */
 export const everything: WantedObjects = {
   endpoints: true,
   pods: true,
@@ -32,7 +32,7 @@ export class Listener implements SourceEvents {
     this.timesAway++;
   };
   timesAway = 0;
-  /** `Kind namespace/name` → object, after all changes so far. */
+  /** Maps `Kind namespace/name` to the object as it is after all changes so far. */
   readonly state: Map<string, KubeObject> = new Map<string, KubeObject>();
 
   get all(): ObjectChange[] {
@@ -67,7 +67,7 @@ function keyOf(object: KubeObject): string {
   return `${object.kind} ${namespaceOf(object)}/${object.name}`;
 }
 
-/** A fake server and a source that watches it, sharing one virtual clock. */
+/** A fake server and a source that watches it. Both use the same virtual clock. */
 export interface Rig {
   readonly server: ApiServer;
   readonly clock: VirtualClock;
@@ -78,7 +78,7 @@ export interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Deviations from a correct server and a source that wants everything. */
+/** Deviations from a correct server, and from a source that wants everything. */
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
   readonly wanted?: Partial<WantedObjects>;
@@ -119,7 +119,7 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   };
 }
 
-/** Waits for real I/O (loopback) until the condition holds, without advancing virtual time. */
+/** Waits for real I/O on loopback until the condition is met, without advancing virtual time. */
 export async function until(holds: () => boolean, what: string = String(holds)): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {
@@ -128,7 +128,7 @@ export async function until(holds: () => boolean, what: string = String(holds)):
   }
 }
 
-/** Advances virtual time in small steps until the condition holds, up to `limitMs`. */
+/** Advances virtual time in small steps until the condition is met, for at most `limitMs`. */
 export async function elapse(
   clock: VirtualClock,
   limitMs: number,

@@ -24,18 +24,18 @@ import { create, existing, patch, remove, update } from './writes.ts';
 /** Deviations from the Kubernetes server. */
 export interface ApiServerOptions {
   readonly clock?: Clock;
-  /** The minor version to report. Streaming lists work from 27 on unless switched off. 33 by default. */
+  /** The minor version to report, 33 by default. Streaming lists work from 27 on unless they are disabled. */
   readonly minor?: number;
-  /** The WatchList feature gate. By default it depends on the version (on from 32). */
+  /** The WatchList feature gate. By default, it is on from version 32. */
   readonly streamingLists?: boolean;
   /**
    * True if the database reports its progress (etcd since 3.4.31 and 3.5.13), which streaming lists need. True by
    * default.
    */
   readonly progressNotices?: boolean;
-  /** Pages lists even from the watch cache (`resourceVersion=0`), which the real server does not do. */
+  /** Splits even lists from the watch cache (`resourceVersion=0`) into pages, which the real server does not do. */
   readonly pagesFromCache?: boolean;
-  /** Resources that are not served, e.g. `discovery.k8s.io/v1`. */
+  /** Resources that the server does not support, e.g. `discovery.k8s.io/v1`. */
   readonly without?: readonly string[];
   /** Bearer tokens to accept; empty: no check. */
   readonly tokens?: readonly string[];
@@ -62,9 +62,9 @@ interface ReviewedAccess {
 const mostSeen = 10_000;
 
 /**
- * A fake kube-apiserver that follows the protocol strictly: lists with pages and versions, watches with bookmarks and
- * ERROR events, streaming lists, discovery, writes. It has no controllers, so the objects are exactly those of the
- * test.
+ * A fake kube-apiserver that follows the protocol strictly. It supports lists with pages and versions, watches with
+ * bookmarks and ERROR events, streaming lists, discovery, and writes. It has no controllers, so it only has the test's
+ * objects.
  */
 export class ApiServer {
   readonly store: Store;
@@ -73,9 +73,9 @@ export class ApiServer {
   readonly watches: Set<Watch> = new Set<Watch>();
   /** The settings that the nodes' kubelets report (`configz`). */
   readonly configz: Map<string, object> = new Map<string, object>();
-  /** Returns pods' replies through the proxy; null: no such pod. */
+  /** Returns pods' replies through the proxy, or null if there is no such pod. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
-  /** True if a user lacks a permission, in SubjectAccessReview terms. */
+  /** True if a user lacks a permission, given in SubjectAccessReview terms. */
   denied: (user: string, verb: string, resource: string) => boolean = () => false;
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;
@@ -136,7 +136,7 @@ export class ApiServer {
     await closed;
   }
 
-  /** Stores an object under its plural (`services`, `endpointslices`), without checks. */
+  /** Stores an object under its plural (`services`, `endpointslices`) without checking it. */
   put(plural: string, object: KubeJson): void {
     this.store.put(this.#storage(plural), object);
   }
@@ -173,7 +173,7 @@ export class ApiServer {
     this.#lists.forget();
   }
 
-  /** Returns the requests with one verb for one resource. */
+  /** Returns the requests with this verb for this resource. */
   requests(verb: Verb, resource: string): SeenRequest[] {
     return this.seen.filter((one) => one.verb === verb && one.resource === resource);
   }
@@ -361,7 +361,7 @@ export class ApiServer {
     if (resource !== undefined && (namespace === '' || resource.namespaced)) {
       return { resource, namespace, name };
     }
-    // The namespace itself; what follows is a subresource or empty.
+    // Refers to the namespace itself; the rest is a subresource or empty.
     if (namespace !== '' && group === '' && (plural === 'status' || plural === 'finalize')) {
       return { resource: find('namespaces')!, namespace: '', name: namespace };
     }
@@ -434,7 +434,7 @@ function unknownPath(): Refusal {
   return new Refusal(404, 'the server could not find the requested resource');
 }
 
-/** The real server compresses replies above 128 KiB for clients that ask for it. */
+/** The real server compresses replies larger than 128 KiB if the client accepts that. */
 function sendJson(reply: ServerResponse, status: number, body: string, accepts: string): void {
   const headers: http.OutgoingHttpHeaders = { 'content-type': 'application/json' };
   if (body.length > 128 * 1024 && accepts.includes('gzip')) {

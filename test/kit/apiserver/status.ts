@@ -26,7 +26,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** By default, the reason follows from the HTTP code. */
+/** By default, the reason is derived from the HTTP code. */
 export function failureStatus(
   code: number,
   message: string,

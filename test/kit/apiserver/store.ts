@@ -17,7 +17,7 @@ export interface KubeJson {
   [key: string]: unknown;
 }
 
-/** A stored state of an object. Never changed, only replaced. */
+/** One state of a stored object. It is never changed, only replaced. */
 export interface Stored {
   readonly object: KubeJson;
   readonly revision: number;
@@ -25,7 +25,7 @@ export interface Stored {
   readonly body: string;
 }
 
-/** A null `before` means created; a null `after`, deleted. */
+/** If `before` is null, the object was created; if `after` is null, it was deleted. */
 export interface StoreEvent {
   readonly resource: string;
   readonly revision: number;
@@ -38,13 +38,16 @@ export interface Backup {
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Stored>>;
 }
 
-/** Takes the place of etcd and the watch cache: objects, a revision shared by all, and a window of the past. */
+/**
+ * Replaces etcd and the watch cache: it has the objects, one revision counter for all of them, and a window of past
+ * events.
+ */
 export class Store {
   readonly #resources = new Map<string, Map<string, Stored>>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
   #history: StoreEvent[] = [];
   #revision: number;
-  /** The oldest revision after which a watch may start. */
+  /** The oldest revision from which a watch can start. */
   #compacted: number;
   readonly #window: number;
 
@@ -104,7 +107,7 @@ export class Store {
     return before;
   }
 
-  /** Returns the events after a revision; null: no longer stored. */
+  /** Returns the events after a revision, or null if they are no longer stored. */
   since(resource: string, revision: number): StoreEvent[] | null {
     if (revision < this.#compacted) return null;
     return this.#history.filter(
@@ -112,7 +115,7 @@ export class Store {
     );
   }
 
-  /** Advances the revision for objects without watchers. Leases and events use up many per second. */
+  /** Advances the revision as if unwatched objects had changed. Leases and events use up many revisions per second. */
   skip(revisions: number): void {
     this.#revision += revisions;
   }
@@ -136,7 +139,7 @@ export class Store {
     this.#history = [];
   }
 
-  /** Discards the history, so that every watch from an older revision comes too late. */
+  /** Discards the history, so that watches from older revisions are refused. */
   compact(): void {
     this.#history = [];
     this.#compacted = ++this.#revision;
@@ -179,7 +182,7 @@ export function serveDeleted(one: Stored, revision: number, version: string, kin
 
 export type Matches = (object: KubeJson) => boolean;
 
-/** Parses a request's label and field selectors. Throws an `Error` whose message goes to the client. */
+/** Parses a request's label and field selectors. Throws an `Error` whose message is sent to the client. */
 export function selection(labelSelector: string, fieldSelector: string): Matches {
   const labels: Selector | null = parseSelector(labelSelector);
   if (labels === null) throw new Error(`unable to parse requirement: ${labelSelector}`);

@@ -11,7 +11,7 @@ import {
   type Stored,
 } from './store.ts';
 
-/** The subject of a watch and where its events go. */
+/** A watch's subject, and the destination of its events. */
 export interface WatchParts {
   readonly store: Store;
   readonly clock: Clock;
@@ -56,12 +56,12 @@ export class Watch {
     const was = before !== null && this.#wants(before);
     const is = after !== null && this.#wants(after);
     const { version, kind } = this.#form();
-    // To this client, an object that leaves the selection is deleted.
+    // An object that no longer matches the selector is reported to this client as deleted.
     if (is) this.#send(was ? 'MODIFIED' : 'ADDED', serve(after, version, kind));
     else if (was) this.#send('DELETED', serveDeleted(before, revision, version, kind));
   }
 
-  /** Sends the current state as ADDED events. `mark` ends them with a streaming list's bookmark. */
+  /** Sends the current state as ADDED events. With `mark`, they are followed by a streaming list's bookmark. */
   initial(objects: readonly Stored[], mark: boolean): void {
     const { version, kind } = this.#form();
     for (const one of objects) {
@@ -99,7 +99,7 @@ export class Watch {
     this.#parts.reply.destroy();
   }
 
-  /** Sends and closes nothing from now on, like a dead peer. */
+  /** From now on, neither sends anything nor closes the connection, like a dead peer. */
   freeze(): void {
     this.#frozen = true;
     for (const timer of this.#timers) timer.cancel();

@@ -57,7 +57,7 @@ export function update(target: WriteTarget, name: string, body: unknown): Stored
   return store.put(storageName(resource), object);
 }
 
-/** Applies a JSON merge patch (RFC 7396), and strategic patches as far as tests need them. */
+/** Applies a JSON merge patch (RFC 7396), or as much of a strategic patch as tests need. */
 export function patch(target: WriteTarget, name: string, type: string, body: unknown): Stored {
   if (!['application/merge-patch+json', 'application/strategic-merge-patch+json'].includes(type)) {
     throw new Refusal(415, `the body of the request was in an unknown format: ${type}`);
@@ -68,7 +68,7 @@ export function patch(target: WriteTarget, name: string, type: string, body: unk
 }
 
 /**
- * Deletes an object; for a namespace, all objects in it too.
+ * Deletes an object. If it is a namespace, all objects in it are deleted too.
  * @throws Refusal
  */
 export function remove(target: WriteTarget, name: string): Stored {
@@ -143,7 +143,7 @@ function checked(resource: ServedResource, namespace: string, body: unknown): Ku
   return { ...object, metadata };
 }
 
-/** Fills in the real server's defaults, as far as DNS reads them. */
+/** Fills in the real server's defaults for the fields that DNS reads. */
 function defaulted(store: Store, resource: ServedResource, object: KubeJson): KubeJson {
   if (resource.plural === 'namespaces') {
     return {

@@ -1,4 +1,4 @@
-/** Generates random server blocks: sources of answers, with other plugins before them. */
+/** Generates random server blocks with sources of answers and other plugins in front of them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seededRandom, type Random } from '../../../src/server/base/random.ts';
@@ -11,7 +11,7 @@ export interface RandomBlock {
   readonly plugins: ReadonlySet<string>;
 }
 
-/** The absolute names in its text, which are worth querying. */
+/** The absolute names in the block's text, which are worth querying. */
 export function namesIn({ text }: RandomBlock): readonly string[] {
   const found = text.match(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi) ?? [];
   return found.map((name) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`);
@@ -21,7 +21,7 @@ export function namesIn({ text }: RandomBlock): readonly string[] {
 export interface Surroundings {
   readonly folder: string;
   readonly upstreams: readonly string[];
-  /** `IP:PORT` of a server that transfers the common zones; null: none. */
+  /** The `IP:PORT` of a server that transfers the common zones, or null if there is none. */
   readonly primary: string | null;
 }
 
@@ -77,12 +77,12 @@ function fallthrough(draw: Draw): string[] {
 
 const addresses = ['192.0.2.10', '192.0.2.11', '10.0.0.5', '2001:db8::10', '2001:db8::11'];
 
-/** A zone for a server that transfers it; always the same. */
+/** A zone for the server that transfers it; its content never changes. */
 export function primaryZone(origin: string): string {
   return plainZone(drawFrom(seededRandom(origin.length)), origin);
 }
 
-/** A zone without content that servers disagree about, because other tests compare that. */
+/** A zone without the content on which the servers disagree, because other tests compare that. */
 function plainZone(draw: Draw, origin: string): string {
   const lines = [
     `$TTL 300`,
@@ -107,7 +107,7 @@ function plainZone(draw: Draw, origin: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Sources of answers. `forward` comes last, because nothing follows it. */
+/** Sources of answers. `forward` comes last, because queries never get past it. */
 const sources: Readonly<Record<string, Part>> = {
   hosts: (draw) => {
     const inline = Array.from({ length: draw.between(1, 5) }, () => {
@@ -353,7 +353,7 @@ const modifiers: Readonly<Record<string, Part>> = {
   },
 };
 
-/** The locations of the comparison's clients, and of the prefixes in their EDNS Client Subnet option. */
+/** The locations of the clients in the comparison, and of the prefixes in their EDNS Client Subnet options. */
 const geography = {
   '127.0.0.0/8': {
     city: { names: { en: 'Berlin' } },
@@ -386,7 +386,8 @@ const expressions: readonly string[] = [
 ];
 
 /**
- * Generates a block with some sources and some modifiers for 127.0.0.1:`port`, or two blocks, the first with a view.
+ * Generates either one block with some sources and modifiers for 127.0.0.1:`port`, or two blocks, the first of which
+ * has a view.
  */
 function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
   const draw = drawFrom(random);
@@ -414,8 +415,8 @@ function randomBlock(random: Random, port: number, about: Surroundings): RandomB
 }
 
 /**
- * Generates several blocks, at ports from 6000 on.
- * @param fits selects the generated blocks
+ * Generates several blocks on consecutive ports from 6000 on.
+ * @param fits returns true for generated blocks that can be used
  */
 export function randomBlocks(
   random: Random,

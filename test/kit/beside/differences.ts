@@ -5,20 +5,21 @@ import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import type { RandomBlock } from './corefiles.ts';
 import type { RandomQuery } from './queries.ts';
 
-/** Describes each difference not listed in docs/coredns.md in a few words; empty: none. */
+/** Describes each difference not listed in docs/coredns.md in a few words. Empty if there are none. */
 export function differences(
   query: RandomQuery,
   block: RandomBlock,
   a: Uint8Array | null,
   b: Uint8Array | null,
 ): string[] {
-  // Aliases that lead back to a template or a rule, unsolicited NOTIFY: CoreDNS does not reply.
+  // For aliases that lead back to a template or rewrite rule, and for unsolicited NOTIFY messages, CoreDNS does not
+  // reply.
   const circle = /IN CNAME|rewrite (?:stop |continue )?cname/.test(block.text);
   if (a === null && (circle || query.opcode === 4)) return [];
-  // dns64 before whoami, which has neither AAAA nor A records: CoreDNS does not reply.
+  // With dns64 in front of whoami, which has neither AAAA nor A records, CoreDNS does not reply.
   if (a === null && query.type === 28 && ['dns64', 'whoami'].every((one) => block.plugins.has(one)))
     return [];
-  // dns64 before minimal, which panics if no plugin replies.
+  // With dns64 in front of minimal, which panics if no plugin replies.
   if (
     a === null &&
     query.type === 28 &&
@@ -27,7 +28,7 @@ export function differences(
     (b[3]! & 15) === 5
   )
     return [];
-  // autopath before an acl that drops: CoreDNS answers SERVFAIL.
+  // With autopath in front of an acl that drops queries, CoreDNS answers SERVFAIL.
   if (b === null && a !== null && (a[3]! & 15) === 2 && dropsBehindAutopath(block)) return [];
   if (a === null || b === null)
     return a === b
@@ -81,9 +82,9 @@ function dropsBehindAutopath({ plugins, text }: RandomBlock): boolean {
   return plugins.has('autopath') && plugins.has('acl') && /^ *drop /m.test(text);
 }
 
-/** True if both transfer the same zone, or neither does. */
+/** True if both transfer the same zone, or neither transfers any. */
 export function transfersAgree({ plugins }: RandomBlock, theirs: string, ours: string): boolean {
-  // Transfers pass through autopath and cache unchanged. erratic has its own zones.
+  // Transfers pass through autopath and cache unchanged. erratic serves its own zones.
   if (['autopath', 'cache', 'erratic', 'rewrite'].some((name) => plugins.has(name))) return true;
   if (theirs === ours) return true;
   const none = /^(?:rcode|closed|no end)/;
@@ -91,7 +92,7 @@ export function transfersAgree({ plugins }: RandomBlock, theirs: string, ours: s
 }
 
 interface Difference {
-  /** `rcode`, a flag, a section, `opt`, `size`, `do`, `z`, `option15` … */
+  /** The part of the reply that differs: `rcode`, a flag, a section, `opt`, `size`, `do`, `z`, `option15` … */
   readonly what: string;
   readonly theirs: string;
   readonly ours: string;
@@ -111,10 +112,10 @@ interface Rule {
   is(difference: Difference, pair: Pair): boolean;
 }
 
-/** A reply's content: code, sections, and the flags and options that follow from them. */
+/** A reply's content: its code, its sections, and the flags and options that depend on them. */
 const CONTENT = /^(?:rcode|aa|ra|ad|tc|answer|authority|additional|option\d+)$/;
 
-/** For rules about a whole reply: matches any content, but not the message structure. */
+/** For rules about a whole reply. Matches any difference in content, but not in the message structure. */
 function content(is: (pair: Pair) => boolean): Rule['is'] {
   return ({ what }, pair) => CONTENT.test(what) && is(pair);
 }
@@ -500,7 +501,7 @@ const ttls = /(?<=\. \d+ \d+) \d+ /g;
 
 const quoted = /"[^"]*"/g;
 
-/** True if all records of a section are in another one, whatever their spelling. */
+/** True if all records in one section are also in the other, ignoring upper and lower case. */
 function within(section: string, other: string): boolean {
   const all = new Set(other.toLowerCase().split(' | '));
   return section
@@ -531,7 +532,7 @@ function shown(records: readonly DnsRecord[]): string {
   return records
     .map(({ name, type, class: rclass, ttl, data }) => {
       let text = printData(type, data);
-      // whoami: each query has its own port, and a cached reply has the port of the original query.
+      // whoami: each query uses its own port, so a cached reply shows the port of the original query.
       if (type === TYPE.SRV) text = text.replace(/^0 0 \d+ \.$/, '0 0 PORT .');
       const owner = name
         .toLowerCase()

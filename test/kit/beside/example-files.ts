@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { testCertificate, testKey } from '../certificate.ts';
 import { makeMmdb } from '../mmdb.ts';
 
-/** The key used to sign zones: `NAME.key` and `NAME.private`. */
+/** The key that signs zones, in `NAME.key` and `NAME.private`. */
 export const keyName = 'Kexample.org.+013+55648';
 
 export function writeExampleFiles(directory: string): void {

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import type { RandomQuery } from './queries.ts';
 
-/** Milliseconds without a reply that count as silence: longer than a server takes on a busy machine. */
+/** The milliseconds without a reply that count as silence. This is longer than a server needs on a busy machine. */
 const SILENCE_MS = 1500;
 
 /** The reply from HOST:PORT; null: none. */

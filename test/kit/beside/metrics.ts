@@ -1,8 +1,8 @@
-/** Compares the metrics of two servers after the same queries: which series there are, and their values. */
+/** Compares the metrics of two servers after the same queries: their series and the values. */
 
 /**
- * Maps a series to its value, without the server's address and summed over labels that docs/coredns.md lists as
- * different.
+ * Maps a series to its value. The server's address is removed, and values are summed over labels that docs/coredns.md
+ * lists as different.
  */
 export type Series = ReadonlyMap<string, number>;
 
@@ -19,7 +19,7 @@ export async function readSeries(host: string, port: number): Promise<Series> {
   return series;
 }
 
-/** Describes each difference not listed in docs/coredns.md in a few words; empty: none. */
+/** Describes each difference not listed in docs/coredns.md in a few words. Empty if there are none. */
 export function seriesThatDiffer(theirs: Series, ours: Series, wording: string): string[] {
   const found: string[] = [];
   for (const key of new Set([...theirs.keys(), ...ours.keys()])) {
@@ -35,7 +35,7 @@ export function seriesThatDiffer(theirs: Series, ours: Series, wording: string):
 /** Runtime metrics, which differ by nature. */
 const foreign = /^(?:go|process|promhttp|nodejs|ndots)_/;
 
-/** Sorts labels by name, leaving out the plugin, which differs. */
+/** Sorts labels by name and leaves out the plugin label, which differs. */
 function sorted(labels: string): string {
   return (labels.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? [])
     .filter((label) => !label.startsWith('plugin='))
@@ -83,7 +83,8 @@ const rules: readonly Rule[] = [
     is: (theirs, ours, wording) =>
       (theirs ?? 0) < (ours ?? 0) && /rewrite (?:stop |continue )?cname /.test(wording),
   },
-  // CoreDNS queries itself for the target of a wildcard in the same zone, which a few queries in a batch trigger.
+  // CoreDNS sends itself a query for the target of a wildcard in the same zone. A few queries in each batch trigger
+  // this.
   ...[
     { series: /^coredns_dns_re(?:quest|sponse)s?_(?!size_bytes_sum)/, most: 3 },
     { series: /^coredns_dns_request_size_bytes_sum/, most: 3 * 300 },

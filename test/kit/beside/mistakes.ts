@@ -1,6 +1,6 @@
 /**
- * Generates Corefiles with at most a few errors: examples of every CoreDNS property, with random changes to words and
- * lines.
+ * Generates Corefiles with a few errors at most. They are examples of every CoreDNS property, with random changes to
+ * words and lines.
  */
 import type { Random } from '../../../src/server/base/random.ts';
 import { directives, type Property } from '../../../tools/coredns/properties.ts';
@@ -170,7 +170,7 @@ const keys: readonly string[] = [
   ],
 ];
 
-/** Examples that need the internet at startup, and those built to be refused. */
+/** Examples that need internet access at startup, and those that are meant to be refused. */
 const left = new Set(['azure', 'clouddns', 'route53', 'nomad', 'quic', 'https3']);
 
 /** All examples that CoreDNS can start here. */
@@ -185,7 +185,7 @@ export const startedHere: readonly { readonly name: string; readonly property: P
 
 export type Line = string[];
 
-/** An example, or two of them, with up to three changes. */
+/** One or two examples with up to three changes. */
 export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   const draw = drawFrom(random);
   const first = draw.one(startedHere);
@@ -218,7 +218,7 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   };
 }
 
-/** Builds a server block from these lines, with the scene's files and ports. */
+/** Builds a server block from these lines, using the scene's files and ports. */
 export function corefileOf(
   key: string | undefined,
   lines: readonly Line[],
@@ -237,7 +237,7 @@ export function linesOf({ example }: Property): Line[] {
   return example.split('\n').map((line) => line.match(/"[^"]*"|\S+/g) ?? []);
 }
 
-/** Copies the lines in one directive's braces into another's. */
+/** Copies the lines between one directive's braces into another directive. */
 function addProperty(lines: Line[], from: readonly Line[], draw: Draw): void {
   const start = from.findIndex((line) => line.at(-1) === '{');
   const end = from.findIndex(([word]) => word === '}');

@@ -8,7 +8,7 @@ export interface Verdicts {
   readonly ours: readonly string[];
 }
 
-/** True if they differ in a way not listed in docs/coredns.md. */
+/** True if the refusals differ in a way not listed in docs/coredns.md. */
 export function differ({ text, theirs, ours }: Verdicts): boolean {
   if ((theirs === null) === (ours.length === 0)) return false;
   if (theirs !== null)
@@ -16,7 +16,7 @@ export function differ({ text, theirs, ours }: Verdicts): boolean {
   // CoreDNS reads only one of two `etcd` directives.
   const both = /^\s*etcd [^]*^\s*etcd /m.test(text);
   if (both && ours.every((line) => line.includes('plugin/etcd: '))) return false;
-  // After a missing, extra or misplaced brace, every line means something else.
+  // A missing, extra or misplaced brace changes the meaning of every line after it.
   return (
     !/^\s*\{ +\S/m.test(text) &&
     !ours.some((line) => braces.test(line)) &&
@@ -24,7 +24,7 @@ export function differ({ text, theirs, ours }: Verdicts): boolean {
   );
 }
 
-/** "Corefiles that one takes and the other refuses": refused here, accepted by CoreDNS. */
+/** Entries in "Corefiles that one takes and the other refuses" that are refused here but accepted by CoreDNS. */
 const braces =
   /expecting '\}'|after '[{}]'|no matching opening brace|Unexpected token '\{'|unknown property '[{}]'|Unknown directive '[{}]'/;
 const refusedHere: readonly RegExp[] = [
@@ -34,7 +34,7 @@ const refusedHere: readonly RegExp[] = [
   /plugin\/dnssec: .*unknown key source/,
   // CoreDNS uses C of `root A B C`.
   /plugin\/root: .*Wrong argument count/,
-  // Two that together yield a value that neither may have.
+  // Two directives that together produce a value that is invalid in either.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Unusable addresses and ports.
   /is not an API server URL|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
@@ -59,7 +59,7 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Words without effect.
   { says: /plugin\/etcd: /, in: /^\s*(?:debug|stubzones|upstream) /m },
   { says: /invalid URL escape/, in: /etcd/ },
-  // Types in lower case, and types and classes without a name.
+  // Types in lower case, and numeric types and classes that have no name.
   {
     says: /expect legal QTYPE/,
     in: /^\s*(?:allow|block|filter|drop) type [^\n]*\b(?:[a-z]+|TYPE\d+)\b/m,
@@ -78,9 +78,9 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Link-local addresses that include their interface.
   { says: /./, in: /fe80::1%lo/ },
   { says: /bind: cannot assign requested address/, in: /\bbind\b/ },
-  // A word after the braces of `dns64 PREFIX`, where CoreDNS reads each line as a directive.
+  // A word after the braces of `dns64 PREFIX`, because CoreDNS reads each line there as a directive.
   { says: /plugin\/dns64: invalid CIDR address/, in: /^\s*dns64 \S+ \{[^}]*\} +\S/m },
-  // A directive without primaries after another that has some.
+  // A directive without primaries that follows one with primaries.
   {
     says: /secondary zones require a transfer from property/,
     in: /^\s*secondary [^]*transfer from [^]*\bsecondary\b/m,

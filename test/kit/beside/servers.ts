@@ -1,4 +1,4 @@
-/** Runs CoreDNS and ndots with the same server blocks, at separate addresses. */
+/** Runs CoreDNS and ndots with the same server blocks on separate addresses. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,8 @@ export const hosts = { coredns: '127.0.0.1', ndots: '127.0.0.9' } as const;
 const ndots = [join(import.meta.dirname, '../../../bin/ndots'), 'serve', '-workers', '1'];
 
 /**
- * Starts a server with these blocks and waits until it serves or has exited.
- * @param program null: ndots
+ * Starts a server with these blocks and waits until it is serving or has exited.
+ * @param program CoreDNS's path, or null to start ndots
  */
 async function startServer(
   who: keyof typeof hosts,
@@ -41,8 +41,8 @@ export interface Both {
 }
 
 /**
- * Generates Corefiles, one batch per number from `seed` on until time is up, and passes both servers to `compare`. A
- * batch that both refuse is skipped, because its random rules do not fit together.
+ * Generates batches of Corefiles until time is up, one per seed starting from `seed`, and passes both servers to
+ * `compare`. A batch that both refuse is skipped, because its random rules conflict.
  * @param program the CoreDNS program
  * @throws AssertionError if only one of them serves
  */
@@ -77,7 +77,7 @@ export async function eachBatch<T>(
 }
 
 /**
- * Makes the server reload with other blocks.
+ * Makes the server reload with different blocks.
  * @returns false if it did not
  */
 export async function reloadServer(

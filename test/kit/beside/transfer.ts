@@ -4,10 +4,13 @@ import { TYPE } from '../../../src/server/wire/iana.ts';
 import { readMessage, writeMessage } from '../../../src/server/wire/message.ts';
 import { printData } from '../../../src/server/wire/print.ts';
 
-/** In milliseconds; longer than it takes to transfer any of these zones. */
+/** The timeout in milliseconds, which is longer than a transfer of any of these zones takes. */
 const SILENCE_MS = 3000;
 
-/** Returns the reply from HOST:PORT to AXFR: the records, sorted except for the two SOA records, or the code. */
+/**
+ * Sends an AXFR query to HOST:PORT and returns either the response code or the records. They are sorted, except for the
+ * two SOA records.
+ */
 export function transferOf(zone: string, port: number, host: string): Promise<string> {
   return new Promise((resolve) => {
     const records: string[] = [];
