@@ -12,7 +12,7 @@ const UPSTREAM = '192.0.2.53';
 /** New names, so that no cache helps. */
 const fresh = (i: number): string => `h${i}.example.com.`;
 
-/** A DNS pod's queries to its upstream, at a fixed interval in milliseconds. */
+/** A DNS pod's queries to its upstream, sent at a fixed interval in milliseconds. */
 const toUpstream = (
   count: number,
   everyMs: number,
@@ -23,8 +23,8 @@ const toUpstream = (
   );
 
 /**
- * A DNS pod whose time-out is too short: for some seconds, it discards replies from a slow upstream, and passes them on
- * late afterwards.
+ * A DNS pod with a time-out that is too short. For some seconds, it discards replies from a slow upstream and passes
+ * them on late afterwards.
  */
 const impatient = ({ atMs, name }: Passing): Fate =>
   atMs > 4000 && atMs < 9000 && !name.endsWith('.cluster.local.')
@@ -45,7 +45,7 @@ const taken = (
   ...asked(atMs + 0.02, ends(client, port, pod), name, id, { tookMs: isAnswered ? 0.5 : null }),
 ];
 
-/** Pods with one resolver, whose glibc may use EDNS. */
+/** Pods with the same resolver, whose glibc may use EDNS. */
 const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof pods> =>
   pods(resolver, 1, {
     from,
@@ -54,7 +54,9 @@ const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof 
     resolvConf: podResolvConf.replace('ndots:5', `ndots:2 ${options}`),
   });
 
-/** One pod seen at its own side, and others at the DNS pods, where the service address has already been translated. */
+/**
+ * One pod captured at its own end, and others at the DNS pods, where the service address has already been translated.
+ */
 const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
   play(
     [
@@ -196,7 +198,7 @@ export const bothSidesStories: readonly Story[] = [
           ...Array.from({ length: 100 }, (_, i) =>
             asked(i * 90, ends('10.244.1.7', 31_000 + i), `${names[i % 7]!}.`, 300 + i),
           ),
-          // Each of six programs reaches it at a different time, and waits five seconds twice.
+          // Six programs query it at different times, and each waits five seconds twice.
           ...[0, 1, 2, 3, 4, 5].flatMap((program) =>
             [0, 5000, 10_000, 15_000].flatMap((afterMs, step) =>
               ['A', 'AAAA'].map((type, i) =>
@@ -422,8 +424,8 @@ const LIST = ['10.240.1.1', '10.240.1.2'] as const;
 const service = (i: number): string => `${['backend', 'db'][i % 2]}.shop.svc.cluster.local.`;
 
 /**
- * Six names go to the dead server and each is then retried at the other. From then on, the other comes first and the
- * dead one is tried occasionally.
+ * Six names are sent to the dead server, and each is then retried at the other one. From then on, the other server is
+ * tried first, and the dead one only occasionally.
  */
 function learning(client: number): Captured[] {
   const from = `10.244.1.${100 + client}`;
@@ -439,7 +441,7 @@ function learning(client: number): Captured[] {
   }).flat();
 }
 
-/** Each name goes to the dead server, and five seconds later to the other. */
+/** Each name is sent to the dead server first, and to the other one five seconds later. */
 function inOrderOfList(client: number): Captured[] {
   const from = `10.244.1.${100 + client}`;
   return Array.from({ length: 5 }, (_, i): Captured[] => [

@@ -1,4 +1,4 @@
-/** Examples where a consequence, or something minor, is easily mistaken for the cause. */
+/** Examples in which a consequence or a minor fault is easily mistaken for the cause. */
 import { icmpError, type Captured } from './packets.ts';
 import { healthy, type Passing } from './story.ts';
 import { asked, at, ends, inOrder, played, pods, some, type Story } from './story-parts.ts';
@@ -14,7 +14,7 @@ const given = (
   more: Partial<Story> = {},
 ): Story => ({ name, code, ...more, packets: (seed) => Promise.resolve(packets(seed)) });
 
-/** Clients of a DNS pod, which queries its upstream for other names. Both respond quickly. */
+/** Clients of a DNS pod that queries its upstream for other names. Both respond quickly. */
 function besides(count: number, everyMs: number): Captured[] {
   return inOrder(
     Array.from({ length: count }, (_, i) => {
@@ -28,7 +28,7 @@ function besides(count: number, everyMs: number): Captured[] {
   );
 }
 
-/** The upstream needs three seconds for one zone. By then, the DNS pod has closed its port. */
+/** The upstream needs three seconds to answer for one zone, by which time the DNS pod has closed its port. */
 function slowZone(): Captured[] {
   return inOrder([
     besides(60, 500),
@@ -48,7 +48,7 @@ function slowZone(): Captured[] {
   ]);
 }
 
-/** The DNS pod retries lost queries and answers after its client has closed its port. */
+/** The DNS pod retries lost queries. By the time it answers, its client has closed its port. */
 function waitsForLost(): Captured[] {
   return inOrder([
     besides(60, 500),
@@ -68,7 +68,7 @@ function waitsForLost(): Captured[] {
   ]);
 }
 
-/** Three pods send many queries. Replies to the one that sends few are lost at random. */
+/** Three pods send many queries and one sends few. Replies to that one are lost at random. */
 function lossOfOne(): Captured[] {
   return inOrder([
     besides(200, 150),
@@ -86,7 +86,7 @@ function lossOfOne(): Captured[] {
   ]);
 }
 
-/** A limit on waiting queries is reached: different names and types are refused each time. */
+/** A limit on waiting queries is reached, so each time, different names and types are refused. */
 function refusedByLimit(): Captured[] {
   return inOrder([
     besides(120, 250),
@@ -106,7 +106,7 @@ function refusedByLimit(): Captured[] {
   ]);
 }
 
-/** Queries to the upstream are lost, and one name does not resolve. */
+/** Queries to the upstream are lost, and one name also fails to resolve. */
 const isLost = (passing: Passing): boolean => passing.server === SERVICE && some(passing, 0.3);
 
 export const causeStories: readonly Story[] = [

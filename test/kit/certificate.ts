@@ -27,7 +27,7 @@ b0Yu2wTlWhb/XidwCcS9sNF6S2B2fs48i3Wc0Wg3KS+34rCBqIIJJTNM
 -----END PRIVATE KEY-----
 `;
 
-/** The certificate for a listener that does not require client certificates. */
+/** The certificate for a listener that does not request client certificates. */
 export const testTls: ListenerTls = {
   certificate: testCertificate,
   key: testKey,
@@ -37,7 +37,7 @@ export const testTls: ListenerTls = {
   keyLog: null,
 };
 
-/** Another CA, which has not signed anything here; made the same way, for stranger.example. */
+/** Another CA, made the same way for stranger.example. It has not signed anything here. */
 export const strangerCertificate = `-----BEGIN CERTIFICATE-----
 MIIBjTCCATOgAwIBAgIUALo/TgzjIRP3yIq02GZdYiUO1WowCgYIKoZIzj0EAwIw
 GzEZMBcGA1UEAwwQc3RyYW5nZXIuZXhhbXBsZTAgFw0yNjExMjIwNDU4NTNaGA8y

@@ -1,4 +1,4 @@
-/** An in-memory API server with only Kuberhealthy's kinds, pods and events. */
+/** An in-memory API server that only supports Kuberhealthy's kinds, pods and events. */
 import { asObject, child, text, type JsonObject } from '../../src/server/base/json-object.ts';
 import type { ApiClient, ApiRequest } from '../../src/server/kube/api/client.ts';
 import { ApiFailure } from '../../src/server/kube/api/failure.ts';
@@ -8,7 +8,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   '/apis/kuberhealthy.github.io/v2': ['healthchecks', 'healthchecks/status'],
 };
 
-/** One request: `PATCH healthchecks/status dns`, `list pods`, `watch pods` … */
+/** A request: `PATCH healthchecks/status dns`, `list pods`, `watch pods` … */
 type Asked = string;
 
 interface Watcher {
@@ -16,13 +16,13 @@ interface Watcher {
   readonly push: (event: object) => void;
 }
 
-/** A client for that server, with no network in between. */
+/** A client that calls that server directly, without a network. */
 export class CheckApi implements ApiClient {
   readonly host = 'api';
   readonly asked: Asked[] = [];
   /** True if the server is unreachable. */
   isAway = false;
-  /** The status code returned for each change to an object: 500, 429; 0: handle normally. */
+  /** The status code returned for each change to an object, such as 500 or 429; 0 handles the change normally. */
   refusesWith = 0;
   /** The requests to refuse; null: all changes. */
   refuses: RegExp | null = null;
@@ -73,7 +73,7 @@ export class CheckApi implements ApiClient {
       );
     if (this.isAway) return Promise.reject(new ApiFailure({ kind: 'network', text: 'away' }));
     if (this.hangs) {
-      // As in the client: there is a time limit for the first byte.
+      // As in the real client, the first byte has a time limit.
       this.asked.push(`hung ${change?.method ?? 'GET'}`);
       return forever();
     }
@@ -131,7 +131,7 @@ export class CheckApi implements ApiClient {
   }
 
   #tell(resource: string, type: string, object: JsonObject): void {
-    // A watch never gets ahead of the answer to the change.
+    // A watch never reports a change before the request that made it is answered.
     queueMicrotask(() => {
       for (const watcher of this.#watchers)
         if (watcher.resource === resource) watcher.push({ type, object });

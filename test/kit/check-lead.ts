@@ -1,4 +1,4 @@
-/** A replica that replaces Kuberhealthy, in virtual time, with an in-memory API server. */
+/** A replica that replaces Kuberhealthy. It runs in virtual time with an in-memory API server. */
 import { randomUUID } from 'node:crypto';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
@@ -51,7 +51,7 @@ export class Lead {
     });
   }
 
-  /** Makes it the leader; a second and a half passes. */
+  /** Makes it the leader, which takes a second and a half. */
   async begin(): Promise<void> {
     this.watch.start();
     this.#running = this.runner.run(this.#stop.signal);
@@ -65,7 +65,7 @@ export class Lead {
     await this.watch.stop();
   }
 
-  /** Reports as its pod would, with the URL it was given. */
+  /** Sends the report that the check's pod would send, to the URL that the pod was given. */
   report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
     return this.reportFrom('10.1.0.7', version, run, ...errors);
   }

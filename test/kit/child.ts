@@ -4,11 +4,11 @@ import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A program being measured. It is started and stopped here, by its own process ID. */
+/** A program being measured. It is started here, and stopped by its own process ID. */
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** User and system CPU seconds of all its threads so far. */
+  /** The CPU seconds, user and system, that all its threads have used so far. */
   cpuSeconds(): number;
   /** MiB. */
   residentMiB(): number;
@@ -17,7 +17,7 @@ export interface Child {
   tell(line: string): void;
   end(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when it has exited; null: killed by a signal. */
+  /** Resolves with the exit code when it has exited, or with null if a signal killed it. */
   readonly exitCode: Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** `cpu` pins it to one CPU, so that server and load do not share one. */
+/** `cpu` pins it to one CPU, so that the server and the load do not share one. */
 export function start(
   name: string,
   words: readonly string[],
@@ -82,15 +82,15 @@ export function start(
   };
 }
 
-/** A directory for lists of the system calls made by each `ndots`; set by tools/seccomp.ts. */
+/** A directory where each `ndots` process writes a list of its system calls. Set by tools/seccomp.ts. */
 const observations = process.env['NDOTS_SYSTEM_CALLS'];
 
-/** A directory with seccomp profiles (`serve.json` and so on); set by test/real/seccomp-verbs.long.test.ts. */
+/** A directory with seccomp profiles (`serve.json` and so on). Set by test/real/seccomp-verbs.long.test.ts. */
 const profiles = process.env['NDOTS_SECCOMP_PROFILES'];
 
 /**
- * Replaces `ndots` with the command that the image runs. Counts its system calls into a file per subcommand, or applies
- * the subcommand's profile.
+ * Replaces `ndots` with the command that the image runs. Either counts its system calls in one file per subcommand, or
+ * applies the subcommand's profile.
  */
 function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));
@@ -119,7 +119,7 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** A DNS question on the wire: RD, no EDNS. */
+/** Builds a DNS question in wire format, with RD set and without EDNS. */
 export function question(name: string, type: number, id = 1): Buffer {
   const labels = name
     .replace(/\.$/, '')
@@ -138,7 +138,7 @@ export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): 
   }
 }
 
-/** Waits until 127.0.0.1:port answers `name` with data. Returns the milliseconds it took. */
+/** Waits until 127.0.0.1:port answers `name` with data, and returns how many milliseconds that took. */
 export async function answered(
   port: number,
   name: string,

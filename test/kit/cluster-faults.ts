@@ -14,7 +14,7 @@ import {
 const [one = '', other = ''] = REPLICAS;
 const [private_ = '', public_ = ''] = UPSTREAMS;
 
-/** Changes a reply: `what` is `NAME TYPE`, with the type as a number. */
+/** Changes a reply. `what` is `NAME TYPE`, with the type as a number. */
 function rewritten(change: (reply: Message, what: string) => Message | null) {
   return (reply: Buffer): Buffer | null => {
     const message = readMessage(reply);
@@ -66,7 +66,10 @@ const egress = (ports: readonly object[]): KubeJson => ({
   },
 });
 
-/** Faults by description, with the code of the finding that must come first. The slow ones wait for replies. */
+/**
+ * Maps a fault's description to the fault and the code of the finding that must come first. The slow ones wait for
+ * replies.
+ */
 export const clusterFaults: Readonly<
   Record<string, ClusterFault & { readonly code: string; readonly slow?: boolean }>
 > = {

@@ -1,10 +1,10 @@
 /** Objects for a small cluster. */
 import type { KubeJson } from './apiserver/store.ts';
 
-/** Objects by plural, in the format of the fake API server. */
+/** Objects by plural, in the format that the fake API server uses. */
 export type ClusterObjects = Readonly<Record<string, readonly KubeJson[]>>;
 
-/** A port as in services and slices: `80`, `http:80`, `dns:53/UDP`. */
+/** A port in the notation for services and slices: `80`, `http:80` or `dns:53/UDP`. */
 function port(text: string): { name?: string; port: number; protocol: string } {
   const [, name, number, protocol] = /^(?:([a-z0-9-]+):)?(\d+)(?:\/([A-Z]+))?$/.exec(text)!;
   return {
@@ -79,7 +79,7 @@ export function podObject(
   };
 }
 
-/** Objects that every cluster has: the API server's and DNS server's services. */
+/** Objects that every cluster has: the services for the API server and the DNS server. */
 export const everyCluster: ClusterObjects = {
   services: [
     serviceObject('default', 'kubernetes', '10.96.0.1', 'https:443'),

@@ -12,7 +12,10 @@ import { noNamespaces, Pod } from './pod.ts';
 /** The addresses, identical in every such cluster. */
 export const PLACE = {
   api: '10.96.0.1',
-  /** The DNS service. The address is on the DNS server's own loopback, which is where kube-proxy would send packets. */
+  /**
+   * The DNS service. Its address is on the DNS server's own loopback interface, because kube-proxy would send its
+   * packets to that pod.
+   */
   dns: '10.96.0.10',
   pod: '172.17.0.2',
   node: '172.17.0.1',
@@ -22,11 +25,11 @@ export const PLACE = {
 
 /** The contents of the cluster and the node. */
 export interface ClusterParts {
-  /** In addition to the services `kubernetes` and `kube-dns`. */
+  /** Services in addition to `kubernetes` and `kube-dns`. */
   readonly objects?: ClusterObjects;
-  /** Data for the node's name server: lines of the root zone, without its SOA. */
+  /** The data of the node's name server, as lines in the root zone without its SOA. */
   readonly zone?: readonly string[];
-  /** The DNS server's `/etc/resolv.conf`; by default, the node's name server. */
+  /** The DNS server's `/etc/resolv.conf`. By default, it points to the node's name server. */
   readonly resolvConf?: string;
   /** Other files in the DNS server's pod, by absolute path. */
   readonly files?: Readonly<Record<string, string>>;
@@ -36,20 +39,20 @@ export interface ClusterParts {
   readonly inCluster?: boolean;
 }
 
-// A program in a pod starts in the root directory, so all paths are absolute.
+// Programs in a pod start in the root directory, so all paths must be absolute.
 const program = join(import.meta.dirname, '../../bin/ndots');
 
 const tokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const caFile = '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt';
 
-/** Why such a cluster cannot be created here, or false; for a test's `skip` option. */
+/** Why such a cluster cannot be created here, or false if it can. For a test's `skip` option. */
 export function noCluster(): string | false {
   return noNamespaces() ?? missing('ip', 'unbound', 'dig', 'curl') ?? false;
 }
 
 /**
- * A cluster with all peers of the DNS server: its pod, the API server (TLS, token), the name server in
- * `/etc/resolv.conf`, and client pods on another node. Each is a separate program.
+ * A cluster with everything that the DNS server communicates with: its pod, the API server (with TLS and a token), the
+ * name server in `/etc/resolv.conf`, and client pods on another node. Each is a separate program.
  */
 export class ClusterPod {
   readonly dnsPod: Pod;
@@ -95,7 +98,7 @@ export class ClusterPod {
     const cluster = new ClusterPod(parts);
     try {
       await printed(cluster.#server, /^listening/m, 15_000);
-      // The program is inside by now, so its process ID identifies the namespace at the other end of the wire.
+      // By now the program is inside the namespace, so its process ID identifies the other end of the link.
       cluster.#wire(cluster.#server.pid, parts.clients ?? []);
     } catch (error) {
       await cluster.end();
@@ -132,14 +135,14 @@ export class ClusterPod {
   }
 
   async end(): Promise<void> {
-    // Not SIGTERM, which would take as long as lameduck.
+    // SIGTERM would take as long as lameduck.
     for (const server of this.#servers) server.signal('SIGKILL');
     await this.dnsPod.end();
     await this.node.end();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Writes a file for the cluster's programs and returns its path. */
+  /** Writes a file for programs in the cluster and returns its path. */
   file(name: string, text: string): string {
     const path = join(this.#folder, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -147,7 +150,7 @@ export class ClusterPod {
     return path;
   }
 
-  /** Starts the server with a Corefile (path) and waits until it reports that it is serving. */
+  /** Starts the server with the Corefile at this path and waits until it reports that it is serving. */
   async serve(corefile: string, ...words: readonly string[]): Promise<Child> {
     const child = this.start(corefile, ...words);
     await printed(child, /ndots-\d/, 20_000);
@@ -165,7 +168,7 @@ export class ClusterPod {
     return child;
   }
 
-  /** Runs the server in the pod until it exits on its own. */
+  /** Runs the server in the pod until it exits without being stopped. */
   async refused(
     corefile: string,
     ...before: readonly string[]
@@ -183,7 +186,10 @@ export class ClusterPod {
     return { code, text: child.output() };
   }
 
-  /** Sends a stub resolver's query (no EDNS) from the node to the DNS service. Arguments are as for dig. */
+  /**
+   * Sends a query as a stub resolver would, without EDNS, from the node to the DNS service. The arguments are the same
+   * as for dig.
+   */
   ask(...words: readonly string[]): Dug {
     return dig(this.node, `@${PLACE.dns}`, ...plain, ...words);
   }
@@ -193,7 +199,7 @@ export class ClusterPod {
     return this.ask('-b', client, ...words);
   }
 
-  /** Repeats the query until the reply is as expected. Returns the last reply. */
+  /** Repeats the query until the reply matches, and returns the last reply. */
   async askUntil(
     wanted: (dug: Dug) => boolean,
     words: readonly string[],
@@ -207,12 +213,12 @@ export class ClusterPod {
     }
   }
 
-  /** The body and status of one of the DNS server's pages, e.g. `:8181/ready`, as probed from the node. */
+  /** The body and status that a probe from the node gets from the DNS server, e.g. for `:8181/ready`. */
   page(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.node, `http://${PLACE.pod}${portAndPath}`);
   }
 
-  /** The same for a listener that is only on the pod's loopback. */
+  /** The same for a listener that is only available on the pod's loopback interface. */
   pageInside(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.dnsPod, `http://127.0.0.1${portAndPath}`);
   }
@@ -240,7 +246,7 @@ function addAddresses(pod: Pod, device: string, addresses: readonly string[]): v
   for (const address of addresses) pod.exec('ip', 'addr', 'add', `${address}/32`, 'dev', device);
 }
 
-/** Runs Unbound as the node's name server. The lines are all its data. */
+/** Runs Unbound as the node's name server. The given lines are its only data. */
 function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
   const zoneFile = join(folder, 'root.zone');
   const soa =

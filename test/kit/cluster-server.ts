@@ -1,6 +1,6 @@
 /**
- * The fake API server as a program at a pod's address, over TLS: `node cluster-server.ts SETTINGS.json`. It reads one
- * JSON command per line from standard input and prints `done N` for the Nth.
+ * Runs the fake API server as a program at a pod's address, over TLS: `node cluster-server.ts SETTINGS.json`. It reads
+ * one JSON command per line from standard input, and prints `done N` after the Nth.
  */
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -37,7 +37,7 @@ for (const [plural, objects] of Object.entries(settings.objects)) {
   for (const object of objects) server.put(plural, object);
 }
 
-// The server itself only listens on loopback; this is its address in the cluster.
+// The server itself only listens on loopback, so this proxy listens on its address in the cluster.
 const open = new Set<Socket>();
 let listening: Server | null = null;
 

@@ -1,6 +1,6 @@
 /**
- * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
- * source ports, shared IDs, EDNS, AD, the reply), the pauses between them, and the result.
+ * Compares a recorded run of a real resolver with a model's run. Each query's name, type, order, protocol, server,
+ * shared source port, shared ID, EDNS, AD and reply must match. So must the pauses between queries, and the result.
  */
 import { parseAddress, printAddress } from '../../src/server/base/ip.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -8,7 +8,7 @@ import { jitterSteps } from '../../src/tools/resolver/c-ares-servers.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
-/** The properties of a query that are compared, for both sides. */
+/** The properties of a query that are compared between both sides. */
 export interface Row {
   readonly ms: number;
   readonly protocol: string;
@@ -24,31 +24,37 @@ export interface Row {
 
 /** Queries within this many milliseconds were sent together. */
 const defaultTogetherMs = 12;
-/** Node checks time-outs once a second, and may be late by a thousandth; it then notices one a second later. */
+/**
+ * Node checks for time-outs once a second. If it is late by a thousandth of a second, it notices a time-out one second
+ * later.
+ */
 const nodeTickMs = 1000;
-/** Pauses may differ by this many milliseconds or by a tenth, because the machine was busy during the real runs. */
+/**
+ * Pauses may differ by this many milliseconds or by a tenth, because the machine was busy when the real runs were
+ * recorded.
+ */
 const defaultSlackMs = 60;
-/** Allowance in milliseconds for programs whose startup is part of the measured time. */
+/** An allowance in milliseconds for programs whose measured time includes their startup. */
 const startMs = 120;
 
-/** If retries are jittered, a run without an end is compared up to this number of queries. */
+/** If retries are jittered, endless runs are only compared up to this number of queries. */
 const sureQueries = 4;
 
-/** The allowed differences between two runs of a client. */
+/** The differences allowed between two runs of a client. */
 export interface Tolerance {
-  /** The order of queries that were sent together is random. */
+  /** Queries that were sent together may be in any order. */
   readonly anyOrder: boolean;
-  /** The delay of retries is random, so a run must be between those with the shortest and the longest delays. */
+  /** Retries are delayed at random, so a run's times must be between those with the shortest and the longest delays. */
   readonly jitter: boolean;
   /** The case of letters is random. */
   readonly anyCase: boolean;
-  /** The last address may contain a random byte from another message. */
+  /** The last address may include a random byte from another message. */
   readonly garbledAddress: boolean;
-  /** Milliseconds by which the measured time may be longer because it includes a program's startup. */
+  /** The milliseconds by which the measured time may be longer, because it includes a program's startup. */
   readonly startMs: number;
   readonly togetherMs: number;
   readonly slackMs: number;
-  /** Waits may be shorter or longer by this many milliseconds. */
+  /** The milliseconds by which waits may be shorter or longer. */
   readonly tickMs: number;
 }
 
@@ -102,13 +108,14 @@ function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
   }));
 }
 
-/** The number of seeds to try if the client is random. */
+/** The number of seeds to try if the client uses randomness. */
 const seeds = 40;
 const plainSeed = 7;
 
 /**
- * Compares with the model; `runs` runs it with the given randomness. If the real client is random, one run of the model
- * must equal its run. No real wait is shorter than with the most jitter or longer than without.
+ * Compares a real run with the model, which `runs` executes with the given randomness. If the real client is random,
+ * one of the model's runs must equal its run. No real wait may be shorter than with the most jitter or longer than
+ * without any.
  */
 export async function compareRuns(
   run: Run,
@@ -129,13 +136,13 @@ export async function compareRuns(
   return outside(run, shortest, longest, tolerance);
 }
 
-/** A random source that always draws the same jitter. */
+/** A random source that always returns the same jitter. */
 function withJitter(drawn: number): Random {
   const random = seededRandom(plainSeed);
   return { integer: (below) => (below === jitterSteps ? drawn : random.integer(below)) };
 }
 
-/** Queries and results that come earlier or later than they can. */
+/** Queries and results that are earlier or later than the jitter allows. */
 function outside(
   run: Run,
   shortest: ModelRun,
@@ -154,7 +161,7 @@ function outside(
   const real = rowsOfMeasured(run.queries);
   const early = rowsOfModel(shortest.exchanges);
   const late = rowsOfModel(longest.exchanges);
-  // With a different number of queries, the runs have diverged and times prove nothing.
+  // If the numbers of queries differ, the runs have diverged and their times prove nothing.
   if (real.length !== early.length || real.length !== late.length) return [];
   real.forEach((row, i) => check(`query ${i + 1}`, row.ms, early[i]?.ms ?? 0, late[i]?.ms ?? 0));
   run.result.forEach(({ ms }, i) => {
@@ -174,7 +181,7 @@ function differences(
   const tolerance = { ...toleranceFor(by), ...more };
   let real = rowsOfMeasured(run.queries);
   let own = rowsOfModel(model.exchanges);
-  // A run that was stopped early is compared as far as it goes.
+  // A run that was stopped early is only compared up to that point.
   const cut = run.result.length < model.planned;
   if (cut) {
     const end = (real.at(-1)?.ms ?? 0) + tolerance.slackMs;
@@ -212,10 +219,7 @@ function compareQueries(real: readonly Row[], own: readonly Row[], tolerance: To
   ];
 }
 
-/**
- * Converts rows to text. Ports and IDs are numbered in order of first use, and groups are sorted if their order is
- * random.
- */
+/** Converts rows to text. Ports and IDs are numbered by first use, and groups in random order are sorted. */
 function describe(together: readonly (readonly Row[])[], tolerance: Tolerance): string[] {
   const ports = new Map<number, number>();
   const ids = new Map<number, number>();
@@ -307,7 +311,7 @@ function compareResult(
   if (addresses !== measured && !(tolerance.garbledAddress && sameButOne(addresses, measured)))
     found.push(`addresses: real "${measured}", model "${addresses}"`);
   const failure = own.found.failure;
-  // curl's exit code 7: the name was found, but the connection failed.
+  // curl's exit code 7 means that the name was resolved but the connection failed.
   const realOk = real.err === '';
   if (realOk !== (failure === null))
     found.push(`result: real "${real.err}", model "${failure?.text ?? 'ok'}"`);

@@ -30,7 +30,7 @@ export const testIo: Pick<Io, 'env' | 'signal'> = {
 };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The options of a console that reads these files. */
+/** The options for a console that reads these files. */
 export function fileSource(...files: readonly string[]): CommandSource {
   return {
     ...{ files, device: null, netns: null, dnstap: null, ports: null },
@@ -39,7 +39,7 @@ export function fileSource(...files: readonly string[]): CommandSource {
   };
 }
 
-/** A model that has read the files, and the name of its input. */
+/** A model that has read the files, and its input's name. */
 export async function readFiles(
   options: CommandSource,
   model: LiveModel = new LiveModel({}),
@@ -52,7 +52,7 @@ export async function readFiles(
 /** The page, built for a single test file. */
 export class TestConsole {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'ndots-console-'));
-  /** Null until it is built. Without it, the server has the data, but no page. */
+  /** The page, or null until it is built. Without it, the server only has the data. */
   #built: BuiltConsole | null = null;
   #browser: Browser | null = null;
 
@@ -82,7 +82,7 @@ export class TestConsole {
       readonly caches?: ServerCaches;
       readonly checks?: CheckSources;
       readonly grafana?: string;
-      /** The names of clusters that all show this model. */
+      /** The names of the clusters, all of which show this model. */
       readonly clusters?: readonly string[];
     } = {},
   ): Promise<ConsoleServer> {
@@ -108,7 +108,7 @@ export class TestConsole {
     });
   }
 
-  /** Runs something in a fresh page. Any error that the page reports fails the test. */
+  /** Runs a function in a new page. Any error that the page reports fails the test. */
   async inPage(
     given: {
       readonly colorScheme?: 'light' | 'dark';
@@ -118,7 +118,7 @@ export class TestConsole {
     use: (page: Page) => Promise<void>,
   ): Promise<void> {
     const { colorScheme = 'light', width = 1280, at } = given;
-    // As root in a container, the browser has no sandbox.
+    // When it runs as root in a container, the browser has no sandbox.
     this.#browser ??= await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
     const context = await this.#browser.newContext({
       colorScheme,

@@ -1,4 +1,4 @@
-/** Examples of replies that arrive promptly but are wrong or useless for the client. */
+/** Examples of replies that arrive promptly but are wrong or of no use to the client. */
 import { FLAG, OPTION, TYPE } from '../../src/server/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
 import type { Captured } from './packets.ts';
@@ -37,7 +37,7 @@ export type Reply = Partial<Message> & {
   readonly cutTo?: number;
   readonly query?: Partial<Message>;
   readonly tookMs?: number;
-  /** Its UDP checksum: wrong, correct, or left to the network card; omitted: none. */
+  /** The reply's UDP checksum: wrong, correct, or left to the network card. If omitted, there is none. */
   readonly checksum?: 'wrong' | 'whole' | 'partial';
 };
 
@@ -74,7 +74,7 @@ export function answeredWith(
   ];
 }
 
-/** Some pods' lookups of both families, each with a given reply. */
+/** Lookups by some pods for both address families, each with a given reply. */
 function lookups(
   count: number,
   reply: (type: 'A' | 'AAAA', nth: number, name: string) => Reply,
@@ -225,7 +225,7 @@ function deadTarget(hasAlias: boolean, isAtPod: boolean): Captured[] {
   ]);
 }
 
-/** A zone has two versions: pods use the version without the name, a node the other. */
+/** There are two versions of a zone. Pods query the version without the name, and a node queries the other. */
 function splitZone(): Captured[] {
   const denied = { rcode: 3, authority: [soa('example.com.')] };
   return inOrder(

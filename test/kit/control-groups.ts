@@ -1,4 +1,4 @@
-/** Creates control groups in a test's directory, as the system would show them. */
+/** Creates control groups in a test's directory, as they would appear in the system. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,8 +6,8 @@ import { after } from 'node:test';
 import type { ControlGroupFiles } from '../../src/server/base/control-groups.ts';
 
 /**
- * Creates such files in a new directory: the process's own file, and those under the mount. Call it in a suite; they
- * are removed when it ends.
+ * Creates the files in a new directory: the process's own file, and those under the mount. Call it in a suite, because
+ * they are removed when the suite ends.
  */
 export function controlGroups(): (
   own: string,

@@ -1,4 +1,4 @@
-/** 64 KiB messages from an upstream, some of which are expensive for readers that compare names one by one. */
+/** 64 KiB messages from an upstream. Some are expensive for parsers that compare names one by one. */
 import { TYPE } from '../../src/server/wire/iana.ts';
 
 export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Array];
@@ -12,7 +12,7 @@ const longName: Uint8Array = Uint8Array.from([
 ]);
 
 /**
- * The longest message made of records from `make` that fits into 64 KiB; a reply to an A question.
+ * The longest A reply made of records from `make` that fits into 64 KiB.
  * @param make receives the number of preceding records and the offset of the next one
  */
 export function fullMessage(
@@ -46,7 +46,7 @@ export function fullMessage(
 /** Addresses for the question's name. */
 export const plainAddresses = (): Uint8Array => fullMessage(() => [pointer(12), TYPE.A, address]);
 
-/** Aliases between sixty names in the worst order for a reader: the last in the chain comes first. */
+/** Aliases between sixty names, in the worst order for a parser: the last in the chain comes first. */
 export function aliasChain(): Uint8Array {
   const name = (number: number): Uint8Array =>
     Uint8Array.of(2, 97 + (number >> 5), 97 + (number & 31), ...pointer(12));
@@ -59,7 +59,7 @@ export function aliasChain(): Uint8Array {
   );
 }
 
-/** Addresses whose owner is an uncompressed copy of the question's name. */
+/** Address records whose owner is an uncompressed copy of the question's name. */
 export const copiedName = (): Uint8Array =>
   fullMessage((index) =>
     index === 0
@@ -67,7 +67,7 @@ export const copiedName = (): Uint8Array =>
       : [pointer(12 + longName.length + 4), TYPE.A, address],
   );
 
-/** Owners with the maximum number of labels, all uncompressed. */
+/** Owner names with the maximum number of labels, all uncompressed. */
 export const manyLabels = (): Uint8Array =>
   fullMessage((index) => [
     Uint8Array.from([

@@ -1,6 +1,6 @@
 /**
- * A name server that answers after some milliseconds, and a program that accepts connections: `node delayed-answers.ts
- * DELAY_MS ADDRESS`. A queries return the address; other types have no records.
+ * A name server that delays its answers, and a program that accepts connections: `node delayed-answers.ts DELAY_MS
+ * ADDRESS`. A queries return the address, and other types have no records.
  */
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';

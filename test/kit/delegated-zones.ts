@@ -1,4 +1,6 @@
-/** The root, a zone under it and a zone under that, each on a different loopback address at the same port. */
+/**
+ * The root, a zone under it and a zone under that one. Each is on a different loopback address, all at the same port.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { FLAG, TYPE } from '../../src/server/wire/iana.ts';

@@ -5,9 +5,9 @@ import { spawnSync } from 'node:child_process';
 export interface Dug {
   /** `NOERROR`, `NXDOMAIN` …; empty: no reply. */
   readonly status: string;
-  /** In dig's words and order, e.g. `qr aa rd`. */
+  /** The flags in dig's words and order, e.g. `qr aa rd`. */
   readonly flags: string;
-  /** Answer, authority and additional counts in tcpdump's format: `1/0/0`. An OPT record counts. */
+  /** The answer, authority and additional counts in tcpdump's format: `1/0/0`. An OPT record is counted. */
   readonly counts: string;
   /** The question's name, spelled as in the reply. */
   readonly question: string;
@@ -21,7 +21,7 @@ export interface Dug {
 /** Like libc's stub resolver: no EDNS, no AD, one attempt. */
 export const plain = ['+noedns', '+noadflag', '+nocookie'] as const;
 
-/** Parses dig's output with its default sections. Records are `name ttl IN type data`, with single spaces. */
+/** Parses dig's output with the default sections. Records have the form `name ttl IN type data`, with single spaces. */
 export function readDig(text: string): Dug {
   const section = (name: string): string[] => {
     const found = new RegExp(`^;; ${name} SECTION:\\n((?:.+\\n)*)`, 'm').exec(text)?.[1] ?? '';
@@ -49,9 +49,9 @@ export interface Place {
   exec(...words: string[]): string;
 }
 
-/** Sends one query from there. The status is empty if there is no reply. */
+/** Sends one query from that address. The status is empty if there is no reply. */
 export function dig(from: Place, ...words: readonly string[]): Dug {
-  // Without a reply, dig exits with code 9, which is a result here and not a failure.
+  // dig exits with code 9 if there is no reply. Here, that is a result and not a failure.
   return readDig(from.exec('sh', '-c', 'dig +time=3 +tries=1 "$@" || true', 'dig', ...words));
 }
 
@@ -64,7 +64,7 @@ export function addresses(dug: Dug): string[] {
     .toSorted();
 }
 
-/** Lists missing programs as a reason to skip; null: none. */
+/** Returns a reason to skip that lists the missing programs, or null if there are none. */
 export function missing(...programs: readonly string[]): string | null {
   const gone = programs.filter(
     (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,

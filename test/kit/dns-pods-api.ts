@@ -1,4 +1,4 @@
-/** The part of an API server that commands use to reach a cluster's DNS pods. */
+/** The part of an API server that commands use to reach the DNS pods in a cluster. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A pod as listed by the API server. Its console directive listens on a port on this machine. */
+/** A pod in the API server's list. Its console directive listens on one of this machine's ports. */
 export interface ListedPod {
   readonly name: string;
   readonly podIP: string;
   readonly port: number;
 }
 
-/** Lists pods and passes `proxy` requests on to them as the API server does, without `Authorization`. */
+/** Lists pods and forwards `proxy` requests to them without `Authorization`, as the API server does. */
 export class DnsPodsApi {
   pods: readonly ListedPod[] = [];
   isForbidden = false;

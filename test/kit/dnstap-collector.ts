@@ -34,7 +34,7 @@ export class DnstapReader {
   }
 }
 
-/** Listens on a path or a port of 127.0.0.1 and collects messages. */
+/** Listens on a path or on a port of 127.0.0.1 and collects messages. */
 export class DnstapCollector {
   readonly sockets: Socket[] = [];
   readonly readers: DnstapReader[] = [];
@@ -49,7 +49,7 @@ export class DnstapCollector {
     });
   }
 
-  /** @param reads false: connections are accepted, but nothing is read or sent */
+  /** @param reads false if connections are only accepted, and nothing is read or sent */
   static async listen(
     at: { path: string } | { port: number } | { tls: { cert: string; key: string } },
     reads = true,

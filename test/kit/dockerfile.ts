@@ -9,7 +9,7 @@ export interface Instruction {
   readonly flags: Readonly<Record<string, string>>;
   /** The rest of the line, with continuation lines joined. */
   readonly text: string;
-  /** Its words, or the elements of its JSON form. */
+  /** The step's words, or the elements of its JSON form. */
   readonly words: readonly string[];
 }
 
@@ -22,10 +22,12 @@ export interface Stage {
   readonly steps: readonly Instruction[];
 }
 
-/** The stages of a Dockerfile. Heredocs, escapes and variables other than platform ones are not supported. */
+/**
+ * Parses a Dockerfile into its stages. Heredocs, escapes, and variables other than the platform's are not supported.
+ */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: (Stage & { steps: Instruction[] })[] = [];
-  /** Arguments before the first stage, which FROM may use. */
+  /** Arguments before the first stage, which FROM can use. */
   const defaults = new Map<string, string>();
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
@@ -62,7 +64,7 @@ function pairOf(text: string): [string, string] {
   return [name, value.join('=')];
 }
 
-/** The variables in an ENV, which may have several per line. Values may be quoted. */
+/** The variables set by an ENV step, which may have several on a line. Values may be quoted. */
 export function variablesOf({ text }: Instruction): Readonly<Record<string, string>> {
   const pairs = text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g);
   return Object.fromEntries(
@@ -70,7 +72,7 @@ export function variablesOf({ text }: Instruction): Readonly<Record<string, stri
   );
 }
 
-/** The target of COPY: the directory `to`, or `to` itself. */
+/** COPY's target, which is either a path in the directory `to` or `to` itself. */
 export interface Copied {
   readonly from: readonly string[];
   readonly to: string;
@@ -78,8 +80,8 @@ export interface Copied {
 }
 
 /**
- * Interprets COPY's arguments as Docker does: a directory's contents go to the target, a file into a target that ends
- * with `/`.
+ * Interprets COPY's arguments as Docker does. A directory's contents are copied to the target, and a file is copied
+ * into a target that ends with `/`.
  */
 export function copied({ words }: Instruction, workdir: string): Copied {
   const from = words.slice(0, -1);

@@ -1,8 +1,8 @@
-/** A terminal for tests. Output goes to xterm's own emulator, whose screen is read as text. */
+/** A terminal for tests. Output is sent to xterm's own emulator, and its screen is read as text. */
 import xterm from '@xterm/headless';
 import type { Terminal } from '../../src/faces/cli/screen/full-screen.ts';
 
-/** Rows and columns of characters, as a user would see them. */
+/** The rows and columns of characters that a user would see. */
 export class EmulatedTerminal implements Terminal {
   readonly #emulator: InstanceType<typeof xterm.Terminal>;
   #listeners: Parameters<Terminal['listen']>[0] | null = null;
@@ -11,7 +11,7 @@ export class EmulatedTerminal implements Terminal {
   isRaw = false;
   isClosed = false;
   suspensions = 0;
-  /** False: the terminal is blocked and frames wait for `drain`. */
+  /** False if the terminal is blocked, in which case frames wait for `drain`. */
   takes = true;
 
   constructor(columns: number, rows: number) {
@@ -52,7 +52,7 @@ export class EmulatedTerminal implements Terminal {
     this.isClosed = true;
   }
 
-  /** Presses keys, given as the bytes that a terminal sends for them. */
+  /** Presses keys, given as the bytes that a terminal would send. */
   press(bytes: string): void {
     this.#listeners!.input(Buffer.from(bytes, 'utf8'));
   }
@@ -96,7 +96,7 @@ export class EmulatedTerminal implements Terminal {
     return (await this.screen()).join('\n');
   }
 
-  /** True if the alternate screen is shown, which preserves the original contents. */
+  /** True if the alternate screen is shown, which leaves the original contents untouched. */
   async isAlternate(): Promise<boolean> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve));
     return this.#emulator.buffer.active.type === 'alternate';

@@ -1,12 +1,12 @@
-/** Runs programs for another CPU on this machine, using QEMU in user mode and Debian's packages for that CPU. */
+/** Runs programs for other CPUs on this machine, using QEMU in user mode and Debian's packages for that CPU. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 
-/** CPUs that can be emulated, as Docker spells them. */
+/** The CPUs that can be emulated, in Docker's spelling. */
 export type EmulatedCpu = 'arm64';
 
 /**
- * The first bytes of a program, for the kernel's binfmt_misc. The mask excludes bytes that differ between systems and
+ * A program's first bytes, for the kernel's binfmt_misc. The mask excludes bytes that differ between systems and
  * linkers.
  */
 const program = {
@@ -16,7 +16,7 @@ const program = {
 
 const qemu = '/usr/bin/qemu-aarch64-static';
 
-/** Null: programs for this CPU can run here, as root. */
+/** The reason why programs for this CPU cannot run here as root, or null if they can. */
 export function noEmulation(cpu: EmulatedCpu): string | null {
   if (process.arch === cpu) return `this machine is ${cpu} itself`;
   for (const [words, name] of [
@@ -38,8 +38,8 @@ export function noEmulation(cpu: EmulatedCpu): string | null {
 }
 
 /**
- * Namespaces in which the kernel passes programs for another CPU to QEMU, plus a network. The rest of the machine is
- * not affected. Users are the machine's.
+ * Namespaces, including a network, in which the kernel passes programs for another CPU to QEMU. The rest of the machine
+ * is not affected. Users are shared with the machine.
  */
 export class Emulation {
   readonly #holder: ChildProcess = spawn(
@@ -57,7 +57,8 @@ export class Emulation {
       if (Date.now() > until) throw new Error('a user namespace cannot be had');
     for (const map of ['uid_map', 'gid_map'])
       writeFileSync(`/proc/${pid}/${map}`, '0 0 4294967295\n');
-    // O: opened now, so that it is available in any root; C: with the file's capabilities, as if it ran natively.
+    // The O flag opens the interpreter now, so that it is available in any root. C applies the file's capabilities, as
+    // if it ran natively.
     const line = `:ndots-arm64:M::${program.magic}:${program.mask}:${qemu}:OCF`;
     const at = '/proc/sys/fs/binfmt_misc';
     const script = `mount -t binfmt_misc binfmt_misc ${at} && printf %s "$1" > ${at}/register && ip link set lo up`;
@@ -66,7 +67,7 @@ export class Emulation {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** The words to put before a program, in any mount namespace. */
+  /** The command prefix that runs a program in any mount namespace. */
   get words(): readonly string[] {
     return ['nsenter', '-t', String(this.#holder.pid), '--user', '--net'];
   }
@@ -85,8 +86,8 @@ const spaceOf = (process: string): string =>
   spawnSync('readlink', [`/proc/${process}/ns/user`], { encoding: 'utf8' }).stdout.trim();
 
 /**
- * The words that unpack a small Debian for this CPU into an empty directory. Nothing in it is run. It has the parts of
- * a Node image that Node and container startup need.
+ * The command that unpacks a small Debian for this CPU into an empty directory without running anything in it. It
+ * includes the parts of a Node image that Node and container startup need.
  */
 export const debianFor = (cpu: EmulatedCpu, directory: string): readonly string[] => {
   const needed = [

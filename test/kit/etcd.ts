@@ -15,7 +15,7 @@ export interface EtcdProgram {
   readonly version: string;
 }
 
-/** `etcd` on PATH, and the program in the `ETCD` variable; each version once. */
+/** The `etcd` on the PATH and the one in the `ETCD` variable, each version once. */
 export function etcdPrograms(): readonly EtcdProgram[] {
   const found = new Map<string, EtcdProgram>();
   for (const path of ['etcd', process.env['ETCD']]) {
@@ -27,7 +27,7 @@ export function etcdPrograms(): readonly EtcdProgram[] {
   return [...found.values()];
 }
 
-/** CoreDNS: `COREDNS`, or `coredns` on PATH; null: not installed. */
+/** The CoreDNS program from `COREDNS` or the PATH, or null if it is not installed. */
 export function corednsPath(): string | null {
   const path = process.env['COREDNS'] ?? 'coredns';
   return spawnSync(path, ['-version']).status === 0 ? path : null;
@@ -40,10 +40,10 @@ export interface EtcdProcess {
   readonly client: EtcdClient;
   /** Kills it immediately, as in a crash. */
   kill(): Promise<void>;
-  /** Starts it again with or without its previous data. */
+  /** Restarts it with or without its previous data. */
   restart(options?: { readonly empty?: boolean }): Promise<void>;
   readonly child: Child;
-  /** Runs the stopped etcd on a private port while `use` runs. */
+  /** Runs the stopped etcd on a private port for as long as `use` runs. */
   elsewhere(use: (client: EtcdClient, endpoint: string) => Promise<void>): Promise<void>;
   put(key: string, value: object | string, lease?: bigint): Promise<void>;
   deleteAll(): Promise<void>;
@@ -52,7 +52,7 @@ export interface EtcdProcess {
 
 /** etcd's start options and its client's credentials. */
 export interface EtcdOptions {
-  /** TLS files. With a `ca`, client certificates are required. */
+  /** TLS files. If `ca` is set, clients need a certificate. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
   readonly access?: Partial<EtcdAccess>;
   readonly words?: readonly string[];

@@ -1,4 +1,4 @@
-/** The world used by the live rules' examples: which address has which fault, and which names exist. */
+/** The world for the live rules' examples: each address's fault, and the names that exist. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { LiveWorld } from '../../src/tools/lint/live/live-rule.ts';
 import type { ProbeResult, ProbeQuestion } from '../../src/tools/probe/network.ts';

@@ -1,4 +1,4 @@
-/** Zones that always fail at the upstream. A cache in front of it repeats the failures immediately. */
+/** Zones whose queries always fail at the upstream. A cache in front of it repeats the failures immediately. */
 import type { Captured } from './packets.ts';
 import { healthy, play } from './story.ts';
 import { asked, ends, everybody, inOrder, played, pods, type Story } from './story-parts.ts';
@@ -9,7 +9,7 @@ const BROKEN = 'api.broken.example.';
 /** The time for which CoreDNS caches a failure, in milliseconds. */
 const KEPT_MS = 5000;
 
-/** A client's queries for the broken name. The server queries its upstream again every fifth second. */
+/** A client's queries for the broken name. The server queries its upstream again every five seconds. */
 function broken(toMs: number, isKept: (atMs: number) => boolean): Captured[][] {
   return Array.from({ length: toMs / 250 }, (_, i) => {
     const tookMs = isKept(i * 250) ? 0.4 : 6;
@@ -17,7 +17,7 @@ function broken(toMs: number, isKept: (atMs: number) => boolean): Captured[][] {
   });
 }
 
-/** Queries from one server to another for a name, one per second. */
+/** One server's queries to another for a name, one per second. */
 const between = (
   [from, to]: readonly [string, string],
   name: string,
@@ -28,13 +28,13 @@ const between = (
     asked(i * 1000 + 3, ends(from, 40_000 + i, to), name, 900 + i, more),
   );
 
-/** Other names, which the upstream answers at any time. */
+/** Other names, which the upstream always answers. */
 const others = (from: string): Captured[][] =>
   Array.from({ length: 60 }, (_, i) =>
     asked(i * 200 + 9, ends(from, 50_000 + i, UPSTREAM), `www${i % 4}.example.com.`, 2000 + i),
   );
 
-/** The same question, each time from the node to the upstream, and half a millisecond later to the DNS pod. */
+/** The same question, sent from the node to the upstream and, half a millisecond later, to the DNS pod. */
 function rounds(count: number): Captured[][] {
   return Array.from({ length: count }, (_, i) => {
     const [atMs, port] = [1000 + Math.floor(i / 6) * 2000 + (i % 6), 45_000 + i];

@@ -16,7 +16,7 @@ interface Watched {
  */
 export class FakeEtcd {
   readonly history: string[] = [];
-  /** Revisions up to and including this one are compacted. */
+  /** All revisions up to this one are compacted. */
   compacted = 0;
   cluster = 7n;
   away = false;
@@ -43,7 +43,7 @@ export class FakeEtcd {
     this.#add(key);
   }
 
-  /** Breaks all connections and refuses new ones until `away` is false again. */
+  /** Breaks all connections and refuses new ones until `away` is set to false again. */
   crash(): void {
     this.away = true;
     const calls = [...this.#calls.keys()];
@@ -166,7 +166,7 @@ function within(from: string, end: Buffer | null): { readonly from: string; read
   return { from, to: end.equals(Buffer.of(0)) ? '\uffff' : end.toString() };
 }
 
-/** `key=value`, `key=value lease N`, or just `key` to delete it. */
+/** `key=value`, `key=value lease N`, or only `key` to delete it. */
 function parts(change: string): {
   readonly name: string;
   readonly value: string | null;

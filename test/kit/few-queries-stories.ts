@@ -1,6 +1,6 @@
 /**
- * Examples whose fault shows in only a few queries, because waiting programs send little. The cause follows from a
- * property shared by these few, or from times that occur nowhere else.
+ * Examples whose fault only shows in a few queries, because waiting programs send little. The cause follows from a
+ * property that these few share, or from times that do not occur elsewhere.
  */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
@@ -21,7 +21,7 @@ import {
 /** Milliseconds until the fault in these examples starts. */
 const ONSET = 9000;
 
-/** Two pods that look up one name at a time. */
+/** Two pods, each of which looks up one name at a time. */
 const few = (resolver = 'glibc', resolvConf?: string): StoryClient[] =>
   pods(resolver, 2, { lookups: 30, everyMs: 700, ...(resolvConf !== undefined && { resolvConf }) });
 
@@ -30,14 +30,14 @@ const later =
   (passing: Passing): Fate =>
     passing.atMs < ONSET ? healthy(passing) : fate(passing);
 
-/** A process that gets a tenth of every second. Packets in between wait until the second is over. */
+/** A process that gets a tenth of every second. Packets that arrive outside it wait until the second is over. */
 function throttled(passing: Passing): Fate {
   const fate = healthy(passing);
   const into = passing.atMs % 920;
   return { ...fate, tookMs: (fate.tookMs ?? 0) + (into < 90 ? 0 : 920 - into) };
 }
 
-/** Queries and replies at a fixed interval in milliseconds, each with its own socket. */
+/** Queries and replies at a fixed interval in milliseconds, each on its own socket. */
 function series(
   client: string,
   server: string,
@@ -51,7 +51,7 @@ function series(
   });
 }
 
-/** Both of a program's queries for a name, sent from one port, that get no reply. */
+/** Both queries that a program sends for a name from the same port, neither of which gets a reply. */
 const waits = (ms: number, program: number): Captured[] =>
   ['A', 'AAAA'].flatMap((type, i) =>
     asked(
@@ -63,7 +63,7 @@ const waits = (ms: number, program: number): Captured[] =>
     ),
   );
 
-/** A DNS pod's queries to its upstream, where every third name gets no reply. */
+/** A DNS pod's queries to its upstream. Every third name gets no reply. */
 const someNames = (isDead: (i: number) => boolean) => (i: number) => ({
   name: i % 3 === 0 ? `${['hooks', 'registry'][i % 2]!}.dead.example.` : `${names[i % 7]!}.`,
   tookMs: i % 3 === 0 && isDead(i) ? null : 4,
@@ -123,7 +123,7 @@ export const fewQueriesStories: readonly Story[] = [
             name: `${names[(i + seed) % 7]!}.`,
             tookMs: i * 73 < 6600 ? 4 : null,
           })),
-          // It gets many queries in the second in which it stops.
+          // It gets many queries in the second during which it stops.
           ...series('10.244.4.2', '192.0.2.53', 30, 20, (i) => ({
             name: `${names[(i + seed) % 7]!}.`,
             tookMs: i < 14 ? 4 : null,

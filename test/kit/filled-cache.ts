@@ -45,7 +45,7 @@ export function cacheLink(
   return cache.setup!(options[0] as never, context as WorkerContext, next);
 }
 
-/** A cache filled with `count` names, for measuring: its link and the names. */
+/** A cache filled with `count` names for measurements: its link and the names. */
 export function filledCache(count: number): {
   readonly link: Next;
   readonly names: readonly string[];

@@ -4,20 +4,22 @@ import { createSocket, type Socket } from 'node:dgram';
 import { createServer, Server } from 'node:net';
 
 /**
- * These ports are below the range that the system assigns automatically (`ip_local_port_range`, 32768 by default).
- * Otherwise, a client in a concurrent test could take one before its intended owner.
+ * These ports are below the system's automatic range (`ip_local_port_range`, 32768 and above by default). Otherwise, a
+ * client in a concurrent test could be assigned one before its intended owner uses it.
  */
 const PORT_FIRST = 20_000;
 const PORT_END = 32_768;
 
-/** A number of ports, as a tuple if the number is known. */
+/** A tuple with this number of ports if the number is known, otherwise a list. */
 type Ports<Count extends number, Taken extends number[] = []> = number extends Count
   ? number[]
   : Taken['length'] extends Count
     ? Taken
     : Ports<Count, [...Taken, number]>;
 
-/** Ports on 127.0.0.1 that are free now for UDP and TCP, and stay free unless another test draws the same one. */
+/**
+ * Ports on 127.0.0.1 that are currently free for UDP and TCP. They stay free unless another test picks the same one.
+ */
 export async function freePorts<Count extends number>(count: Count): Promise<Ports<Count>> {
   const ports = new Set<number>();
   while (ports.size < count) {

@@ -1,4 +1,4 @@
-/** Builds packets of single queries and the server's answers from short lines. */
+/** Builds packets from short lines that describe single queries and the server's answers. */
 import type { Finding } from '../../src/tools/doctor/findings/finding.ts';
 import { answeredWith, type Reply } from './content-stories.ts';
 import { addressRecord, type Captured } from './packets.ts';
@@ -17,7 +17,7 @@ export interface Given {
   readonly reply?: Reply;
 }
 
-/** The packets in time order. Each query has its own port and ID. */
+/** The packets, ordered by time. Each query has its own port and ID. */
 export function given(all: readonly Given[]): Captured[] {
   return inOrder(
     all.map((each, nth) => {

@@ -10,8 +10,8 @@ export function noGo(): string | null {
 }
 
 /**
- * Returns a program's path. It is built once, which may take minutes, and cached in `XDG_CACHE_HOME`.
- * @param from its package: `helm.sh/helm/v3/cmd/helm`
+ * Returns a program's path. It is built once, which may take minutes, and is cached in `XDG_CACHE_HOME`.
+ * @param from its package, such as `helm.sh/helm/v3/cmd/helm`
  * @throws if it cannot be built
  */
 export function goProgram(name: string, from: string, version: string): string {
@@ -19,8 +19,8 @@ export function goProgram(name: string, from: string, version: string): string {
 }
 
 /**
- * Does the same with all its module versions pinned, by a go.mod with one tool and its go.sum.
- * @param directory where both files are
+ * Does the same for a program whose modules are all pinned by a go.mod with one tool and its go.sum.
+ * @param directory the directory with both files
  * @throws if it cannot be built
  */
 export function pinnedGoProgram(name: string, directory: string): string {

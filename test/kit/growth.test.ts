@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costsAtMost, stepsAtMost } from './growth.ts';
 
-/** Reads each number once, or combines each with every other. */
+/** Reads each number once, or combines each number with every other. */
 function linear(count: number): () => number {
   return () => {
     let sum = 0;

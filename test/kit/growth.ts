@@ -1,14 +1,12 @@
 /**
- * Measures how the cost of work grows, as a ratio of two CPU times in the same process. A slow or busy machine affects
- * both sides alike.
- *
- * This is the only file in the ordinary tests that compares measured times (`test/tidy.test.ts`).
+ * Measures how the cost of work grows, as the ratio of two CPU times in the same process. A slow or busy machine
+ * affects both equally. This is the only file in the ordinary tests that compares measured times (`test/tidy.test.ts`).
  */
 import assert from 'node:assert/strict';
 
 type Work = () => unknown;
 
-/** The minimum CPU time of one measurement in microseconds; the kernel's clock is accurate to a few. */
+/** The minimum CPU time of a measurement in microseconds. The kernel's clock is accurate to a few of them. */
 const ENOUGH_US = 2000;
 
 /**
@@ -17,13 +15,13 @@ const ENOUGH_US = 2000;
  */
 const ROUNDS_MAX = 15;
 
-/** This thread's CPU time so far, user and system, in microseconds. */
+/** The CPU time, user and system, that this thread has used so far, in microseconds. */
 function threadCpuUs(): number {
   const { user, system } = process.threadCpuUsage();
   return user + system;
 }
 
-/** Repeats the work until it is measurable. Returns microseconds of CPU time per run. */
+/** Repeats the work until its time can be measured. Returns the CPU time per run in microseconds. */
 async function perRun(work: Work): Promise<number> {
   const began = threadCpuUs();
   for (let runs = 1; ; runs++) {
@@ -35,8 +33,8 @@ async function perRun(work: Work): Promise<number> {
 }
 
 /**
- * The minimum CPU time of several runs in microseconds. For work that takes much longer than the clock resolution and
- * has a new input each run.
+ * The minimum CPU time of several runs in microseconds. Use it for work that takes far longer than the clock's
+ * resolution and needs new input for each run.
  */
 export async function leastCpuUs(
   rounds: number,
@@ -52,9 +50,8 @@ export async function leastCpuUs(
 }
 
 /**
- * Fails unless `work` costs at most `times` the CPU time of `base`. To check for linear growth, give both sides the
- * same work, eight times as large in `work`, and a limit of 24. Linear work costs 8 times as much, quadratic work 64
- * times.
+ * Fails unless `work` costs at most `times` the CPU time of `base`. To check for linear growth, let `work` do eight
+ * times as much as `base`, with a limit of 24. Linear work then costs 8 times as much, and quadratic work 64 times.
  */
 export async function costsAtMost(times: number, work: Work, base: Work): Promise<void> {
   let [least, leastBase] = [Infinity, Infinity];
@@ -71,8 +68,8 @@ export async function costsAtMost(times: number, work: Work, base: Work): Promis
 }
 
 /**
- * Fails unless the longest step takes at most a share of the CPU time of all steps. The best of several runs counts,
- * because a garbage collection may hit any step.
+ * Fails if the longest step takes more than a given share of the CPU time of all steps. The best of several runs
+ * counts, because garbage collection can happen during any step.
  */
 export function stepsAtMost(share: number, begin: () => Iterator<unknown>): void {
   let best = Infinity;

@@ -1,6 +1,6 @@
 /**
- * Examples with only a handful of queries: a capture from one pod that was healthy and then waits, so there is little
- * evidence.
+ * Examples with only a handful of queries. They are captures from one pod that was healthy and then waits, so there is
+ * little evidence.
  */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { FLAG } from '../../src/server/wire/iana.ts';
@@ -25,8 +25,9 @@ const before = (resolver: string, seed: number): Promise<readonly Captured[]> =>
   play(pods(resolver, 1, { lookups: 40, everyMs: 200 }), healthy, { seed });
 
 /**
- * A and AAAA from one port.
- * @param lost which of them are lost: A, AAAA; each is retried after five seconds, and then answered if requested
+ * A and AAAA queries from one port.
+ * @param lost which of A and AAAA are lost; each of them is retried after five seconds, and the retry is answered if
+ * requested
  */
 function pair(
   atMs: number,
@@ -48,8 +49,8 @@ function pair(
 }
 
 /**
- * Half of the names have answers in fragments. From the onset, those get no reply for six seconds, and every program
- * waits for one of them.
+ * Half of the names have fragmented answers. From the onset, these get no reply for six seconds, and every program is
+ * soon waiting for one of them.
  */
 function largeOnes(seed: number): Captured[] {
   const isLarge = (i: number): boolean => (i * 7 + seed) % 9 < 4;
@@ -72,7 +73,7 @@ function largeOnes(seed: number): Captured[] {
   };
   return inOrder([
     ...Array.from({ length: 60 }, (_, i) => query(i * 150, i, isLarge(i), false)),
-    // Each program reaches a large answer sooner or later.
+    // Sooner or later, each program queries a name with a large answer.
     ...[0, 1, 2, 3].map((i) => query(ONSET + i * 40, 100 + i, true, true)),
     ...[0, 1, 2, 3].map((i) => query(ONSET + 3000 + i * 40, 110 + i, true, true)),
     ...Array.from({ length: 40 }, (_, i) =>
@@ -81,7 +82,9 @@ function largeOnes(seed: number): Captured[] {
   ]);
 }
 
-/** Clients with and without EDNS request large and small answers. Over UDP, none above 512 bytes arrives. */
+/**
+ * Clients with and without EDNS query names with large and small answers. Over UDP, no answer above 512 bytes arrives.
+ */
 function noLongOnes(seed: number): Captured[] {
   const queries = Array.from({ length: 120 }, (_, i): Captured[] => {
     const isLong = (i * 7 + seed) % 11 < 4;
@@ -101,8 +104,8 @@ function noLongOnes(seed: number): Captured[] {
 }
 
 /**
- * Programs with EDNS request answers of three sizes. For some seconds, those of a given size or more are lost; then all
- * arrive again.
+ * Programs with EDNS query names with answers of three sizes. For some seconds, answers of a given size or larger are
+ * lost. After that, all of them arrive again.
  */
 function narrowLink(seed: number, lostFrom: number): Captured[] {
   const sizes = [100, 700, 1200];
@@ -122,7 +125,7 @@ function narrowLink(seed: number, lostFrom: number): Captured[] {
   return inOrder(queries);
 }
 
-/** A DNS pod requests answers in two fragments. From some moment on, it gets only the first ones. */
+/** A DNS pod queries names with answers in two fragments. From some moment on, only the first fragments arrive. */
 function firstFragments(seed: number): Captured[] {
   const queries = Array.from({ length: 90 }, (_, i): Captured[] => {
     const isLarge = (i * 7 + seed) % 9 < 4;
@@ -141,7 +144,7 @@ function firstFragments(seed: number): Captured[] {
   return inOrder(queries);
 }
 
-/** A client sends more and more queries and gets a fixed number of replies per second, whatever the question. */
+/** A client sends more and more queries but gets a fixed number of replies per second, whatever the question. */
 function limited(perSecond: number, seed: number): Captured[] {
   const seconds = Array.from({ length: 20 }, (_, second) => {
     const asking = 50 + ((second * 37 + seed * 11) % 50);
@@ -161,7 +164,8 @@ function limited(perSecond: number, seed: number): Captured[] {
 }
 
 /**
- * Of a client's 60 queries per second, 35 pass, one at a time, on one socket. Others send few queries and are answered.
+ * Out of a client's 60 queries per second, 35 are let through, one at a time, on one socket. Other clients send few
+ * queries, and theirs are answered.
  */
 function limitedAlone(seed: number): Captured[] {
   let [tokens, lastMs] = [11, 0];
@@ -188,8 +192,8 @@ function limitedAlone(seed: number): Captured[] {
 }
 
 /**
- * The same under constant load, without another rate to compare with. On the path to the limit, packets overtake
- * others.
+ * The same under constant load, so there is no other rate to compare with. Packets may overtake others on the way to
+ * the limit.
  */
 function limitedEvenly(seed: number): Captured[] {
   const random = seededRandom(seed);
@@ -237,7 +241,7 @@ const spared = (seed: number): Captured[][] =>
 
 /**
  * A pod whose programs use EDNS queries names, some of which have 40 addresses. At the given times, replies longer than
- * 512 bytes do not arrive.
+ * 512 bytes are lost.
  */
 const notLonger = (
   resolver: string,
@@ -260,7 +264,9 @@ const notLonger = (
     },
   );
 
-/** Clients that send bursts at different times. Each is limited to 12 queries per second, with 14 at once. */
+/**
+ * Clients that send bursts at different times. Each of them is limited to 12 queries per second, with a burst of 14.
+ */
 function limitedEach(seed: number): Captured[] {
   return inOrder(
     [0, 1, 2, 3].flatMap((client) => {
@@ -284,8 +290,8 @@ function limitedEach(seed: number): Captured[] {
 }
 
 /**
- * Pods that use only TCP, with both families on one connection. Answers with several addresses do not arrive, but later
- * data does.
+ * Pods that only use TCP, with queries for both families on one connection. Answers with several addresses do not
+ * arrive, but later data does.
  */
 function lostSegments(seed: number): Captured[] {
   const connections = Array.from({ length: 40 }, (_, i): Captured[] => {

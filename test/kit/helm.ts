@@ -1,22 +1,27 @@
-/** A real helm: the program in `HELM`, or one built from its public module. */
+/** A real helm, which is either the program in `HELM` or built from its public module. */
 import { spawnSync } from 'node:child_process';
 import { goProgram, isBuilt } from './go-program.ts';
 
 const VERSION = 'v3.19.0';
 
-/** Null: helm is available without a build that takes minutes. Cluster tests build it. */
+/**
+ * The reason why helm is not available without a build that takes minutes, or null if it is. Cluster tests build it.
+ */
 export const noHelm = (): string | null =>
   process.env['HELM'] !== undefined || isBuilt('helm', VERSION)
     ? null
     : 'needs helm: name it in HELM, or let npm run test:cluster or test:node build it';
 
-/** Builds it if necessary, which takes eight minutes on two CPUs. @throws if it cannot be built */
+/**
+ * Builds helm if necessary, which takes eight minutes on two CPUs.
+ * @throws if it cannot be built
+ */
 export const helmProgram = (): string =>
   process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', VERSION);
 
 /**
  * Runs helm and returns its output.
- * @throws with its error message
+ * @throws an error with helm's message if it fails
  */
 export function helm(words: readonly string[], env: Record<string, string>): string {
   const { status, stdout, stderr } = spawnSync(helmProgram(), words, {
@@ -29,8 +34,8 @@ export function helm(words: readonly string[], env: Record<string, string>): str
 }
 
 /**
- * The output of `helm template` for the chart with these values, as YAML.
- * @throws with helm's error message
+ * The output of `helm template` for the chart with these values, parsed as YAML.
+ * @throws an error with helm's message if it fails
  */
 export function helmTemplate(values: object, name = 'dns', kubeVersion = '1.32'): string {
   const { status, stdout, stderr } = spawnSync(

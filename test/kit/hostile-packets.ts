@@ -1,7 +1,7 @@
 /** Malformed and malicious packets. */
 import { queryBytes } from './loopback.ts';
 
-/** The expected reaction: a response code, silence, or anything as long as the server survives. */
+/** The expected reaction: a response code, silence, or any reaction as long as the server survives. */
 export type Expected =
   | 'NOERROR'
   | 'FORMERR'
@@ -13,7 +13,7 @@ export type Expected =
   | 'silence'
   | 'whatever';
 
-/** A packet, and the server reactions that are allowed. */
+/** A packet and the reactions that the server is allowed to have. */
 export interface HostilePacket {
   readonly what: string;
   readonly bytes: Buffer;
@@ -36,7 +36,7 @@ const pointer = (to: number): Buffer => Buffer.from([0xc0 | (to >> 8), to & 0xff
 const labels = (count: number): Buffer =>
   Buffer.concat([...Array.from({ length: count }, () => Buffer.from([1, 0x61])), Buffer.from([0])]);
 
-/** Queries of the kinds that break servers. The server under test must have `a.test A`. */
+/** The kinds of queries that break servers. The server under test must have an A record for `a.test`. */
 export const hostilePackets: readonly HostilePacket[] = [
   ...Array.from({ length: 12 }, (_, size) => ({
     what: `the first ${size} bytes of a query`,
@@ -236,7 +236,7 @@ export const hostilePackets: readonly HostilePacket[] = [
 
 const codes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
 
-/** A reply's response code as text. BADVERS comes from the OPT at the end. */
+/** A reply's response code as text. For BADVERS, the OPT record at the end is read too. */
 export function rcodeOf(reply: Buffer): string {
   const low = reply[3]! & 15;
   const opts = reply.readUInt16BE(10) === 1 && reply.length >= 23 ? reply.subarray(-11) : null;

@@ -25,7 +25,7 @@ export function frame(
   return Buffer.concat([header, payload]);
 }
 
-/** A header block with every field uncompressed and not indexed. */
+/** Builds a header block in which all fields are uncompressed and not indexed. */
 export function literals(fields: readonly (readonly [string, string])[]): Buffer {
   const text = (value: string): Buffer => {
     const bytes = Buffer.from(value, 'latin1');
@@ -55,9 +55,7 @@ export function requestFields(
 /** The client preface (RFC 9113, section 3.4). */
 export const preface: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/**
- * An HTTP/2 client that sends arbitrary frames and shows the frames it receives, frame by frame and record by record.
- */
+/** An HTTP/2 client that sends arbitrary frames and returns what it receives frame by frame and record by record. */
 export class Http2Client {
   readonly socket: TLSSocket;
   /** The number of frames in each TLS record. */
@@ -103,7 +101,7 @@ export class Http2Client {
     return new Http2Client(socket);
   }
 
-  /** Connects, and sends the preface and `settings` (name, value). */
+  /** Connects, then sends the preface and `settings` (name, value). */
   static async open(
     port: number,
     settings: readonly (readonly [number, number])[] = [],
@@ -122,7 +120,10 @@ export class Http2Client {
     this.socket.write(Buffer.concat(frames));
   }
 
-  /** Returns the next frame of one of these types (empty: all); null at the end or after `waitMs`. */
+  /**
+   * Returns the next frame of one of these types, or of any type if the list is empty. Returns null at the end or after
+   * `waitMs`.
+   */
   async next(types: readonly number[] = [], waitMs = 2000): Promise<Frame | null> {
     const end = performance.now() + waitMs;
     for (;;) {

@@ -1,4 +1,4 @@
-/** Builds a Dockerfile's image for one suite's tests and removes it afterwards. */
+/** Builds a Dockerfile's image for the tests in one suite and removes it afterwards. */
 import { spawnSync } from 'node:child_process';
 import { after, before, type TestContext } from 'node:test';
 import type { EmulatedCpu } from './emulation.ts';
@@ -7,8 +7,8 @@ import { Image, NoNetwork } from './image.ts';
 /**
  * Call it inside `describe`.
  * @param files the image's files, by path
- * @returns gives a test the image of the last stage, or of the stage with that name; null: the registries are
- * unreachable, and the test is skipped
+ * @returns a function that gives a test the image of the last stage, or of the stage with that name. If the registries
+ * are unreachable, it returns null and skips the test.
  */
 export function imageForTests(
   dockerfile: string,
@@ -32,7 +32,7 @@ export function imageForTests(
   };
 }
 
-/** Runs a program to completion. Returns its exit code, and its output followed by its errors. */
+/** Runs a program to completion. Returns its exit code, and its standard output followed by its standard error. */
 export function ended(
   [program = '', ...rest]: readonly string[],
   timeout: number,

@@ -1,4 +1,4 @@
-/** Executes the steps of a Dockerfile, and runs the result. */
+/** Executes a Dockerfile's steps and runs the result. */
 import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,17 +22,17 @@ export function noImages(): string | null {
   return tried.status === 0 ? null : 'needs unshare, chroot and setpriv';
 }
 
-/** A download failed, which is not the Dockerfile's fault. */
+/** Thrown if a download failed, which is not the Dockerfile's fault. */
 export class NoNetwork extends Error {}
 
 /** Messages from package managers without a network. */
 const unreachable =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
 
-/** Maps npm's name for this machine's CPU to Docker's. */
+/** Maps npm's name for this machine's CPU to Docker's name. */
 const dockerCpus: Readonly<Record<string, string>> = { x64: 'amd64' };
 
-/** Settings of this machine that a step needs to reach its registries. */
+/** This machine's settings that a step needs in order to reach its registries. */
 const passedOn =
   /^(npm_config_(registry|cafile|userconfig|cache|https?_proxy|proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|https?_proxy|no_proxy)$/i;
 
@@ -50,7 +50,7 @@ const linker =
     ? { file: '/lib/ld-linux-aarch64.so.1', libraries: 'aarch64-linux-gnu' }
     : { file: '/lib64/ld-linux-x86-64.so.2', libraries: 'x86_64-linux-gnu' };
 
-/** The metadata that a container engine stores with an image. */
+/** The metadata that a container engine stores along with an image. */
 export interface ImageConfig {
   readonly user: string;
   readonly workdir: string;
@@ -67,7 +67,7 @@ const empty: Omit<Built, 'root'> = {
   entrypoint: [],
   command: [],
 };
-/** A stage, or the image as its last stage left it. */
+/** A stage, or the image in the state that its last stage produced. */
 interface Built extends ImageConfig {
   readonly root: string;
   /** Variables that only steps see. */
@@ -75,9 +75,9 @@ interface Built extends ImageConfig {
 }
 
 /**
- * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, where the
- * Dockerfile's steps really run. The runtime in `/usr/local/bin` is this one, and the checkout is hidden. Mounts and
- * network are in the namespaces of a process that `close` ends, and disappear with it.
+ * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in which the
+ * Dockerfile's steps are really run. The runtime in `/usr/local/bin` is this one, and the checkout is hidden. Mounts
+ * and the network are in the namespaces of a process that `close` ends, and disappear with it.
  */
 export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
@@ -104,7 +104,7 @@ export class Image {
   }
 
   /**
-   * @param emulated the image's CPU; null: this machine's
+   * @param emulated the image's CPU, or null for this machine's
    * @throws NoNetwork if a step cannot download its files
    */
   static async build(dockerfile: string, emulated: EmulatedCpu | null = null): Promise<Image> {
@@ -127,7 +127,7 @@ export class Image {
     // Changes are stored in memory, because the temporary directory may itself be a copy-on-write view.
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#folder]);
     const context = join(this.#folder, 'context');
-    // Create it in the namespace, because files under a mount cannot be reached from outside.
+    // Create it inside the namespace, because files under a mount cannot be reached from outside.
     this.#must(['mkdir', context]);
     const outside = mkdtempSync(join(tmpdir(), 'ndots-context-'));
     try {

@@ -26,7 +26,7 @@ export async function startUpstreams(): Promise<() => void> {
   return () => stops.forEach((stop) => stop());
 }
 
-/** Listens on one address and port, over UDP and TCP. */
+/** Listens on one address and port over both UDP and TCP. */
 async function startUpstream(address: string, port: number): Promise<() => void> {
   const udp = createSocket('udp4');
   udp.on('message', (bytes, from) => {
@@ -229,7 +229,7 @@ function answerTo(query: Message): Made {
   }
 }
 
-/** The records for a name and type, always the same. */
+/** The records for a name and type, which never change. */
 function lines(name: string, type: number, ttl: number): string[] {
   const key = Buffer.from(name.toLowerCase()).reduce((sum, byte) => (sum * 31 + byte) % 251, 7);
   const [, ...rest] = name.toLowerCase().split('.');

@@ -1,5 +1,5 @@
 /**
- * Generates all Corefiles with at most one error: each line in each example of CoreDNS's properties, changed in a few
+ * Generates all Corefiles with at most one error, by changing each line of every CoreDNS property's examples in a few
  * ways.
  */
 import type { Property } from '../../../tools/coredns/properties.ts';
@@ -58,7 +58,7 @@ const wholes: Readonly<Record<string, (lines: readonly Line[]) => readonly Line[
   },
 };
 
-/** An example shared by several properties appears only once. */
+/** An example that several properties share is only used once. */
 export function variants(scene: Scene): readonly Variant[] {
   const found = new Map<string, Variant>();
   const add = (name: string, property: Property, how: string, lines: readonly Line[]): void => {

@@ -9,7 +9,7 @@ export const zones: readonly string[] = [
   'test.',
 ];
 
-/** First labels. upstream.ts defines how the upstream reacts to each. */
+/** First labels. The upstream's reaction to each is defined in upstream.ts. */
 export const labels: readonly string[] = [
   ...['a', 'b', 'c', 'www', 'mail', 'deep', 'x-y', '_http', '_tcp', 'star', 'UP'],
   ...['nx', 'nodata', 'cname', 'big', 'echo', 'v4', 'v6', 'servfail', 'refused', 'ttl0', 'short'],
@@ -22,7 +22,7 @@ export interface Draw {
   rarely(times: number): boolean;
   /** Both bounds are inclusive. */
   between(from: number, to: number): number;
-  /** Picks some items from a list, in list order. */
+  /** Picks some items from a list and keeps their order. */
   some<T>(list: readonly T[], most: number): readonly T[];
 }
 

@@ -10,12 +10,12 @@ import { freePorts } from '../free-ports.ts';
 import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
 /**
- * The user a request is sent as. Everything is allowed, or the permissions in `rbac.authorization.k8s.io` objects
+ * The user that sends a request. Users may do everything, unless permissions in `rbac.authorization.k8s.io` objects
  * apply.
  */
 export type User = 'admin' | 'dns' | 'check' | 'webhook' | 'kuberhealthy';
 
-/** Maps a user to its name in RBAC objects. */
+/** Maps a user to the name used in RBAC objects. */
 const userNames = {
   admin: 'admin,admin,system:masters',
   dns: 'system:serviceaccount:kube-system:coredns,dns',
@@ -24,7 +24,7 @@ const userNames = {
   kuberhealthy: 'system:serviceaccount:kuberhealthy:kuberhealthy,kuberhealthy',
 } as const;
 
-/** An object that the API server refused, and why. */
+/** An object that the API server refused, and the reason. */
 export interface Refused {
   readonly kind: string;
   readonly name: string;
@@ -62,7 +62,7 @@ export class Cluster implements AsyncDisposable {
     this.#writeIdentity();
   }
 
-  /** @param minor an older Kubernetes minor; null: the newest */
+  /** @param minor an older minor version of Kubernetes, or null for the newest */
   static async start(minor: OlderMinor | null = null): Promise<Cluster> {
     const programs = await clusterPrograms(minor);
     const ports = await freePorts(3);
@@ -85,12 +85,12 @@ export class Cluster implements AsyncDisposable {
     return this.#file('ca.crt');
   }
 
-  /** The private key that signs the tokens of service accounts, as a PEM file. */
+  /** The private key that signs service account tokens, as a PEM file. */
   get accountsKeyFile(): string {
     return this.#file('accounts.key');
   }
 
-  /** Gives the API server a certificate from another CA at its next start. kubectl here trusts it. */
+  /** Gives the API server a certificate from another CA the next time it starts. This kubectl trusts it. */
   renewAuthority(): void {
     this.#authority = Authority.make('ndots test CA, the next');
     const server = this.#authority.issue('kube-apiserver', ['127.0.0.1', 'localhost']);
@@ -135,7 +135,7 @@ export class Cluster implements AsyncDisposable {
     };
   }
 
-  /** Starts the API server, and etcd if necessary, and waits until it is ready. */
+  /** Starts the API server, and etcd if necessary, and waits until the API server is ready. */
   async startApiServer(): Promise<void> {
     const { api, etcd, peers } = this.#ports;
     const store = `http://127.0.0.1:${etcd}`;
@@ -160,17 +160,17 @@ export class Cluster implements AsyncDisposable {
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${this.#file('accounts.crt')}`,
       `--service-account-signing-key-file=${this.#file('accounts.key')}`,
-      // IPv6 comes first, because the API's own service takes the first address of the first range and tests need
-      // 10.0.0.1.
+      // IPv6 comes first because the API's own service uses the first address in the first range, and tests need
+      // 10.0.0.1 for another.
       '--service-cluster-ip-range=fd00:10::/108,10.0.0.0/16',
       '--advertise-address=fd00::1',
       '--endpoint-reconciler-type=none',
-      // Pods are written by tests, not by a controller that created an account for them.
+      // Pods are created by tests, not by a controller that would have created an account for them.
       '--disable-admission-plugins=ServiceAccount',
     ]);
     const begin = performance.now();
     for (;;) {
-      // The API creates the default namespaces shortly after it reports ready.
+      // The API server creates the default namespaces shortly after it reports that it is ready.
       const ready = await this.kubectl('get', '--raw', '/readyz')
         .then(() => this.kubectl('get', 'namespaces', 'default', 'kube-system', '-o', 'name'))
         .catch(() => null);
@@ -188,7 +188,7 @@ export class Cluster implements AsyncDisposable {
     return this.#api?.cpuSeconds() ?? 0;
   }
 
-  /** Kills the API server, as a node failure would. etcd keeps running. */
+  /** Kills the API server, as a node failure would, while etcd keeps running. */
   async killApiServer(): Promise<void> {
     this.#api?.signal('SIGKILL');
     await this.#api?.exitCode;
@@ -201,7 +201,7 @@ export class Cluster implements AsyncDisposable {
     this.#etcd = null;
   }
 
-  /** Copies all current objects. The API server is down during that time. */
+  /** Copies all current objects. The API server is down in the meantime. */
   async backUp(): Promise<string> {
     const copy = mkdtempSync(this.#file('backup-'));
     await this.killApiServer();
@@ -211,7 +211,7 @@ export class Cluster implements AsyncDisposable {
     return copy;
   }
 
-  /** Restores all objects, including resource versions. The API server is down during that time. */
+  /** Restores all objects, including their resource versions. The API server is down in the meantime. */
   async restore(copy: string): Promise<void> {
     await this.killApiServer();
     await this.#killEtcd();
@@ -222,15 +222,15 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Runs kubectl as the administrator and returns its output.
-   * @throws with its error message
+   * @throws an error with kubectl's message if it fails
    */
   kubectl(...words: string[]): Promise<string> {
     return this.#run(words, null);
   }
 
   /**
-   * Does the same with standard input.
-   * @throws with its error message
+   * Does the same, with text for standard input.
+   * @throws an error with kubectl's message if it fails
    */
   kubectlWith(input: string, ...words: string[]): Promise<string> {
     return this.#run(words, input);
@@ -256,8 +256,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates or changes objects as `kubectl apply` does, including pod status, which the API stores separately.
-   * @returns those that the API server refuses
+   * Creates or changes objects as `kubectl apply` does. It also sets pod status, which the API stores separately.
+   * @returns the objects that the API server refuses
    */
   async put(objects: readonly KubeJson[]): Promise<readonly Refused[]> {
     const list = { apiVersion: 'v1', kind: 'List', items: objects };

@@ -17,8 +17,8 @@ export type ClusterProgram = keyof typeof packages;
 export type ClusterPrograms = Readonly<Record<ClusterProgram, string>>;
 
 /**
- * Go modules and the programs built from them. This directory has all of them; an older minor's directory has only an
- * API server.
+ * Go modules and the programs built from them. This directory has all of them, while the directories for older minors
+ * only have an API server.
  */
 interface Build {
   readonly directory: string;
@@ -27,13 +27,14 @@ interface Build {
 
 const newest: Build = { directory: import.meta.dirname, programs: packages };
 
-/** Kubernetes minors older than the one in go.mod, whose API servers are also available. */
+/** Kubernetes minors older than the one in go.mod that also have an API server here. */
 const olderMinors = ['1.35', '1.34'] as const;
 
 export type OlderMinor = (typeof olderMinors)[number];
 
 /**
- * The versions for tests that run on several: the newest (null) and the older ones, or those in `KUBERNETES_MINORS`.
+ * The versions for tests that run on several of them: the newest (null) and the older ones, or those in
+ * `KUBERNETES_MINORS`.
  */
 export const testedMinors: readonly (OlderMinor | null)[] = [
   null,
@@ -51,12 +52,12 @@ const buildOf = (minor: OlderMinor | null): Build =>
         programs: { 'kube-apiserver': packages['kube-apiserver'] },
       };
 
-/** A directory with all three programs, as in other projects' tests. If set, nothing is built. */
+/** A directory with all three programs, as other projects' tests use it. If this is set, nothing is built. */
 const given = process.env['KUBEBUILDER_ASSETS'];
 
 /**
- * Null: a real API server is available.
- * @param minor null: the newest
+ * The reason why no real API server is available, or null if there is one.
+ * @param minor an older minor version, or null for the newest
  */
 export function noApiServer(minor: OlderMinor | null = null): string | null {
   if (minor === null && given !== undefined) return null;
@@ -65,8 +66,8 @@ export function noApiServer(minor: OlderMinor | null = null): string | null {
 }
 
 /**
- * A real etcd, API server and kubectl: from the directory `KUBEBUILDER_ASSETS`, or built from the modules in the go.mod
- * next to this file. Building takes about ten minutes, once. The result is cached in `XDG_CACHE_HOME`.
+ * A real etcd, API server and kubectl. They are in the directory `KUBEBUILDER_ASSETS`, or built from the modules in the
+ * go.mod next to this file. The first build takes about ten minutes. The result is cached in `XDG_CACHE_HOME`.
  * @param minor use an older Kubernetes' API server
  */
 export async function clusterPrograms(minor: OlderMinor | null = null): Promise<ClusterPrograms> {
@@ -80,8 +81,8 @@ export async function clusterPrograms(minor: OlderMinor | null = null): Promise<
 }
 
 /**
- * Builds Kubernetes programs once, from the modules pinned in a directory's go.mod, as `clusterPrograms` does.
- * @param directory where go.mod and go.sum are
+ * Builds Kubernetes programs once from the modules pinned in a directory's go.mod, as `clusterPrograms` does.
+ * @param directory the directory with go.mod and go.sum
  * @param names maps a program to its package
  * @returns maps a program to its file
  */
@@ -115,7 +116,7 @@ async function built(build: Build): Promise<string> {
   if (existsSync(directory)) return directory;
   const cache = join(directory, '..');
   mkdirSync(cache, { recursive: true });
-  // Build it next to the target and rename it, so that the result is always complete.
+  // Build next to the target and rename the result, so that it is always complete.
   const unfinished = mkdtempSync(join(cache, 'unfinished-'));
   try {
     for (const [name, from] of Object.entries(build.programs)) {

@@ -1,7 +1,7 @@
-/** Random single changes to Corefiles, like those people make. */
+/** Random single changes to Corefiles, like the changes that people make. */
 import type { Random } from '../../../src/server/base/random.ts';
 
-/** A Corefile with one change, and its description; null: the change does not apply to this file. */
+/** A Corefile with one change and its description, or null if the change does not apply to this file. */
 export type Change = (text: string, random: Random) => string | null;
 
 const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
@@ -31,7 +31,7 @@ const add =
     return `${text.slice(0, at)}\n${pick(lines, random)}${text.slice(at)}`;
   };
 
-/** Adds a property inside a directive's braces, adding the braces if necessary. */
+/** Adds a property between a directive's braces, and adds the braces if necessary. */
 const property =
   (directive: string, ...lines: readonly string[]): Change =>
   (text, random) => {
@@ -71,8 +71,8 @@ const addBlock =
     `${text}${pick(blocks, random)}`;
 
 /**
- * The changes that people make, one at a time. `keepttl` is not included, because two servers' TTLs may differ by a
- * second anyway.
+ * The changes that people make, one at a time. `keepttl` is excluded, because two servers' TTLs may differ by a second
+ * anyway.
  */
 export const changes: readonly Change[] = [
   removeLine,

@@ -1,4 +1,4 @@
-/** A small cluster, identical as a directory of manifests and in an API server. */
+/** A small cluster, available both as a directory of manifests and from an API server. */
 
 interface Shape {
   readonly plural: string;
@@ -62,7 +62,7 @@ const pod = (name: string, podIP: string): Shape => ({
 
 const http = [{ name: 'http', port: 80, protocol: 'TCP' }];
 
-/** The objects, with their plural in an API server. */
+/** The objects, along with their plural on an API server. */
 export const clusterObjects: readonly Shape[] = [
   namespace('default'),
   namespace('kube-system'),

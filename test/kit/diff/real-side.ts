@@ -1,4 +1,4 @@
-/** Runs CoreDNS with a Corefile and queries it as `ndots diff` queries its sides. */
+/** Runs CoreDNS with a Corefile and queries it the way `ndots diff` queries its sides. */
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { connect, createServer, type Server } from 'node:net';
@@ -17,7 +17,7 @@ import { readMessage, writeMessage, type DnsRecord } from '../../../src/server/w
 import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import { start, type Child } from '../child.ts';
 
-/** Replaces upstreams, over UDP and TCP at port 53 of each address, and records which addresses were queried. */
+/** Replaces upstreams, over UDP and TCP on port 53 of each address, and records which addresses were queried. */
 export class ScriptedUpstreams {
   readonly asked: string[] = [];
   readonly #close: (() => void)[] = [];
@@ -70,10 +70,10 @@ export class ScriptedUpstreams {
   }
 }
 
-/** Client addresses used, and whether this machine has them. */
+/** The client addresses used so far, and whether this machine has them. */
 const given = new Map<string, boolean>();
 
-/** Adds the address to this machine while this process lives. */
+/** Adds the address to this machine for as long as this process runs. */
 function giveAddress(address: string): void {
   if (given.has(address)) return;
   const { status } = spawnSync('ip', ['addr', 'add', `${address}/32`, 'dev', 'lo']);
@@ -85,7 +85,7 @@ process.on('exit', () => {
     if (isAdded) spawnSync('ip', ['addr', 'del', `${address}/32`, 'dev', 'lo']);
 });
 
-/** A single CoreDNS that serves many Corefiles, each at its own ports. */
+/** A single CoreDNS that serves many Corefiles, each on its own ports. */
 export class RealServer {
   readonly #child: Child;
   readonly #folder: string;
@@ -95,7 +95,7 @@ export class RealServer {
     this.#folder = directory;
   }
 
-  /** @returns null if it refuses one of the Corefiles, or does not serve within a minute */
+  /** @returns null if it refuses one of the Corefiles or is not serving within a minute */
   static async start(program: string, texts: readonly string[]): Promise<RealServer | null> {
     const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
     const file = join(directory, 'Corefile');
@@ -124,10 +124,10 @@ export class RealSide implements ServedConfiguration {
   readonly #port: number;
   readonly #upstreams: ScriptedUpstreams;
   readonly #groups: ReadonlyMap<string, readonly string[]>;
-  /** TTLs in the first answers; a second reply may differ by a second. */
+  /** The TTLs in the first answers. Those in a second reply may differ by a second. */
   readonly #ttls = new Map<string, number>();
 
-  /** @param groups the upstreams in its forward lines, by address */
+  /** @param groups the upstreams in its forward lines, which are grouped by address */
   constructor(
     port: number,
     upstreams: ScriptedUpstreams,
@@ -176,12 +176,12 @@ export class RealSide implements ServedConfiguration {
     const records = (section: readonly DnsRecord[]): readonly PrintedRecord[] =>
       section.map((record) => {
         const printed = printData(record.type, record.data);
-        // The serial of a cluster zone is the time of its last change, as each server saw it.
+        // A cluster zone's serial is the time of its last change, as seen by each server.
         const data = record.type === 6 ? printed.replace(/ \d+ /, ' SERIAL ') : printed;
         const own = `${key} ${record.name} ${record.type} ${data}`;
         const first = this.#ttls.get(own) ?? record.ttl;
         this.#ttls.set(own, first);
-        // Up to one second may have passed between a round's questions; more than that is age.
+        // Up to one second may have passed between the questions in a round. A larger difference is the entry's age.
         const aged = first - record.ttl;
         const ttl = aged < 0 || aged > 60 ? record.ttl : aged <= 1 ? first : first - 2;
         return { name: record.name, type: typeName(record.type), ttl, data };
