@@ -28,7 +28,7 @@ export const pairRace: FindingKind = {
     if (failed === 0 && (clashes ?? 0) > 0)
       return excluded('the kernel resolves the race (clash_resolve rises, insert_failed does not)');
     const open = new Set(claims.open);
-    const halves = observed.halves.filter((half) => open.has(half));
+    const halves = observed.pairs.halves.filter((half) => open.has(half));
     const isFew =
       halves.length === MIN_PAIRS_ALONE &&
       claims.open.length === MIN_PAIRS_ALONE &&

@@ -3,7 +3,7 @@
  * Filled while a capture is read, in bounded memory.
  */
 import { printAddress } from '../../../server/base/ip.ts';
-import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
 import { addPort, newClient, type ClientView } from './client-view.ts';
@@ -45,6 +45,7 @@ import { OtherSockets } from './other-sockets.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { PathTimes } from './path-times.ts';
 import { ProhibitedWays } from './prohibited-ways.ts';
+import { QueryPairs } from './query-pairs.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
@@ -86,8 +87,6 @@ const MOST = {
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Clients use ports from here on (Linux: ip_local_port_range). */
 const EPHEMERAL = 32_768;
-/** Both queries of a pair leave within this time. */
-const TOGETHER_MS = 30;
 
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -105,15 +104,6 @@ export interface LeftOut {
   /** The limit. */
   readonly most: number;
   readonly count: number;
-}
-
-/** Pairs of A and AAAA that left together. */
-export interface Pairs {
-  asked: number;
-  oneLost: number;
-  /** Of these, the one that left second. */
-  secondLost: number;
-  bothLost: number;
 }
 
 /** All that findings look at. */
@@ -160,9 +150,7 @@ export class Observations {
   readonly truncated: SeenExchange[] = [];
   readonly connections: ServerConnections = new ServerConnections();
   /** Pairs from one port, and from two. */
-  readonly pairs: { readonly one: Pairs; readonly two: Pairs } = { one: noPairs(), two: noPairs() };
-  /** Of pairs from one port of which one was lost: that one. */
-  readonly halves: SeenExchange[] = [];
+  readonly pairs: QueryPairs = new QueryPairs((exchange) => this.#kept.keep(exchange));
   readonly counters: Counters = new Counters();
   /** Exchanges that another server answered than the one queried. */
   readonly strays: SeenExchange[] = [];
@@ -386,7 +374,7 @@ export class Observations {
     else if (whole.length === 0) this.#cut(lookup);
     else {
       const candidates = lookup.candidates.filter((name) => !isCut(name));
-      this.#pair(lookup.exchanges.filter(({ name }) => isCut(name)));
+      this.pairs.add(lookup.exchanges.filter(({ name }) => isCut(name)));
       this.#whole({ ...lookup, exchanges: whole, candidates }, client);
     }
   }
@@ -396,7 +384,7 @@ export class Observations {
    */
   #cut(lookup: SeenLookup): void {
     const { exchanges, startMs, endMs } = lookup;
-    this.#pair(exchanges);
+    this.pairs.add(exchanges);
     if (endMs - startMs <= FELT_MS && !isUnanswered(exchanges)) return;
     this.slowLookups++;
     if (this.slowCut.length >= MOST.lookups) return;
@@ -408,7 +396,7 @@ export class Observations {
     const { exchanges, candidates, startMs, endMs } = lookup;
     if (this.wantedNeighbours.begun(lookup.client, startMs))
       this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
-    this.#pair(exchanges);
+    this.pairs.add(exchanges);
     this.absent.add(lookup);
     const last = candidates.at(-1);
     if (candidates.length > 1)
@@ -585,38 +573,8 @@ export class Observations {
     server.lost++;
     addPort(server, exchange.client.port);
   }
-
-  #pair(exchanges: readonly SeenExchange[]): void {
-    for (let at = 1; at < exchanges.length; at++) {
-      const [one, other] = [exchanges[at - 1]!, exchanges[at]!];
-      if (one.name !== other.name || one.attempt + other.attempt > 2) continue;
-      const areBoth = one.type !== other.type && isAddress(one.type) && isAddress(other.type);
-      if (!areBoth && !(isCut(one.name) && one.id !== other.id)) continue;
-      if (other.sentMs - one.sentMs > TOGETHER_MS || one.protocol !== 'udp') continue;
-      if (
-        one.ending === 'open' ||
-        other.ending === 'open' ||
-        one.server.address !== other.server.address
-      )
-        continue;
-      const samePort = one.client.port === other.client.port;
-      const pairs = samePort ? this.pairs.one : this.pairs.two;
-      pairs.asked++;
-      const [first, second] = [isLost(one), isLost(other)];
-      if (first && second) pairs.bothLost++;
-      else if (first || second) {
-        pairs.oneLost++;
-        if (second) pairs.secondLost++;
-        if (samePort) this.#keep(second ? other : one, this.halves, MOST.events);
-      }
-      at++;
-    }
-  }
 }
 
 const newServer = (address: string): ServerView => new ServerView(address);
 const newReplay = (): BucketReplay => new BucketReplay();
 const newLine = (): WaitingLine => new WaitingLine();
-
-const noPairs = (): Pairs => ({ asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 });
-const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;

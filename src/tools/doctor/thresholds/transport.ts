@@ -401,3 +401,6 @@ export const MIN_IDLE_MS = 1000;
 
 /** A program may use an address a little longer than its TTL says. Milliseconds; chosen: lookups take time, and TTLs are whole seconds. */
 export const TTL_MARGIN_MS = 5000;
+
+/** Both queries of a pair leave within this time. Milliseconds; chosen. */
+export const TOGETHER_MS = 30;
