@@ -112,12 +112,11 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
   if (part < SILENT_SINGLE_QUERIES.least || part > DEAD_POD_SHARES.most) return null;
   if (toMs - fromMs < MOST_OF_CAPTURE * (observed.lastMs - observed.firstMs)) return null;
   // A client that is cut off gets no replies in between.
-  const answered = observed.flows.list.filter(
-    (flow) => servers.has(flow.server) && flow.firstReplyMs > fromMs && flow.firstReplyMs < toMs,
-  );
-  const isCut = keysOf(open, ({ client }) => client.address).some(
-    (client) => answered.filter((flow) => flow.client === client).length < MIN_CASES,
-  );
+  const answered = new Map<string, number>();
+  for (const { client, server, firstReplyMs } of observed.flows.list)
+    if (servers.has(server) && firstReplyMs > fromMs && firstReplyMs < toMs)
+      answered.set(client, (answered.get(client) ?? 0) + 1);
+  const isCut = open.some(({ client }) => (answered.get(client.address) ?? 0) < MIN_CASES);
   if (isCut) return null;
   // If losses did not depend on it, known sockets would have some of them.
   const chance = choices(fresh.asked, fresh.lost) - choices(fresh.asked + known.asked, fresh.lost);

@@ -1,5 +1,6 @@
 /** The queries of one client, in all and by server. */
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { BucketReplay } from './bucket-replay.ts';
 import type { LookupThreads } from './lookup-threads.ts';
 import { noOutcomes, type Outcomes } from './outcomes.ts';
@@ -53,6 +54,16 @@ const PORTS_MAX = 4;
 /** Stores the port of a query without a reply. */
 export function addPort(asked: Asked | undefined, port: number): void {
   if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
+}
+
+/** Notes the size of a reply over UDP that came back. */
+export function addLength(asked: Asked, exchange: SeenExchange): void {
+  if (exchange.protocol === 'udp' && !isLost(exchange))
+    asked.longest = Math.max(asked.longest, exchange.replyBytes);
+}
+
+export function newAsked(): Asked {
+  return { asked: 0, lost: 0, longest: 0, silentPorts: new Set(), rates: null, replay: null };
 }
 
 export function newClient(address: string): ClientView {

@@ -233,7 +233,7 @@ export class NameView {
     return this.#rows.names.time(this.#row, LAST_NEGATIVE);
   }
 
-  /** Complete replies of this server that came over UDP or are small enough for it; of one behind a service, where it can be seen. */
+  /** Complete replies that came over UDP or are small enough for it, of this server or one behind a service. */
   wholeBy(server: string): number {
     const at = this.#rowOf(this.#rows.servers, SERVERS, server);
     return at < 0 ? 0 : this.#rows.servers.count(at, WHOLE);

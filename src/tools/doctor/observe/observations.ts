@@ -6,7 +6,7 @@ import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
-import { addPort, newClient, type ClientView } from './client-view.ts';
+import { addLength, addPort, newAsked, newClient, type ClientView } from './client-view.ts';
 import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -166,10 +166,7 @@ export class Observations {
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
   /** Sockets, address and port, whose host reported that fragments did not arrive (ICMP). */
   readonly incomplete: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /**
-   * Clients' ends of TCP connections, address and port, to which later segments came, and never one
-   * before them.
-   */
+  /** Clients' ends of TCP connections (address and port) that got later segments, and never an earlier one. */
   readonly gapped: Set<string> = new Set();
   readonly stuckSegments: StuckSegments = new StuckSegments();
   /** Queries of whose names the capture has only the beginning. */
@@ -553,15 +550,11 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = {
-        ...{ asked: 0, lost: 0, longest: 0, silentPorts: new Set() },
-        ...{ rates: null, replay: null },
-      };
+      server = newAsked();
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
-    if (exchange.protocol === 'udp' && !isLost(exchange))
-      server.longest = Math.max(server.longest, exchange.replyBytes);
+    addLength(server, exchange);
     if (server.asked === MIN_QUERIES && this.#followed < MOST.rates) {
       this.#followed++;
       server.rates = new Rates();
