@@ -39,7 +39,7 @@ writeFileSync(
   }),
 );
 
-/** A server whose upstream takes a second per name. */
+/** A server with an upstream that takes a second for each name. */
 function serve(lines: string, more = ''): Promise<World> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, () => ({ afterMs: 1000, answer: ['@ 300 A 192.0.2.1'] }));
@@ -72,7 +72,7 @@ async function flood(world: World, client: string, count: number): Promise<numbe
   return refused;
 }
 
-/** The world's clock must be stopped, because `ask` would run it until the reply. */
+/** The world's clock must be stopped, because `ask` would advance it until the reply arrives. */
 async function asked(world: World, client: string, question: string): Promise<Message> {
   return (await world.begin(question, { client, edns: true }))!;
 }

@@ -20,7 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { Shares, type Share } from './shares.ts';
 
-/** Half of forward's limit, which leaves room for other clients while one client uses all places. */
+/** Half of forward's limit, which leaves room for others while one client uses all of its places. */
 const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
 
 const syntax = directive({
@@ -51,7 +51,7 @@ const syntax = directive({
   },
 });
 
-/** Prefix of namespace keys from `kubernetes`; no address starts with it. */
+/** Prefix of the namespace keys from `kubernetes`, which no address starts with. */
 const NAMESPACE = 'namespace/';
 const UNWATCHED = 'pods are not watched';
 
@@ -62,7 +62,7 @@ const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
   },
 ]);
 
-/** Lets clients with many waiting queries only send queries that can be answered immediately. */
+/** Restricts clients that have many waiting queries to those that can be answered immediately. */
 export const fairqueue: Plugin = definePlugin({
   syntax,
 
@@ -99,7 +99,7 @@ class FairQueue {
     this.#next = next;
     this.#shares = new Shares(options.concurrent, clock);
     this.#client = new ClientPrefix(options.bits4, options.bits6);
-    // Each client is in exactly one network, even if the client is a larger prefix.
+    // Each client belongs to exactly one network, even if the client itself is a larger prefix.
     this.#network = new ClientPrefix(
       Math.min(options.network4, options.bits4),
       Math.min(options.network6, options.bits6),
@@ -186,7 +186,7 @@ class FairQueue {
     this.#offenders.add(key, 0, key.length);
   }
 
-  /** Returns the client or network with too many waiting queries to admit this one, or an empty string. */
+  /** Returns the client or network that has too many waiting queries to admit another one, or an empty string. */
   #offenderOf(query: Query): string {
     const namespace = this.#namespaceOf(query);
     if (namespace !== '') return this.#shares.judge(namespace, '') === 'admitted' ? '' : namespace;

@@ -1,17 +1,17 @@
-/** Remembers which networks were refused recently, and how often. */
+/** Remembers which networks had queries refused recently, and how many. */
 import type { Clock } from '../../base/clock.ts';
 
-/** Refusals are remembered for one to two times this period, in milliseconds. */
+/** Refusals are remembered for one to two of these periods, in milliseconds. */
 const PERIOD_MS = 5000;
 /** Maximum number of remembered networks. */
 const NETWORKS_MAX = 4096;
 /**
- * Maximum number of refusals counted per network. Otherwise a network with a thousand times as many queries would make
- * the others look modest.
+ * Maximum number of refusals counted per network. Otherwise, a network with a thousand times as many queries would make
+ * all others look modest.
  */
 const COUNT_MAX = 1000;
 
-/** A network is modest if the others were refused this many times as often on average. */
+/** A network is modest if the others had, on average, this many times as many queries refused. */
 const MODEST = 4;
 
 interface Period {
@@ -21,7 +21,7 @@ interface Period {
 
 const period = (): Period => ({ counts: new Map(), total: 0 });
 
-/** Refusals per network in the current and the previous period, in bounded memory. */
+/** Refusals per network in the current and the previous period, stored in bounded memory. */
 export class Refusals {
   readonly #clock: Clock;
   #end = 0;

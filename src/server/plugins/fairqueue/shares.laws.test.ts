@@ -32,7 +32,7 @@ test('the room is exceeded by at most the spare places, and a lone client may us
             shares.leave(waiting.splice(pick % waiting.length, 1)[0]!);
           else if (admits(shares, client)) waiting.push(shares.enter(client, networkOf(client)));
           else {
-            // Each of three networks may have a third, whether or not the others use theirs.
+            // Each of three networks is entitled to a third, whether or not the others use theirs.
             const near = waiting.filter(({ network }) => network === networkOf(client)).length;
             const isFull = shares.waiting >= shares.room;
             assert.ok(isFull || near >= Math.floor(room / 3), 'refused though there was room');
@@ -63,7 +63,7 @@ test('however much more one client sends, all that want everything eventually ge
       has.set(client, (has.get(client) ?? 0) + 1);
     };
     for (let i = 0; i < 20_000; i++) {
-      // Each reply frees a place, and the noisy client sends a hundred times as many queries as any other.
+      // Each reply frees a place, and the noisy client sends a hundred times as many queries as the others.
       if (queue.length >= shares.room) {
         const share = queue.shift()!;
         shares.leave(share);
@@ -107,7 +107,7 @@ test('a client that uses all places leaves some to its neighbours', () => {
   }
 });
 
-/** A flood, defined by networks, clients per network, queries sent at once, and reply time. */
+/** A flood: the number of networks, clients per network, queries sent at once, and the reply time. */
 interface Flood {
   readonly room: number;
   readonly networks: number;
@@ -122,13 +122,15 @@ const flood: fc.Arbitrary<Flood> = fc.record({
   room: fc.constantFrom(64, 256, 1000, 8192),
   networks: fc.constantFrom(1, 2, 20, 63, 64, 200, 256, 500),
   clients: fc.constantFrom(1, 3, 40),
-  // A client with slightly more queries than the good client also wants no more.
+  // A client that sends slightly more queries than the good client is also satisfied with that.
   burst: fc.constantFrom(5, 10, 20),
   waitMs: fc.constantFrom(20, 300, 2000),
   inStep: fc.boolean(),
 });
 
-/** @returns the fraction of refused queries for a client with one query in flight, from the flood's fourth second */
+/**
+ * @returns the fraction of queries refused to a client with one query in flight, starting in the flood's fourth second
+ */
 function refusedBeside(
   { room, networks, clients, burst, waitMs, inStep }: Flood,
   seed: number,
@@ -156,7 +158,7 @@ function refusedBeside(
       for (const share of leaving.get(at) ?? []) shares.leave(share);
       leaving.delete(at);
     }
-    // The first client at a given moment gets the place, so this one arrives at a random position.
+    // The first client at any given moment gets the place, so this one arrives at a random position.
     const goodAt = random.integer(networks);
     for (let network = 0; network < networks; network++) {
       if (network === goodAt && now % 50 === 0) {

@@ -1,16 +1,16 @@
-/** Counts each client's in-flight queries and decides which clients may have another one. */
+/** Counts each client's in-flight queries, and decides which clients may have another one. */
 import type { Clock } from '../../base/clock.ts';
 import { Refusals } from './refusals.ts';
 
 /** One in this many places is reserved for clients with few queries. */
 const SPARE = 8;
 
-/** The decision on another query; if it may not wait, whose limit was reached. */
+/** The decision on another query: whether it may wait and, if not, whose limit was reached. */
 export type ShareVerdict = 'admitted' | 'client' | 'network';
 
 export interface Share {
   readonly client: string;
-  /** The client's network, or empty if clients cannot forge each other's addresses. */
+  /** The client's network, or an empty string if clients cannot forge each other's addresses. */
   readonly network: string;
   waiting: number;
 }
@@ -38,11 +38,11 @@ export class Shares {
   readonly #most: number;
   readonly #shares = new Map<string, Share>();
   readonly #networks = new Map<string, number>();
-  /** Refusals per network; an address without a network counts as its own. */
+  /** Refusals per network; an address that is not in a network counts as its own. */
   readonly #refusals: Refusals;
   #waiting = 0;
 
-  /** @param room maximum number of waiting queries for a lone client, rounded up to a multiple of eight */
+  /** @param room maximum number of waiting queries for a single client, rounded up to a multiple of eight */
   constructor(room: number, clock: Clock) {
     const spare = Math.ceil(room / SPARE);
     this.#refusals = new Refusals(clock);
@@ -58,12 +58,12 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** True if the client has to be identified, because many queries wait or a network was refused recently. */
+  /** True if the client has to be identified, because many queries are waiting or a network was refused recently. */
   get matters(): boolean {
     return this.#isFull || this.#refusals.networks > 0;
   }
 
-  /** The last places, reserved for networks without a waiting query; 0 if there were no refusals. */
+  /** The last places, which are reserved for networks without a waiting query; 0 if nothing was refused. */
   get #reserve(): number {
     return this.#refusals.networks === 0 ? 0 : (this.#most - this.room) >> 2;
   }
@@ -73,7 +73,7 @@ export class Shares {
   }
 
   /**
-   * Decides whether the client may have one more waiting query; if not, whose limit was reached.
+   * Decides whether the client may have another waiting query and, if not, whose limit was reached.
    * @param network empty if it needs no limit
    */
   judge(client: string, network: string): ShareVerdict {
@@ -84,18 +84,18 @@ export class Shares {
     return verdict;
   }
 
-  /** Returns the verdict for a network while some networks are refused, or null if it has less than its part. */
+  /** Returns the verdict for a network while others are being refused, or null if it has less than its part. */
   #ofParts(network: string, own: number, near: number): ShareVerdict | null {
     const refusals = this.#refusals;
     const { networks } = refusals;
     if (networks === 0) return null;
-    // Networks that were not refused have no more than such a part either. Otherwise the first ones to arrive could
-    // take any number of places.
+    // Networks without refusals are limited to the same part. Otherwise, the first ones to arrive could take any number
+    // of places.
     const isKnown = refusals.has(network);
     const parts = isKnown ? networks : networks + 1;
     const part = this.room / parts;
-    // With fewer places than networks, no network is guaranteed one. Those that query rarely take precedence over those
-    // that query all the time.
+    // If there are fewer places than networks, no network is guaranteed one. Those that query rarely take precedence
+    // over those that query constantly.
     if (part < 1 && (!isKnown || refusals.isModest(network))) return null;
     const most = (this.room + (this.#most - this.room) / 2) / parts;
     if (near >= Math.max(1, Math.floor(most))) return 'network';
@@ -112,7 +112,10 @@ export class Shares {
     return network !== '' && near === 0 && free === 0 ? 'admitted' : 'client';
   }
 
-  /** Records that a query of the client waits. @returns the argument to pass to `leave` afterwards */
+  /**
+   * Records that one of the client's queries is waiting.
+   * @returns the argument to pass to `leave` later
+   */
   enter(client: string, network: string): Share {
     let share = this.#shares.get(client);
     if (share === undefined) this.#shares.set(client, (share = { client, network, waiting: 0 }));

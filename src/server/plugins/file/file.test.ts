@@ -55,7 +55,7 @@ async function served(t: TestContext, text = zone, more = ''): Promise<World> {
   return world;
 }
 
-/** Formats a reply as `NOERROR aa`, then a line per record, with its section unless it is the answer. */
+/** Formats a reply as `NOERROR aa`, followed by a line for each record, which names its section except for answers. */
 function show(message: Message): string[] {
   const lines = (records: readonly DnsRecord[], section: string): string[] =>
     records.map(

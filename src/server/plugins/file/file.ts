@@ -60,7 +60,7 @@ function sourcesOf(
   return [...byZone.values()];
 }
 
-/** Answers from zone files. The main thread reads and packs them, and workers answer from the same memory. */
+/** Answers from zone files. The main thread reads and packs them, and all workers share the resulting memory. */
 export const file: Plugin = definePlugin({
   syntax,
   async control(options, context) {
@@ -121,7 +121,7 @@ export const file: Plugin = definePlugin({
   },
 });
 
-/** True for a missing or unreadable file, which may become readable. A directory or a device does not. */
+/** True for a missing or unreadable file, which may become readable later. A directory or a device never does. */
 function mayCome(error: NodeJS.ErrnoException): boolean {
   return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
 }

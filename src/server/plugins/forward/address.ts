@@ -2,33 +2,35 @@ import { isIP, printHostPort } from '../../base/ip.ts';
 import { upstreamSchemes, type UpstreamScheme } from '../../transport/upstream-address.ts';
 import { transports } from '../../wire/transports.ts';
 
-/** An upstream whose address is known. Plain data, because it is sent from the control plane to the workers. */
+/** An upstream with a known address. Plain data, because the control plane sends it to the workers. */
 export interface ForwardUpstreamSpec {
   readonly scheme: UpstreamScheme;
-  /** IP address; IPv6 with an optional zone (`fe80::1%eth0`). */
+  /** IP address. IPv6 may have a zone (`fe80::1%eth0`). */
   readonly host: string;
   readonly port: number;
-  /** Name expected in the certificate (`tls://IP%NAME`, or a host name); if empty, that of `tls_servername`. */
+  /**
+   * The name expected in the certificate (`tls://IP%NAME`, or a host name). If it is empty, `tls_servername` applies.
+   */
   readonly serverName: string;
 }
 
-/** A word after FROM: an address, or a name that is resolved when the configuration is loaded. */
+/** A word after FROM, which is an address, or a name to resolve when the configuration is loaded. */
 export type ForwardDestination =
   | { readonly kind: 'address'; readonly upstream: ForwardUpstreamSpec }
   | {
-      /** A file with `nameserver` lines if one with this name exists, otherwise a host name. */
+      /** A file with `nameserver` lines if there is one by this name, otherwise a host name. */
       readonly kind: 'place';
       readonly text: string;
       readonly scheme: UpstreamScheme;
       readonly port: number;
-      /** Name expected in the certificate (`tls://HOST%NAME`); if empty, the host's name. */
+      /** The name expected in the certificate (`tls://HOST%NAME`); if empty, the host name itself. */
       readonly serverName: string;
     }
   | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
 
 /**
- * Parses one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file or a host name. Over TLS it may include the
- * server name, as in `tls://IP%NAME`. The port then follows either part: `IP%NAME:PORT`, `[v6%NAME]:PORT`,
+ * Parses one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file or a host name. With TLS, it may include the
+ * server name, as in `tls://IP%NAME`. The port can then follow either part: `IP%NAME:PORT`, `[v6%NAME]:PORT`,
  * `IP:PORT%NAME`.
  */
 export function readTo(text: string): ForwardDestination {
@@ -87,12 +89,12 @@ export function readTo(text: string): ForwardDestination {
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
-/** True for a word that cannot be an address, a file or a host name. */
+/** True if a word cannot be an address, a file or a host name. */
 function isMeantAsAddress(word: string): boolean {
   return !word.includes('/') && (!/[a-z_]/i.test(word) || /[:;,]/.test(word));
 }
 
-/** Splits host and port. The port is 0 if absent and null if malformed. */
+/** Splits a text into host and port. The port is 0 if absent and null if malformed. */
 function splitPort(text: string): { readonly host: string; readonly port: number | null } {
   if (isIP(text) !== 0) return { host: text, port: 0 };
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(text);
@@ -106,7 +108,7 @@ export function printUpstream({ host, port }: ForwardUpstreamSpec): string {
   return printHostPort(host, port);
 }
 
-/** Formats `tls://10.0.0.1:853`: scheme, address or host name, and port. */
+/** Formats `tls://10.0.0.1:853` from the scheme, the address or host name, and the port. */
 export function printTo(to: Exclude<ForwardDestination, { kind: 'wrong' }>): string {
   const { scheme, host, port } = to.kind === 'address' ? to.upstream : { ...to, host: to.text };
   return `${scheme}://${printUpstream({ scheme, host, port, serverName: '' })}`;

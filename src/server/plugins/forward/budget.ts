@@ -1,16 +1,16 @@
 import type { Gauge } from '../../metrics/registry.ts';
 
 /**
- * Limits packets per second to one upstream. Some resolvers, such as those in cloud networks, drop packets above a
- * limit, and every drop costs a client seconds.
- * Packets are spaced evenly, with a small burst: at most `limit` packets leave within any second (burst + rate =
- * limit). Reserving a packet in advance returns its waiting time, so the queue consists only of its members' waits.
+ * Limits the number of packets per second sent to one upstream. Some resolvers, such as those in cloud networks, drop
+ * packets above a limit, and every drop costs a client seconds. Packets are spaced evenly, with a small burst: at most
+ * `limit` packets are sent within any second (burst + rate = limit). Reserving a packet returns how long to wait, so
+ * the queue is simply the waiting times of its members.
  */
 export class Budget {
   #limit = 0;
   #gapMs = 0;
   #slackMs = 0;
-  /** Time when the next packet is due with even spacing. */
+  /** Time when the next evenly spaced packet is due. */
   #due = 0;
   #sent = 0;
   #second = 0;
@@ -23,7 +23,7 @@ export class Budget {
     return this.#limit;
   }
 
-  /** Packets per second; may be fractional if several workers share an upstream. */
+  /** Packets per second, which can be a fraction if several workers share an upstream. */
   set limit(limit: number) {
     const burst = Math.max(1, Math.floor(limit / 20));
     this.#limit = limit;
@@ -31,7 +31,7 @@ export class Budget {
     this.#slackMs = (burst - 1) * this.#gapMs;
   }
 
-  /** Returns the milliseconds until a packet may leave; 0 means now. */
+  /** Returns how many milliseconds to wait before sending a packet; 0 means now. */
   wait(now: number): number {
     return Math.max(0, this.#due - this.#slackMs - now);
   }

@@ -1,4 +1,4 @@
-/** Resolves a forward line's upstreams: addresses, files with nameservers, and host names. */
+/** Finds the upstreams for a forward line, which are given as addresses, files with nameservers, or host names. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { errorCode, isGone } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -11,7 +11,7 @@ import type { HostLookup } from './host-addresses.ts';
 import { upstreamsLimit } from './forward-options.ts';
 
 export interface PlacesParts {
-  /** Returns the text of a file, or null if it does not exist. Throws if it cannot be read. */
+  /** Returns a file's text, or null if the file does not exist. Throws if it cannot be read. */
   readonly readFile: (path: string) => string | null;
   readonly resolve: (name: string, servers: readonly string[]) => Promise<readonly string[]>;
   readonly path: (file: string) => string;
@@ -19,7 +19,7 @@ export interface PlacesParts {
 
 export interface FoundUpstreams {
   readonly upstreams: readonly ForwardUpstreamSpec[];
-  /** Maps each file to the text that was read. */
+  /** Maps each file to its text. */
   readonly files: ReadonlyMap<string, string>;
 }
 
@@ -68,7 +68,7 @@ export async function findUpstreams(
   return { upstreams, files };
 }
 
-/** Removes duplicate addresses and ports, keeping the first, as CoreDNS does. */
+/** Removes repeated addresses and ports, keeping the first one as CoreDNS does. */
 function once(upstreams: readonly ForwardUpstreamSpec[]): readonly ForwardUpstreamSpec[] {
   const seen = new Map(upstreams.toReversed().map((each) => [printUpstream(each), each]));
   return upstreams.filter((each) => seen.get(printUpstream(each)) === each);
@@ -142,7 +142,7 @@ export interface PlacesWorld {
   readonly readFile: PlacesParts['readFile'];
   /**
    * Looks up a host name as an absolute name, without search domains.
-   * @param isOwn true for a name server that is this server and must not be queried
+   * @param isOwn true for a name server that is this server itself and must not be queried
    */
   readonly lookUp: (
     name: string,
@@ -189,7 +189,7 @@ function whole(found: readonly { readonly address: string }[]): HostLookup {
   return { addresses: found.map(({ address }) => address), ttlMs: null, whole: true };
 }
 
-/** Names in this file have no trailing dot, so they are looked up as written. */
+/** Names in this file have no trailing dot, so they are looked up exactly as written. */
 function isInHosts(name: string): boolean {
   const wanted = name.toLowerCase();
   return (readIfThere('/etc/hosts') ?? '')

@@ -5,7 +5,7 @@ import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/
 
 const NAME = 'forward';
 
-/** Metrics for forward and its upstream connections (which CoreDNS calls `proxy`). */
+/** Metrics for forward and for its upstream connections, which CoreDNS calls `proxy`. */
 export class ForwardMetrics {
   readonly broken: Counter;
   readonly rejects: Counter;

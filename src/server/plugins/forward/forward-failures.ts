@@ -14,7 +14,7 @@ export function refused(text: string): Reply {
   return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
-/** SERVFAIL, because the client would give up before the packet budget allows another packet. */
+/** SERVFAIL, because the packet budget would not allow another packet before the client gives up. */
 export function overspent({ to, budget }: ForwardUpstream): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
   return failure(RCODE.SERVFAIL, 'forward', new Error(text), [
@@ -22,7 +22,7 @@ export function overspent({ to, budget }: ForwardUpstream): Reply {
   ]);
 }
 
-/** SERVFAIL with the last error for the log. The text sent to the client does not include upstream addresses. */
+/** SERVFAIL with the last error for the log. The text that clients see does not include upstream addresses. */
 export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardUpstream[]): Reply {
   return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
     failed.length === 0 ? unhealthy(order) : explain(failed),

@@ -1,4 +1,7 @@
-/** The syntax of `forward`: its arguments and properties, their defaults and limits, and their valid combinations. */
+/**
+ * The syntax of `forward`: its arguments and properties with their defaults and limits, and which combinations are
+ * valid.
+ */
 import { limit, type Limit } from '../../base/limits.ts';
 import type { Place, Problem } from '../../base/problem.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
@@ -29,20 +32,20 @@ import {
   type HealthOptions,
 } from './option-values.ts';
 
-/** Maximum number of upstreams, as in CoreDNS. With more, trying them all would take longer than any client waits. */
+/** Maximum number of upstreams, as in CoreDNS. Trying even more would take longer than any client waits. */
 export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
 
 /**
- * Maximum number of queries in progress per worker, unless `max_concurrent` is set. Each takes 3 to 4 KB, measured with
- * `log`, `errors` and `cache`.
+ * Maximum number of queries in progress per worker, unless `max_concurrent` is set. Each uses 3 to 4 KB, as measured
+ * with `log`, `errors` and `cache`.
  */
 export const waitingLimit: Limit = limit({ default: 16_384, min: 1, max: 1_000_000 });
-/** Maximum number of UDP sockets per upstream and worker; a busy upstream uses all of them. */
+/** Maximum number of UDP sockets per upstream and worker, all of which a busy upstream uses. */
 const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
 const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
 /**
- * Maximum number of queries sent before a reply. A socket's receive buffer at the system's default size holds 160 to
- * 270, and it may contain up to twice this limit.
+ * Maximum number of queries sent before a reply arrives. At the system's default size, a socket's receive buffer has
+ * room for 160 to 270 replies, and it may contain up to twice this limit.
  */
 const burstLimit = limit({ default: 100, min: 1, max: 65_536 });
 
@@ -199,7 +202,7 @@ const properties: {
 
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
-/** A forward line's syntax, with CoreDNS's words, limits and defaults. */
+/** The syntax of a forward line, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',
   summary: 'forwards queries to other DNS servers',

@@ -6,11 +6,15 @@ import type { ForwardUpstream } from './forward-upstream.ts';
 /** Values of `policy`, which chooses the first upstream. */
 export type ForwardPolicy = UpstreamOrder | 'latency';
 
-/** Under `latency`, one in this many queries starts at a random upstream, so that a formerly slow one is used again. */
+/**
+ * Under `latency`, one query in this many starts at a random upstream, so that one that used to be slow gets used
+ * again.
+ */
 const EXPLORE = 20;
 
 /**
- * Returns a function that orders the upstreams for a query. Its result may be the list itself and must not be modified.
+ * Returns a function that orders the upstreams for a query. It may return the original list, which must not be
+ * modified.
  */
 export function makePolicy(
   policy: ForwardPolicy,

@@ -20,12 +20,12 @@ import type { HealthOptions } from './option-values.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
-/** Packets sent for a new TCP connection in addition to the query: SYN, ACKs, FIN. */
+/** Additional packets needed to open a TCP connection: SYN, ACKs, FIN. */
 const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
-/** An upstream's address and transport, and the line's limits (times in ms). */
+/** An upstream's address and transport, and the limits from its line (times in ms). */
 export interface ForwardUpstreamParts {
   readonly spec: ForwardUpstreamSpec;
   readonly network: Network;
@@ -55,7 +55,7 @@ interface Channel {
   connections: { readonly hits: Counter; readonly misses: Counter } | null;
 }
 
-/** An upstream on a forward line: its transports, health and latency. */
+/** One upstream on a forward line, with its transports, health and latency. */
 export class ForwardUpstream {
   /** `IP:port`, as used in metrics and messages. */
   readonly to: string;
@@ -66,7 +66,7 @@ export class ForwardUpstream {
   latencyMs = 0;
   readonly #parts: ForwardUpstreamParts;
   readonly #open = new Map<Protocol, Channel>();
-  /** The last one used, because most queries use the same one. */
+  /** The last one used, because most queries use the same one again. */
   #recent: Channel | null = null;
   /** By result code (four bits in the header). */
   readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
@@ -101,7 +101,10 @@ export class ForwardUpstream {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /** Sends over a stream (TCP, or the upstream's own transport) or UDP. The caller has already spent the budget. */
+  /**
+   * Sends over UDP or over a stream, which is TCP or the upstream's own transport. The caller has already paid from the
+   * budget.
+   */
   start(exchange: UpstreamExchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
     exchange.startedAt = now;
@@ -109,7 +112,7 @@ export class ForwardUpstream {
     this.#channel(proto).transport.start(exchange, timeoutMs, now);
   }
 
-  /** Counts a reply to the exchange; its message starts at `start`. */
+  /** Counts the reply to an exchange; its message starts at `start`. */
   took(
     exchange: UpstreamExchange,
     bytes: Uint8Array,
@@ -134,7 +137,7 @@ export class ForwardUpstream {
     duration.observe(tookMs / 1000);
   }
 
-  /** A failed exchange counts as its full timeout in the running average. */
+  /** A failed exchange counts in the running average as its whole timeout. */
   missed({ timeoutMs }: UpstreamExchange): void {
     this.#learn(timeoutMs);
   }
@@ -202,7 +205,7 @@ export class ForwardUpstream {
     });
   }
 
-  /** Probes the upstream until it answers with any result code. Only one loop runs at a time. */
+  /** Probes the upstream until it answers with any result code at all. Only one such loop runs at a time. */
   probe(): void {
     if (this.#probing || this.#closed) return;
     this.#probing = true;

@@ -50,7 +50,7 @@ describe('a cluster server that forwards', () => {
       'Corefile:3 warning: resolv.conf lists 169.254.20.10, which is node-cache, which queries this server',
     ]);
     assert.deepEqual(await told({ ...conf('10.0.0.2'), 'service.yaml': service }), []);
-    // Another pod's file is not the one the server reads.
+    // A file in another pod is not the one that the server reads.
     const ofPod = 'search shop.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\n';
     assert.deepEqual(await told({ Corefile, 'resolv.conf': ofPod, 'service.yaml': service }), []);
   });

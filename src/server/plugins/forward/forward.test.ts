@@ -47,7 +47,7 @@ async function world(
 ): Promise<World & { readonly network: ScriptedNetwork }> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, script);
-  // Braces must end a line; the tests write them inline.
+  // Braces have to end a line, but the tests write them inline.
   const text = corefile.replaceAll('{', '{\n').replaceAll('}', '\n}\n');
   open = await makeWorld(text, { clock, network, plugins: [forward], ...parts });
   return Object.assign(open, { network });
@@ -666,7 +666,7 @@ describe('sources of upstreams', () => {
 
 describe('upstreams by host name', () => {
   type LookUp = PlacesWorld['lookUp'];
-  /** Creates a world where names resolve as in `zone`, until a test changes it. */
+  /** Creates a world where names resolve as listed in `zone`, until a test changes them. */
   const hosts = async (
     corefile: string,
     lookUp: LookUp,
@@ -696,7 +696,7 @@ describe('upstreams by host name', () => {
     assert.deepEqual(changes, [
       '[INFO] plugin/forward: upstreams of dns.example changed: 10.0.0.1:53 → 10.0.0.2:53, [2001:db8::2]:53',
     ]);
-    // Servers rotate addresses, so this is not a change.
+    // Servers rotate addresses, so a different order is not a change.
     now = found(['2001:db8::2', '10.0.0.2']);
     await here.clock.advance(120_000);
     assert.equal(here.log.filter((line) => line.includes('changed')).length, 1);

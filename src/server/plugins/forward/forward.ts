@@ -1,4 +1,4 @@
-/** The `forward` plugin: its lines, and the upstreams sent to the workers. */
+/** The `forward` plugin: its lines, and the upstreams that it sends to the workers. */
 import { lineThatIsNoText } from '../../base/binary-text.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
@@ -29,10 +29,13 @@ import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
 import { ForwardUpstream } from './forward-upstream.ts';
 
-/** Interval, in ms, between checks of nameserver files and of host names that are due. */
+/** Interval in ms between checks of nameserver files and of host names that are due. */
 const POLL_MS = 1000;
 
-/** Sent from the control part to workers: the upstreams of every forward line, and how many workers share them. */
+/**
+ * A message from the control part to workers. It contains the upstreams for every forward line and the number of
+ * workers that share them.
+ */
 interface PublishedUpstreams {
   readonly lists: readonly (readonly ForwardUpstreamSpec[])[];
   readonly workers: number;
@@ -49,7 +52,7 @@ export function makeForward(world: PlacesWorld): Plugin {
   });
 }
 
-/** Sends queries to other DNS servers (reference: section 6; see forward.md). */
+/** Sends queries to other DNS servers (see section 6 of the reference, and forward.md). */
 export const forward: Plugin = makeForward(realPlaces);
 
 async function control(
@@ -110,7 +113,7 @@ async function control(
       try {
         found[index] = await find(line);
       } catch (error) {
-        // The file is incomplete or has no servers, so the known upstreams stay in use.
+        // The file is incomplete or lists no servers, so the known upstreams stay in use.
         const [problem] = problemsIn(error) ?? [];
         if (problem !== undefined)
           warnOnce(
@@ -132,7 +135,7 @@ async function control(
     }
   };
   let timer: Timer | null = null;
-  // A lookup may take longer than the poll interval.
+  // A lookup can take longer than the poll interval.
   let polling = false;
   context.onStart(() => {
     timer = every(context.clock, POLL_MS, () => {
@@ -147,7 +150,7 @@ async function control(
   });
 }
 
-/** Warns about partly binary files and about upstreams that are this server. */
+/** Warns about partly binary files, and about upstreams that are this server itself. */
 function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext): void {
   for (const own of ownUpstreams(upstreams, context.servers)) {
     const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
@@ -272,7 +275,7 @@ function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
   return forceTcp || (protocol?.includes('force_tcp') ?? false);
 }
 
-/** Maximum number of queries in progress; an upstream that uses a single connection allows as many on it. */
+/** Maximum number of queries in progress. An upstream with a single connection allows as many on that one. */
 function waitingMax({ maxConcurrent }: ForwardSaid): number {
   return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
 }
@@ -309,7 +312,7 @@ function upstreamMaker(
     });
 }
 
-/** Installs a new list. Upstreams that were already there keep their connections and health. */
+/** Installs a new list. Upstreams that were on the old one keep their connections and health. */
 function replaceUpstreams(
   set: UpstreamSet,
   list: readonly ForwardUpstreamSpec[],

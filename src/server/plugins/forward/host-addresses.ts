@@ -1,13 +1,13 @@
-/** Addresses of upstreams given by host name, which are looked up again at run time. */
+/** The addresses of upstreams given by host name, which are looked up repeatedly at run time. */
 import type { Clock } from '../../base/clock.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 
 export interface HostLookup {
   readonly addresses: readonly string[];
-  /** The lowest TTL of the records, or null because the system resolver does not report it. */
+  /** The records' lowest TTL, or null because the system resolver does not report it. */
   readonly ttlMs: number | null;
-  /** False if one address family failed, so addresses may be missing. */
+  /** False if the lookup failed for one address family, so that addresses may be missing. */
   readonly whole: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface HostAddressesParts {
   readonly lookUp: (name: string, servers: readonly string[]) => Promise<HostLookup>;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** The minimum time between two lookups of a name; 0 looks names up only once. */
+  /** The minimum time between two lookups of a name. If it is 0, names are looked up only once. */
   readonly intervalMs: number;
   readonly holdMs: number;
   readonly warn: (text: string) => void;
@@ -26,7 +26,7 @@ interface KnownHost {
   readonly dueAt: number;
 }
 
-/** Remembers host names' addresses. If a lookup fails or finds nothing, the previous addresses stay in use. */
+/** Remembers the addresses of host names. If a lookup fails or finds nothing, the previous addresses stay in use. */
 export class HostAddresses {
   readonly #parts: HostAddressesParts;
   readonly #known = new Map<string, KnownHost>();
@@ -53,7 +53,7 @@ export class HostAddresses {
 
   /**
    * Resolves a name to its addresses.
-   * @throws the lookup's error, if no earlier addresses are known
+   * @throws the lookup's error if no earlier addresses are known
    */
   readonly resolve = async (
     name: string,
@@ -106,7 +106,7 @@ export class HostAddresses {
   }
 }
 
-/** Returns the previous addresses if only their order changed, because servers rotate them. */
+/** Returns the previous addresses if only their order has changed, because servers rotate them. */
 function sameOr(
   before: readonly string[] | undefined,
   found: readonly string[],

@@ -7,14 +7,14 @@ import type { UpstreamQuery } from './upstream-query.ts';
 
 const BUCKETS = 2048;
 
-/** The in-flight queries of one forward line, by question. Allocates nothing per query. */
+/** Finds a forward line's in-flight queries by question, without allocating anything per query. */
 export class InFlightQuestions {
-  /** Results of the last `twin` call: the number of queries with its question, and one of them. */
+  /** Results of the last `twin` call: the number of queries with this question, and one of them. */
   count = 0;
   first: UpstreamQuery | null = null;
   readonly #buckets: (UpstreamQuery | null)[] = Array<UpstreamQuery | null>(BUCKETS).fill(null);
 
-  /** Returns the in-flight query that differs only in the case of its name, or null. */
+  /** Returns an in-flight query that differs only in the name's upper and lower case, or null. */
   twin(query: Query): UpstreamQuery | null {
     this.count = 0;
     this.first = null;
@@ -52,8 +52,8 @@ function bucketOf({ hash, type }: Query): number {
 }
 
 /**
- * Compares name, type, class, the options set by `rewrite`, and the kind of transport. Where TCP to an upstream is
- * blocked, UDP queries must not wait for it.
+ * Compares the name, type, class, options set by `rewrite`, and kind of transport. Where TCP to an upstream is blocked,
+ * UDP queries must not wait for it.
  */
 function isSameQuestion(a: Query, b: Query): boolean {
   return (
@@ -64,7 +64,7 @@ function isSameQuestion(a: Query, b: Query): boolean {
   );
 }
 
-/** True if the upstream gets the same message for both queries, which have the same question. */
+/** True if the upstream would get the same message for both queries, which have the same question. */
 function isSentAlike(a: Query, b: Query): boolean {
   return (
     a.upstreamOptions !== null &&
@@ -75,7 +75,7 @@ function isSentAlike(a: Query, b: Query): boolean {
   );
 }
 
-/** Ignores the options of a query that is sent unchanged (null). */
+/** Ignores the options if a query is sent unchanged (null). */
 function areSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
   if (a === null || b === null) return true;
   if (a.length !== b.length) return false;

@@ -11,7 +11,7 @@ import { FLAG, OPTION, RCODE } from '../../wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
 
-/** Client query fields, each of which changes the message. */
+/** Fields in a client's query that each change the message. */
 interface Sent {
   readonly flags: number;
   readonly udpSize: number;
@@ -99,7 +99,7 @@ function onWire(query: Asked['query']): Message {
 const answers = ({ answer }: Message): string =>
   answer.map((record) => printRecord(record).toLowerCase()).join('\n');
 
-/** An upstream whose answer depends on each option sent to it, as with Client Subnet. */
+/** An upstream whose answer depends on every option sent to it, as with Client Subnet. */
 function byOptions({ query }: Asked): Answer {
   const options = onWire(query).edns?.options ?? [];
   let sum = 0;

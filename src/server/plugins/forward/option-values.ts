@@ -1,4 +1,4 @@
-/** Values of `forward` and its properties: how words are parsed, and rejected in CoreDNS's wording. */
+/** Values for `forward` and its properties, which are parsed here and rejected in CoreDNS's wording. */
 import { parseDuration } from '../../base/duration.ts';
 import { isIP } from '../../base/ip.ts';
 import { custom, type PropertySchema } from '../../corefile/properties.ts';
@@ -17,7 +17,7 @@ import { absoluteName } from '../../corefile/zones.ts';
 import { rcodeNumber } from '../../wire/iana.ts';
 import { readTo, type ForwardDestination } from './address.ts';
 
-/** One TO: an address, a host name or a file. */
+/** One TO, which is an address, a host name or a file. */
 export const to: Value<ForwardDestination> = value(
   'TO',
   ({ text }) => {
@@ -38,7 +38,7 @@ export const count = (name: string, show = 'N'): Value<number> =>
   );
 
 /**
- * A duration of at least 0, in milliseconds; a negative one is rejected in CoreDNS's wording.
+ * A duration of at least 0, converted to milliseconds; a negative one is rejected in CoreDNS's wording.
  * @param name the property
  */
 export const time = (name: string): Value<number> =>
@@ -74,12 +74,12 @@ export const rcode: Value<number> = value(
   String,
 );
 
-/** Options of `health_check`: the interval at which a failed upstream is probed, the (absolute) name, and RD. */
+/** Options for `health_check`: how often to probe a failed upstream, the (absolute) name to query, and RD. */
 export interface HealthOptions {
   readonly intervalMs: number;
   readonly recursion: boolean;
   readonly domain: string;
-  /** The path in this place for the old `proxy` directive, or null. */
+  /** The path at this point in the old `proxy` directive, or null. */
   readonly old: string | null;
 }
 

@@ -1,11 +1,11 @@
-/** Upstreams that lead back to the server block that forwards to them. */
+/** Finds upstreams that lead back to the server block that forwards to them. */
 import { networkInterfaces } from 'node:os';
 import { isLoopback, parseAddress, printAddress, splitHostPort } from '../../base/ip.ts';
 import { splitScheme } from '../../corefile/zones.ts';
 import type { ForwardUpstreamSpec } from './address.ts';
 
 /**
- * Returns the upstreams that are this block's own listeners with the same transport.
+ * Returns the upstreams that are this block's own listeners, if the transport is the same.
  * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
  */
 export function ownUpstreams(
@@ -43,7 +43,7 @@ function machineAddresses(
     const parsed = all.map(({ address }) => parseAddress(address)).filter((ip) => ip !== null);
     return new Set(parsed.map((ip) => printAddress(ip)));
   } catch {
-    // Without permission to list interfaces, only loopback addresses are known.
+    // Without permission to list interfaces, only the loopback addresses are known.
     return new Set();
   }
 }

@@ -1,4 +1,4 @@
-/** One `forward` query, from its first attempt to its reply. */
+/** A single `forward` query, from its first attempt to its reply. */
 import { isLater, Later, type Maybe } from '../../base/maybe.ts';
 import { passedThrough } from '../../runtime/memory-policy.ts';
 import { UpstreamExchange, ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
@@ -12,14 +12,14 @@ import { gaveUp, overspent, type FailedAttempt } from './forward-failures.ts';
 import type { UpstreamSetParts } from './upstream-set-parts.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Milliseconds from the first attempt to SERVFAIL; glibc times out after the same period. */
+/** Milliseconds from the first attempt to SERVFAIL; glibc gives up after the same time. */
 export const DEADLINE_MS = 5000;
 /** Longest wait for an upstream's packet budget, in ms. */
 const BUDGET_WAIT_MS = 1000;
-/** Pause, in ms, after a round in which all upstreams failed at once, so that unlimited attempts do not spin. */
+/** Pause in ms after a round where all upstreams failed at once, so that unlimited attempts do not spin. */
 const ROUND_PAUSE_MS = 50;
 
-/** The upstream set that owns a query and reuses the object afterwards. */
+/** The upstream set that owns a query and reuses the object once it is done. */
 export interface UpstreamQueryOwner {
   readonly parts: UpstreamSetParts;
   over(upstreamQuery: UpstreamQuery): void;
@@ -27,7 +27,7 @@ export interface UpstreamQueryOwner {
   share(reply: Maybe<Reply>, joined: readonly Later<Reply>[], queued: readonly QueuedQuery[]): void;
 }
 
-/** A query that waits until another one with the same question has its reply. */
+/** A query that waits for another one with the same question to get its reply. */
 export interface QueuedQuery {
   readonly query: Query;
   readonly reply: Later<Reply>;
@@ -36,14 +36,14 @@ export interface QueuedQuery {
 }
 
 /**
- * Sends one query to successive upstreams until one replies. The object is reused, so forwarding allocates little apart
- * from the reply.
+ * Sends one query to one upstream after another until it gets a reply. The object is reused, so forwarding allocates
+ * little apart from the reply.
  */
 export class UpstreamQuery extends UpstreamExchange {
   /** The next query in the same bucket of `InFlightQuestions`. */
   nextSame: UpstreamQuery | null = null;
   readonly #owner: UpstreamQueryOwner;
-  /** Queries that get the same reply, and queries that are sent afterwards. */
+  /** Queries that get the same reply, and queries that are sent once this one is done. */
   #joined: Later<Reply>[] = none;
   #queued: QueuedQuery[] = none;
   /** Upstreams in the order this query tries them. */
@@ -59,7 +59,7 @@ export class UpstreamQuery extends UpstreamExchange {
   #roundBegan = 0;
   #upstream!: ForwardUpstream;
   #stream = false;
-  /** The truncated reply, used if TCP fails; undefined if no reply was truncated. */
+  /** The truncated reply, which is used if TCP fails, or undefined if no reply was truncated. */
   #cut: Reply | ReadError | undefined;
   #reply: Later<Reply> | null = null;
 
@@ -68,7 +68,10 @@ export class UpstreamQuery extends UpstreamExchange {
     this.#owner = owner;
   }
 
-  /** Sends a query that owns its bytes. @returns the reply, possibly at once */
+  /**
+   * Sends a query that owns its bytes.
+   * @returns the reply, which may be available at once
+   */
   begin(
     query: Query,
     order: readonly ForwardUpstream[],
@@ -90,7 +93,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return reply;
   }
 
-  /** Returns the reply for another query that is identical upstream. */
+  /** Returns the reply for another query that is identical as far as the upstream is concerned. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
     if (this.#joined === none) this.#joined = [];
@@ -98,7 +101,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return later;
   }
 
-  /** Returns the reply to a query that is sent after this one. */
+  /** Returns the reply to a query that is sent once this one is done. */
   queue(query: Query, deadline: number): Later<Reply> {
     const reply = new Later<Reply>();
     if (this.#queued === none) this.#queued = [];
@@ -144,7 +147,7 @@ export class UpstreamQuery extends UpstreamExchange {
     for (const tap of this.#owner.parts.taps) tap.exchanged(exchange);
   }
 
-  /** @returns the outcome, or null if the exchange continues */
+  /** @returns the outcome, or null if the exchange is not over */
   #judge(reply: Reply | ReadError, truncated: boolean, now: number): Maybe<Reply> | null {
     const cut = this.#cut;
     if (cut !== undefined && reply instanceof ReadError) return this.#whatThereIs(cut, now);
@@ -181,7 +184,7 @@ export class UpstreamQuery extends UpstreamExchange {
 
   /**
    * Sends the query to the next upstream in order.
-   * @returns the result if no upstreams or time remain, or null if it was sent
+   * @returns null if the query was sent, or the result if no upstreams are left or the time is up
    */
   #proceed(now: number): Reply | null {
     const { maxFails, maxAttempts, failfast, metrics, random } = this.#owner.parts;
@@ -201,7 +204,7 @@ export class UpstreamQuery extends UpstreamExchange {
         if (++this.#down < order.length) continue;
         metrics.broken.add(1);
         if (failfast) break;
-        // All are down, but possibly only the probes are lost.
+        // All of them are marked down, but perhaps only the probes are being lost.
         upstream = order[random.integer(order.length)]!;
       }
       return this.#ask(upstream.budget === null ? upstream : this.#within(upstream, now), now);
@@ -210,8 +213,8 @@ export class UpstreamQuery extends UpstreamExchange {
   }
 
   /**
-   * Sends the query to this upstream, immediately or as soon as its packet budget allows.
-   * @returns the failure, if that would be too late
+   * Sends the query to this upstream, either immediately or as soon as the packet budget allows.
+   * @returns the failure if that would be too late
    */
   #ask(upstream: ForwardUpstream, now: number): Reply | null {
     const { forceTcp, preferUdp, clock } = this.#owner.parts;
@@ -242,7 +245,7 @@ export class UpstreamQuery extends UpstreamExchange {
     this.#upstream.start(this, this.#stream, left < readTimeoutMs ? left : readTimeoutMs, now);
   }
 
-  /** Returns this upstream, or another one with packet budget left. */
+  /** Returns this upstream, or a different one that has packet budget left. */
   #within(upstream: ForwardUpstream, now: number): ForwardUpstream {
     if (upstream.budget!.wait(now) === 0) return upstream;
     let soonest = upstream;
@@ -276,7 +279,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return null;
   }
 
-  /** Returns the truncated reply, or an empty one with TC, because TCP failed. The client may retry. */
+  /** TCP failed, so this returns the truncated reply, or an empty one with TC. The client may retry. */
   #whatThereIs(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     if (!(cut instanceof ReadError) && cut.truncated) return this.#took(cut, now);
     const { writer } = this.#owner.parts;
@@ -284,7 +287,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return writer.finish(RCODE.NOERROR, 'forward');
   }
 
-  /** Returns the reply, or the next forward's reply if `next` lists this result code. */
+  /** Returns the reply or, if `next` lists its result code, the next forward's reply. */
   #pass(reply: Reply): Maybe<Reply> {
     const { nextOn, nextOnNodata, next } = this.#owner.parts;
     if (nextOn.includes(reply.rcode)) return next(this.query);
@@ -305,7 +308,7 @@ export class UpstreamQuery extends UpstreamExchange {
     this.#owner.share(shared, joined, queued);
   }
 
-  /** After an internal error, the waiting query gets it. */
+  /** After an internal error, the waiting query gets that error. */
   #break(error: unknown): void {
     const later = this.#reply;
     const joined = this.#joined;
@@ -326,7 +329,7 @@ export class UpstreamQuery extends UpstreamExchange {
   }
 }
 
-/** Empty list shared by most queries. Never written to. */
+/** An empty list that most queries share, so it must never be written to. */
 const none: never[] = [];
 
 function isStream({ proto }: Query): boolean {

@@ -15,7 +15,7 @@ export interface UpstreamSetParts {
   readonly forceTcp: boolean;
   readonly preferUdp: boolean;
   readonly maxFails: number;
-  /** Maximum failed attempts per query; null means twice the number of upstreams, 0 unlimited. */
+  /** Maximum number of failed attempts per query. Null means twice the number of upstreams, and 0 means unlimited. */
   readonly maxAttempts: number | null;
   readonly readTimeoutMs: number;
   readonly policy: ForwardPolicy;
@@ -29,11 +29,11 @@ export interface UpstreamSetParts {
   readonly random: Random;
   readonly metrics: ForwardMetrics;
   readonly writer: MessageWriter;
-  /** The next forward in the block, or the plugin after all of them. */
+  /** The next forward in the block, or the plugin that follows all of them. */
   readonly next: Next;
   /** Called with each finished exchange. */
   readonly taps: readonly ExchangeTap[];
-  /** True for loop-detection probes, which must be sent even if the same query is in progress. */
+  /** True for loop-detection probes, which must be sent even if the same query is already in progress. */
   readonly isRoundTrip: (query: Query) => boolean;
   /** True if `next` is a forward. */
   readonly chained: boolean;

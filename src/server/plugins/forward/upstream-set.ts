@@ -1,4 +1,4 @@
-/** One `forward` line in a worker: its upstreams and their in-flight queries. */
+/** One `forward` line in a worker, with its upstreams and their in-flight queries. */
 import { isLater, type Later, type Maybe } from '../../base/maybe.ts';
 import { sendAsOurs } from '../../transport/upstream/write-query.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
@@ -19,15 +19,15 @@ import { makePolicy } from './forward-policy.ts';
 import { InFlightQuestions } from './in-flight-questions.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Maximum number of idle objects kept for reuse by later queries. */
+/** Maximum number of idle objects that later queries can reuse. */
 const IDLE_MAX = 1024;
 /**
- * Maximum number of in-flight queries for one question (name, type, class). With n of them, a forged reply is
- * n times more likely to match (RFC 5452, section 5).
+ * Maximum number of in-flight queries for one question (name, type, class). If there are n of them, a forged reply is n
+ * times as likely to match (RFC 5452, section 5).
  */
 const SAME_MAX = 4;
 
-/** Selects its zone's queries, limits their number, and chooses the first upstream. */
+/** Selects the queries for its zone, limits their number, and chooses the first upstream. */
 export class UpstreamSet implements UpstreamQueryOwner {
   upstreams: readonly ForwardUpstream[] = [];
   readonly parts: UpstreamSetParts;
@@ -49,7 +49,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
 
   readonly link: Next = (query: Query): Maybe<Reply> => {
     if (!this.#matches(query)) return this.parts.next(query);
-    // Too many queries are waiting in the whole server.
+    // Too many queries are waiting in the server as a whole.
     if (!query.mayWait) return overloaded;
     const { maxConcurrent, metrics } = this.parts;
     if (this.#underWay >= maxConcurrent) {
@@ -81,7 +81,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
     const unanswered = !isLater(reply) && reply.cause !== null ? reply : waitedTooLong;
     const now = this.parts.clock.now();
     for (const { query, reply: later, deadline } of queued) {
-      // An upstream may answer one form of a question but not another, because some firewalls drop EDNS.
+      // An upstream may answer a question in one form but not in another, because some firewalls drop EDNS.
       if (now < deadline) later.resolve(this.#ask(query, now, deadline));
       else {
         this.#left(1);
@@ -90,7 +90,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
     }
   }
 
-  /** Sends the query, unless the same question is in flight in the same form, or too many times. */
+  /** Sends the query, unless the same question is already in flight in the same form, or too often. */
   #ask(query: Query, now: number, deadline: number): Maybe<Reply> {
     const questions = this.#questions;
     const { metrics } = this.parts;

@@ -1,9 +1,9 @@
-/** Address databases in MaxMind's format, read by `mmdb-lib`. */
+/** Address databases in MaxMind's format, read with `mmdb-lib`. */
 import { Reader } from 'mmdb-lib';
 import decoder from 'mmdb-lib/lib/decoder.js';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 
-/** The location of an address. Smaller databases (countries) lack many fields. */
+/** The location of an address. Smaller databases, such as those for countries, omit many fields. */
 export interface City {
   readonly city?: NamedPlace;
   readonly country?: NamedPlace & {
@@ -30,19 +30,19 @@ export interface NetworkRecord {
   readonly autonomous_system_organization?: string;
 }
 
-/** The kinds of data in a database, which may have both. */
+/** The kinds of data in a database, which can include both. */
 export interface Provides {
   readonly city: boolean;
   readonly asn: boolean;
 }
 
-/** Thrown if the file is not a database or has no data for this plugin. The message is CoreDNS's. */
+/** Thrown if the file is not a database, or has no data for this plugin. The message is the same as CoreDNS's. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
 }
 
 /**
- * Reads a database into memory shared by threads, because the largest ones would not fit more than once.
+ * Reads a database into memory that all threads share, because the largest ones would not fit more than once.
  * @throws Error with the system's code
  */
 export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
@@ -52,7 +52,7 @@ export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
   return new Uint8Array(bytes.buffer as unknown as SharedArrayBuffer, 0, bytes.length);
 }
 
-/** Maximum number of cached decoded records; most clients are in few networks. */
+/** Maximum number of decoded records to cache; most clients are in only a few networks. */
 const CACHE_MAX = 4096;
 
 /** A database in MaxMind's format (mmdb). */
@@ -64,7 +64,7 @@ export class Database {
   constructor(bytes: Uint8Array<SharedArrayBuffer>) {
     this.#reader = open(bytes);
     this.provides = providesOf(this.#reader.metadata.databaseType);
-    // Only a lookup reveals whether the records can be read.
+    // Only an actual lookup shows whether the records can be read.
     this.lookup('127.0.0.1');
   }
 
@@ -94,8 +94,8 @@ interface Decoding {
 }
 
 /**
- * The library allocates a list of the size given in the file before reading it. A single corrupt byte would take 128
- * MiB per query, or cause a walk through the whole database that takes seconds.
+ * The library allocates a list of the size given in the file before it reads the items. A single corrupt byte could
+ * cost 128 MiB per query, or seconds for a walk through the whole database.
  */
 const decoding = (decoder.default as unknown as { readonly prototype: Decoding }).prototype;
 const { decodeByType } = decoding;

@@ -68,7 +68,7 @@ test('a list or map that claims millions of entries is rejected as bad data and 
 
 test('a query for an address in a corrupt part of the database is answered without labels and counted', async () => {
   const whole = makeMmdb('GeoLite2-City', { '10.1.0.0/16': { city: { names: { en: 'Here' } } } });
-  // The map at the start of the data is no longer a map.
+  // The data no longer starts with a map.
   whole[whole.indexOf('city') - 2] = 0x1f;
   writeFileSync(join(folder, 'broken.mmdb'), whole);
   const world = await makeWorld(
@@ -84,7 +84,7 @@ test('a query for an address in a corrupt part of the database is answered witho
   await world.close();
 });
 
-/** Returns the labels that log prints for a query from `client`, optionally with a Client Subnet option. */
+/** Returns the labels that log prints for a query from `client`, which may include a Client Subnet option. */
 async function noted(
   database: string,
   labels: readonly string[],
@@ -117,7 +117,7 @@ async function noted(
   return line!.replace('[INFO] ', '');
 }
 
-/** CoreDNS's labels with the values expected in its tests. */
+/** CoreDNS's labels, with the values that its own tests expect. */
 const cityLabels: readonly (readonly [string, string])[] = [
   ['city/name', 'Cambridge'],
   ['country/code', 'GB'],
@@ -201,7 +201,7 @@ describe('geoip', () => {
   test('a truncated database is rejected or has no data, and never prevents an answer', async () => {
     const whole = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
     const tree = whole.indexOf('city');
-    // The tree without most of its data, followed by the metadata.
+    // The tree with most of its data removed, followed by the metadata.
     const cut = Buffer.concat([
       whole.subarray(0, tree),
       whole.subarray(whole.indexOf('MaxMind') - 3),

@@ -27,7 +27,7 @@ const syntax = directive({
   },
 });
 
-/** Adds a database's information about the client to the metadata, for log, view, rewrite and others. */
+/** Adds a database's information about the client to the metadata, for plugins such as log, view and rewrite. */
 export const geoip: Plugin = definePlugin({
   syntax,
   control(options, context) {
@@ -73,7 +73,7 @@ function addressOf({ peer, peerAt, family }: Query): string {
   return printAddress(peer, peerAt, family === 4 ? 4 : 16);
 }
 
-/** Returns the address in the query's Client Subnet option, padded with zeros, or null. */
+/** Returns the address in the query's Client Subnet option, padded with zeros, or null if there is none. */
 function subnetOf({ bytes, optionsStart, optionsEnd }: Query): string | null {
   const option = findOption(bytes, optionsStart, optionsEnd, OPTION.ECS);
   if (option === null || option.length < 4 || option[0] !== 0) return null;

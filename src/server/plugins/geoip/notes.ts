@@ -1,7 +1,7 @@
 /** Metadata about a client's location and network. */
 import type { City, NetworkRecord } from './database.ts';
 
-/** Adds a location to the metadata. Missing values become Go's zero value, as in CoreDNS. */
+/** Adds a location to the metadata. A missing value becomes Go's zero value, as in CoreDNS. */
 export function noteCity(found: City, notes: Map<string, string>): void {
   const { city, country, continent, location, postal, subdivisions } = found;
   const regions = Array.isArray(subdivisions) ? subdivisions : [];
@@ -25,7 +25,7 @@ export function noteNetwork(found: NetworkRecord, notes: Map<string, string>): v
   notes.set('geoip/asn/org', text(found.autonomous_system_organization));
 }
 
-/** Numbers over 32 bits are bigints, and a corrupt database may contain anything. */
+/** Numbers of more than 32 bits are bigints, and a corrupt database can contain anything. */
 function text(value: unknown): string {
   const plain = typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
   return plain ? String(value) : '';

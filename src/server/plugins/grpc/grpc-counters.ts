@@ -55,7 +55,7 @@ export class GrpcMetrics {
   upstream(to: string): UpstreamCounters {
     return {
       timeouts: this.#timeouts.with(to),
-      // A connection has no stray replies and no pacing.
+      // A gRPC connection has neither stray replies nor pacing.
       strays: none,
       paced: none,
       rejects: this.#rejects.with(to),

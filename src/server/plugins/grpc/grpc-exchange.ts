@@ -1,4 +1,4 @@
-/** One `grpc` query, from its first attempt to its reply. */
+/** A single `grpc` query, from its first attempt to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import { passedThrough } from '../../runtime/memory-policy.ts';
@@ -18,9 +18,9 @@ import type { GrpcMetrics } from './grpc-counters.ts';
 
 /** Time limit for a query, in milliseconds. */
 const DEADLINE_MS = 5000;
-/** Time limit in milliseconds for one of several upstreams, so that the others can be tried. */
+/** Time limit in milliseconds for each of several upstreams, so that there is time to try the others. */
 const TRY_MS = 2000;
-/** Time for which an unreachable upstream is tried last, in milliseconds. */
+/** Number of milliseconds for which an unreachable upstream is tried last. */
 const SHUNNED_MS = 1000;
 
 export interface GrpcTarget {
@@ -35,12 +35,13 @@ export interface AskingParts {
   readonly metrics: GrpcMetrics;
   readonly writer: MessageWriter;
   /**
-   * Returns a replacement for a missing reply or an NXDOMAIN for this name, or null if the client gets it unchanged.
+   * Returns a function that replaces a missing reply or an NXDOMAIN for this name, or null if the client gets it
+   * unchanged.
    */
   through(query: Query): ((query: Query) => Maybe<Reply>) | null;
 }
 
-/** Sends one query to successive upstreams, each once, until one replies or the time is up. */
+/** Sends a query to one upstream after another, each once, until one replies or the time is up. */
 export class GrpcExchange extends UpstreamExchange {
   readonly reply: Later<Reply> = new Later();
   readonly #parts: AskingParts;
@@ -131,7 +132,7 @@ export class GrpcExchange extends UpstreamExchange {
   }
 }
 
-/** Orders the upstreams, with those that were recently unreachable last. */
+/** Orders the upstreams, moving any that were recently unreachable to the end. */
 export function reachableFirst(targets: readonly GrpcTarget[], now: number): readonly GrpcTarget[] {
   if (!targets.some(({ shunnedUntil }) => shunnedUntil > now)) return targets;
   const isShunned = ({ shunnedUntil }: GrpcTarget): boolean => shunnedUntil > now;

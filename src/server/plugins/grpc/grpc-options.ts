@@ -14,7 +14,7 @@ import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { choice, integer, value, word, worded, wrongForm } from '../../corefile/word-values.ts';
 import { readTo, type GrpcDestination } from './grpc-upstreams.ts';
 
-/** An unanswered query waits for at most two seconds and takes some 3 KB. */
+/** An unanswered query waits for two seconds at most and uses about 3 KB. */
 const inFlightLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** The same as in CoreDNS. */
 const UPSTREAMS_MAX = 15;

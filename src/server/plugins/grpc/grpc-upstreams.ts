@@ -5,7 +5,7 @@ import { Problem, type Place } from '../../base/problem.ts';
 import { readNameservers } from '../../engine/contract/nameservers.ts';
 import { transports } from '../../wire/transports.ts';
 
-/** One upstream. Plain data, because it is sent from the control plane to the workers. */
+/** One upstream. Plain data, because the control plane sends it to the workers. */
 export interface GrpcUpstreamSpec {
   /** The name used in metrics: `10.0.0.1:9005`, `unix:///run/dns.sock`. */
   readonly to: string;
@@ -14,10 +14,13 @@ export interface GrpcUpstreamSpec {
   readonly port: number;
 }
 
-/** A word after FROM: an upstream, or a file with `nameserver` lines. */
+/** A word after FROM, which is an upstream or a file with `nameserver` lines. */
 export type GrpcDestination = GrpcUpstreamSpec | { readonly file: string };
 
-/** Parses one TO. @returns null if it is malformed */
+/**
+ * Parses one TO.
+ * @returns null if it is malformed
+ */
 export function readTo(text: string): GrpcDestination | null {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
   const [, scheme = 'dns', rest = text] = parts ?? [];
@@ -38,7 +41,7 @@ function upstream(host: string, port: number): GrpcUpstreamSpec {
 }
 
 /**
- * Resolves a line's upstreams.
+ * Resolves the upstreams on a line.
  * @param read returns the text of a file
  * @throws Problem (`upstream-unresolved`, `upstreams-empty`)
  */

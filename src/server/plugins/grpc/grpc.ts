@@ -61,7 +61,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);
   const zones = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
-  // Without another plugin after it, this reply is better than none.
+  // If no other plugin follows, this reply is better than none.
   const through = (query: Query): Next | null =>
     !context.last && zones !== null && zones.holds(query) ? next : null;
   const parts = { clock, metrics, writer, through };
@@ -91,7 +91,10 @@ function upstreamsOf({ to, at }: GrpcOptions, files: NamedFiles): readonly GrpcU
   return findUpstreams(to, at, (file) => files.file(file).toString('utf8'));
 }
 
-/** Returns the TLS settings, which `tls_servername` alone also enables. @throws Problem */
+/**
+ * Returns the TLS settings; setting `tls_servername` alone also enables TLS.
+ * @throws Problem
+ */
 function tlsOf(options: GrpcOptions, files: NamedFiles): UpstreamTls | null {
   const tls = readUpstreamTls('grpc', options, files);
   if (tls !== null || options.tlsServerName === null) return tls;

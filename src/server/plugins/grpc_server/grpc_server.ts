@@ -4,7 +4,7 @@ import { limits } from '../../transport/limits/limits.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { maximum, unlessZero } from '../../corefile/maximum.ts';
 
-/** More than a connection can ever have, because stream IDs are the odd 31-bit numbers. */
+/** More than a connection can ever have, because stream IDs are odd 31-bit numbers. */
 const STREAMS_MOST = 0x7fff_ffff;
 
 const syntax = directive({

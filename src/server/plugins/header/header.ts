@@ -76,7 +76,7 @@ const syntax = directive({
         ],
 });
 
-/** The combined effect of a list of rules: bits to set and bits to clear. */
+/** The combined effect of several rules, as bits to set and bits to clear. */
 interface Mask {
   readonly set: number;
   readonly clear: number;
@@ -109,15 +109,15 @@ export const header: Plugin = definePlugin({
 });
 
 /**
- * Sets the query's RD, because a reply's RD is copied from it with the other client fields. The links below have
- * already read their copy of the flags, and waiting queries are copies.
+ * Sets the query's RD, because a reply copies it from the query along with other client fields. The links below have
+ * already read the flags, and queries that wait are copies.
  */
 function repeatRd(query: Query, { set, clear }: Mask): void {
   if (((set | clear) & FLAG.RD) !== 0)
     query.flags = (query.flags | (set & FLAG.RD)) & ~(clear & FLAG.RD);
 }
 
-/** Copies a reply before changing it, because its bytes may be shared with a cache. */
+/** Copies a reply before changing it, because it may share its bytes with a cache. */
 function change(reply: Reply, { set, clear }: Mask): Reply {
   if (reply.bare) return reply;
   const flags = (reply.flags | set) & ~clear;

@@ -14,16 +14,16 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
-  // CoreDNS reads the address as part of a URL.
+  // CoreDNS uses the address as part of a URL.
   /:\d*[^:\]\d][^:\]]*$/.test(text)
     ? `parse ${JSON.stringify(`http://${text}`)}: invalid port ${JSON.stringify(text.slice(text.lastIndexOf(':')))} after host`
     : reason,
 );
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
-/** Maximum size in bytes; our own answer is `OK`. */
+/** Maximum size in bytes, because our own answer is just `OK`. */
 const ANSWER_MAX = 1024;
-/** Requests to itself that take longer, in milliseconds, cause a warning. */
+/** If requests to itself take longer than this many milliseconds, a warning is logged. */
 const SLOW_MS = 1000;
 
 const syntax = directive({
@@ -49,8 +49,8 @@ const syntax = directive({
 });
 
 /**
- * Replies 200 while any worker answers, otherwise 503. Sends itself a request every second to measure how busy the
- * process is.
+ * Replies 200 while at least one worker answers, and 503 otherwise. Sends itself a request every second to measure how
+ * busy the process is.
  */
 export const health: Plugin = definePlugin({
   syntax,
@@ -81,7 +81,7 @@ export const health: Plugin = definePlugin({
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
     context.onStart(() => {
-      // Only the server knows a port chosen by the system.
+      // If the system chose the port, only the server knows it.
       if (port === 0) return;
       const ticks = every(clock, CHECK_MS, () => {
         const begun = clock.now();
@@ -118,7 +118,7 @@ function loopbackOf(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
-/** Resolves when there is an answer with any status. */
+/** Resolves once there is an answer, regardless of its status. */
 async function askSelf(url: string, clock: Clock): Promise<void> {
   await sendHttp({
     url: new URL(url),

@@ -24,8 +24,8 @@ export interface HostsAnswerer {
 }
 
 /**
- * Maximum number of cached replies; when it is reached, all are dropped. This is many times the host names in one
- * cluster.
+ * Maximum number of cached replies; when it is reached, all of them are dropped. It is many times the number of host
+ * names in a cluster.
  */
 const REPLIES_MAX = 4096;
 
@@ -37,8 +37,8 @@ const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [
 ]);
 
 /**
- * Answers A, AAAA and PTR from a table. Existence is decided once for all types: a name with an address exists, but has
- * no records of other types.
+ * Answers A, AAAA and PTR from a table. Whether a name exists is decided once for all types: a name with an address
+ * exists, but has no records of other types.
  */
 export function answerer(
   writer: MessageWriter,
@@ -47,7 +47,8 @@ export function answerer(
 ): HostsAnswerer {
   let table = new HostsLookup(new HostsBuilder().build());
   /**
-   * Indexed by entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not cached, because their questions differ in length.
+   * Indexed by entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not cached, because the questions they match vary in
+   * length.
    */
   const known = new Map<number, Reply>();
 
@@ -104,7 +105,7 @@ export function answerer(
   const link = (query: Query): Maybe<Reply> => {
     const { type } = query;
     const inZone = here.holds(query);
-    // Reverse zones need not be listed, because PTR queries for the file's addresses are always answered.
+    // Reverse zones need not be listed, because PTR queries for addresses in the file are always answered.
     if (!inZone && type !== TYPE.PTR) return next(query);
     const exists = table.find(query);
     if (type === TYPE.PTR) {

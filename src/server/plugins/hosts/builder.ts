@@ -5,18 +5,19 @@ import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './hosts-table.ts';
 
-/** Maximum number of addresses per name, or names per address, which is somewhat more than fits into a message. */
+/** Maximum number of addresses per name, or names per address. This is slightly more than fits into a message. */
 const PER_NAME_MAX = 1000;
 /**
- * Maximum number of names in one file, including those of addresses. The largest blocklists have a third of this. Each
- * takes some 80 bytes during reading. The upper bound exceeds what any file that is read can hold.
+ * Maximum number of names in a file, including the reverse names of addresses. The largest blocklists have a third of
+ * this. Each name uses about 80 bytes while the file is read. The upper bound is more than any file accepted here can
+ * contain.
  */
 export const namesLimit: Limit = limit({ default: 400_000, min: 1, max: 10_000_000 });
 
 /** Growth factor of a full array. */
 const GROWTH = 1.25;
 
-/** The lists of a name: IPv4 addresses, IPv6 addresses, and the names of a reverse name's address. */
+/** The lists for a name: IPv4 addresses, IPv6 addresses and, for a reverse name, the names of its address. */
 const V4 = 0;
 const V6 = 1;
 const POINTER = 2;
@@ -24,28 +25,31 @@ const KINDS = [V4, V6, POINTER] as const;
 type HostsKind = (typeof KINDS)[number];
 
 /**
- * Accepts names and their data in any order, and builds a table. It uses a few arrays of numbers and bytes outside the
- * JavaScript heap, because there may be hundreds of thousands of names.
+ * Accepts names and their data in any order, and builds a table from them. It uses a few arrays of numbers and bytes
+ * outside the JavaScript heap, because there may be hundreds of thousands of names.
  */
 export class HostsBuilder {
-  /** Counted as in CoreDNS: every address of every name, and every name of every address. */
+  /** Counted as in CoreDNS, which counts every address of every name, and every name of every address. */
   count = 0;
   readonly #namesMax: number;
   #most: number;
   #full = false;
-  /** The names, one after the other, with IPv6 addresses between them. */
+  /** The names one after another, with the IPv6 addresses in between. */
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(1024);
   #end = 0;
-  /** For each name, its offset and the number of its first item + 1. */
+  /** The offset of each name, and the number of its first item + 1. */
   #names: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #nameCount = 0;
-  /** For each item, its value, and the number of the name's next item + 1, shifted by two bits for its kind. */
+  /**
+   * Each item's value and the number of the name's next item + 1, which is shifted by two bits to make room for its
+   * kind.
+   */
   #items: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #itemCount = 0;
   readonly #crowded = new Set<number>();
   #slots = sharedWords(32);
 
-  /** @param namesMax maximum names that one text may add */
+  /** @param namesMax maximum number of names that one text may add */
   constructor(namesMax: number = namesLimit.default) {
     this.#namesMax = namesMax;
     this.#most = namesMax;
@@ -65,7 +69,7 @@ export class HostsBuilder {
 
   /**
    * Adds an address to a name.
-   * @param name in lower case; a first label `*` matches exactly one label
+   * @param name in lower case; if its first label is `*`, that matches exactly one label
    * @param reverse the address's reverse name, which gets `name`, or null
    * @returns false if the name limit is reached and one of these is ignored
    */
@@ -118,14 +122,14 @@ export class HostsBuilder {
     return { data, entries, slots: this.#slots };
   }
 
-  /** Frees memory that only building needed, because files may change faster than garbage is collected. */
+  /** Frees the memory that was needed only for building, because files may change faster than garbage is collected. */
   close(): void {
     this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(0));
     this.#names = new Uint32Array(this.#names.buffer.transfer(0));
     this.#items = new Uint32Array(this.#items.buffer.transfer(0));
   }
 
-  /** Returns the number of a name, assigning one if needed, or -1 if there are too many. */
+  /** Returns a name's number, assigning one if necessary, or -1 if there are too many names. */
   #numberOf(name: WireName): number {
     const mask = this.#slots.length - 1;
     const hash = hashOf(name, 0, name.length);
@@ -160,7 +164,10 @@ export class HostsBuilder {
     this.#slots = slots;
   }
 
-  /** Adds an item to a name, without duplicates. @returns true if it was added */
+  /**
+   * Adds an item to a name unless it is already there.
+   * @returns true if it was added
+   */
   #has(name: number, kind: HostsKind, value: number, address?: Uint8Array): boolean {
     this.count++;
     if (this.#crowded.has(name)) return false;

@@ -9,7 +9,8 @@ export interface EntryTerms {
 }
 
 /**
- * Parses a line of a hosts file (`ADDRESS NAME…`, `#` starts a comment). Invalid lines and unwanted names are skipped.
+ * Parses a line from a hosts file (`ADDRESS NAME…`; `#` starts a comment). Invalid lines and unwanted names are
+ * skipped.
  * @returns false if further lines would be ignored
  */
 export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder): boolean {
@@ -20,7 +21,7 @@ export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder
   }
 }
 
-/** The same in steps of one name, because a line may have millions and the caller has other work to do. */
+/** Does the same in steps of one name, because a line may have millions and the caller has other work to do. */
 export function* entrySteps(
   line: string,
   { wanted, reverse }: EntryTerms,
@@ -56,15 +57,13 @@ function* wordsOf(line: string): Generator<string> {
 
 const WORD = /\S+/g;
 
-/** True if a line has an address followed by names. */
+/** True if the line consists of an address and at least one name. */
 export function isEntry(line: string): boolean {
   const [first, name] = line.split(/\s+/);
   return name !== undefined && addressOf(first!) !== null;
 }
 
-/**
- * Parses an address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) becomes the IPv4 address.
- */
+/** Parses an address and drops its zone (`fe80::1%eth0`). An IPv4-mapped address (`::ffff:10.0.0.1`) becomes IPv4. */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*/s, ''));
   if (address === null || address.length === 4) return address;

@@ -22,7 +22,7 @@ describe('a hosts file', () => {
     const terms = { wanted: () => true, reverse: true };
     assert.equal(await file.read((line) => entrySteps(line, terms, builder)), true);
     assert.equal(builder.count, 2 * (999 + 50_000 + 1));
-    // Sliced work reads the clock wherever it could yield.
+    // Work in slices reads the clock wherever it could yield.
     assert.ok(looks > 50_000 / 64, `${looks} looks at the clock`);
   });
 });

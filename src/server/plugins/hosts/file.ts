@@ -12,12 +12,14 @@ import { inSlices, type Slices } from '../../base/slices.ts';
 /** Bit mask: may pause after this many steps. */
 const STEP_SLICE = 0x3f;
 
-/** A hosts file that is read again when its time or size changes. A missing file counts as empty. */
+/**
+ * A hosts file, which is read again whenever its modification time or size changes. A missing file is treated as empty.
+ */
 export class HostsFile {
   readonly path: string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Time of the file's last change in seconds since 1970, or null if it was never read. */
+  /** Time when the file was last modified, in seconds since 1970, or null if it was never read. */
   changedAt: number | null = null;
   #mtimeMs = -1;
   #size = -1;
@@ -30,7 +32,10 @@ export class HostsFile {
     this.#log = log;
   }
 
-  /** Reports an unusable file early. @throws Problem if the file exists but cannot be read */
+  /**
+   * Reports an unusable file early.
+   * @throws Problem if the file exists but cannot be read
+   */
   check(): void {
     try {
       if (statSync(this.path).isDirectory())
@@ -50,10 +55,10 @@ export class HostsFile {
   }
 
   /**
-   * Reads a changed file in slices, so that the thread is never blocked for long. An unreadable file is tried again at
-   * the next check. One that is too large, or not a file, is tried only after it has changed. @param take processes
-   * each line in small steps; returns false to stop
-   * @returns true if it was read to its end
+   * Reads a changed file in slices, so that the thread is never blocked for long. If the file is unreadable, the next
+   * check tries again. If it is too large or is not a regular file, it is not tried again until it changes.
+   * @param take processes each line in small steps, and returns false to stop
+   * @returns true if the whole file was read
    */
   async read(take: (line: string) => Generator<void, boolean>): Promise<boolean> {
     let stats: Stats | null = null;
@@ -96,7 +101,7 @@ export class HostsFile {
     if (odd > 0) this.#tellOdd(firstOdd, odd);
   }
 
-  /** Lines with control characters most likely come from a crash, or from a file that is not a hosts file. */
+  /** Lines with control characters probably result from a crash, or the file is not a hosts file at all. */
   #tellOdd(first: number, count: number): void {
     const lines = count === 1 ? 'this line contains' : `this line and ${count - 1} more contain`;
     this.#log.warning(
@@ -104,7 +109,7 @@ export class HostsFile {
     );
   }
 
-  /** Reports each failure once, because reading is retried every few seconds. */
+  /** Reports each failure only once, because reading is retried every few seconds. */
   #tell(failure: string): void {
     if (failure !== this.#failure)
       this.#log.error(`${this.path} cannot be read: ${failure}; its names stay unchanged`);

@@ -22,7 +22,7 @@ const bytesOf = (lookup: HostsLookup): number[][] => [
   [...lookup.data.subarray(lookup.v6At, lookup.pointersAt)],
 ];
 
-/** A simple model of names, keyed by their lower-case wire form as text. */
+/** A simple model of the names, using their lower-case wire form as text for the key. */
 function modelOf(
   lines: readonly (readonly [string, readonly string[]])[],
 ): Map<string, string[][]> {

@@ -3,12 +3,11 @@ import { hashBytes } from '../../base/hash.ts';
 import type { Query } from '../../transport/query.ts';
 
 /**
- * All hosts as one block of shared memory. The main thread builds it and every worker reads the same bytes, so
- * switching to a new one costs a worker nothing.
- * `data` holds for each entry the name, its IPv4 addresses, its IPv6 addresses, and the names of its address. `entries`
- * holds FIELDS numbers for each: the offsets of the name and of the addresses, and the numbers of IPv4 addresses, IPv6
- * addresses and pointers. `slots` is an open hash table of entry numbers + 1; its size is a power of two, and its
- * hashes are those of `hashOf`.
+ * All hosts in one block of shared memory. The main thread builds it and every worker reads the same bytes, so
+ * switching to a new one costs a worker nothing. For each entry, `data` contains the name, its IPv4 addresses, its IPv6
+ * addresses, and the names of its address. `entries` contains FIELDS numbers for each one: the offsets of the name and
+ * the addresses, and the numbers of IPv4 addresses, IPv6 addresses and pointers. `slots` is an open hash table of entry
+ * numbers + 1. Its size is a power of two, and its hashes are those of `hashOf`.
  */
 export interface HostsTable {
   readonly data: Uint8Array;
@@ -16,7 +15,7 @@ export interface HostsTable {
   readonly slots: Uint32Array;
 }
 
-/** Returns the memory that a table takes, in bytes. */
+/** Returns how much memory a table uses, in bytes. */
 export function bytesOf({ data, entries, slots }: HostsTable): number {
   return data.byteLength + entries.byteLength + slots.byteLength;
 }
@@ -24,7 +23,7 @@ export function bytesOf({ data, entries, slots }: HostsTable): number {
 /** Number of values per entry. */
 export const FIELDS = 5;
 
-/** Looks names up; the fields describe the result of `find`. Allocates nothing. */
+/** Looks up names without allocating anything. The fields describe the result of `find`. */
 export class HostsLookup {
   readonly data: Uint8Array;
   readonly #entries: Uint32Array;
@@ -46,7 +45,7 @@ export class HostsLookup {
     this.#slots = slots;
   }
 
-  /** Finds the question's name or, failing that, the sibling wildcard. */
+  /** Finds the name in the question or, failing that, a wildcard next to it. */
   find({ folded, nameLength }: Query): boolean {
     this.wild = false;
     this.entry = this.#search(folded, 0, nameLength);
@@ -67,7 +66,7 @@ export class HostsLookup {
     return true;
   }
 
-  /** Searches for the name `bytes[from, end)`, with `*.` prepended if it is only a part. */
+  /** Searches for the name `bytes[from, end)`, with `*.` prepended unless it is the whole name. */
   #search(bytes: Uint8Array, from: number, end: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -91,7 +90,7 @@ export class HostsLookup {
   }
 }
 
-/** Hashes the name `bytes[from, end)`; a wildcard's hash is derived from that of the name after `*`. */
+/** Hashes the name `bytes[from, end)`. A wildcard's hash is derived from that of the name after `*`. */
 export function hashOf(bytes: Uint8Array, from: number, end: number): number {
   const isStar = bytes[from] === 1 && bytes[from + 1] === 0x2a;
   return isStar ? hashBytes(bytes, from + 2, end, STAR) : hashBytes(bytes, from, end);

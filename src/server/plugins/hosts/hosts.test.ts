@@ -35,7 +35,7 @@ nonsense   line
 const worldWith = (rest: string, zone = '.', file = hostsFile(sample)): Promise<World> =>
   makeWorld(`${zone}:53 {\n hosts ${file} ${rest}\n whoami\n}`);
 
-/** Formats the answer section as `TYPE data` words, or as the result code if it is empty. */
+/** Formats the answer section as `TYPE data` words or, if it is empty, as the result code. */
 function brief(reply: Message): string {
   if (reply.rcode !== RCODE.NOERROR) return rcodeName(reply.rcode);
   if (reply.additional.length > 0) return 'next';
@@ -272,7 +272,7 @@ describe('hosts', () => {
     await world.clock.advance(1500);
     collections = 0;
     writeFileSync(file, large(22));
-    // Slices of the file use turns of the real event loop, and a busy thread is not interrupted.
+    // The file is read in turns of the real event loop, and a busy thread is not interrupted.
     for (let tries = 0; tries < 100 && collections < 1; tries++) {
       await world.clock.advance(5000);
       await sleep(30);

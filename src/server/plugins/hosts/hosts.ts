@@ -1,4 +1,4 @@
-/** `hosts`: the directive and its assembly in both planes. */
+/** `hosts`: the directive and how it is set up in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { droppedShared } from '../../runtime/memory-policy.ts';
@@ -88,8 +88,8 @@ const syntax = directive({
 });
 
 /**
- * Answers from a hosts file and Corefile lines. The control part reads them, and workers look names up in one shared
- * table.
+ * Answers from a hosts file and from lines in the Corefile. The control part reads them, and workers look up names in a
+ * shared table.
  */
 export const hosts: Plugin = definePlugin({
   syntax,
