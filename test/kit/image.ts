@@ -156,7 +156,7 @@ export class Image {
     this.#built = built;
   }
 
-  /** Replaces `node:N-slim` with this machine's files and this runtime in place of that image's. */
+  /** Replaces the image `node:N-slim` with this machine's files and its runtime. */
   #base(base: string, root: string): void {
     const major = process.versions.node.split('.')[0];
     if (withoutDigest(base) !== `node:${major}-slim`)
@@ -172,7 +172,7 @@ export class Image {
     this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
   }
 
-  /** Shows a directory's contents in another one, which may change them: a copy without copying. */
+  /** Shows one directory's contents at another path, where they can be changed without affecting the original. */
   #stack(from: string, to: string): void {
     this.#overlay(this.#layers.get(from) ?? [from], to);
   }
@@ -193,7 +193,7 @@ export class Image {
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
   }
 
-  /** The same for another CPU: Debian's packages, and the runtime from npm's package for it. */
+  /** The same for another CPU, with Debian's packages and npm's package of the runtime for it. */
   #foreignBase(base: string, root: string): void {
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', root]);
     this.#must(debianFor('arm64', root));
@@ -265,7 +265,7 @@ export class Image {
     if (source === undefined) throw new Error(`line ${step.line}: there is no stage ${stage}`);
     const what = copied(step, workdir);
     const [from = '', ...others] = what.from.map((each) => join(source, each).replace(/\/$/, ''));
-    // Copies a whole root file system into a missing or empty directory.
+    // Copies an entire root file system into a missing or empty directory.
     if (this.#layers.has(from) || from === source) {
       const to = join(root, what.to).replace(/\/$/, '');
       this.#stack(from, to);
@@ -273,7 +273,8 @@ export class Image {
       return;
     }
     this.#must(['mkdir', '-p', join(root, parentOf(what))]);
-    // A directory's contents go to the target itself; a file goes into a directory under its own name.
+    // A directory's contents are copied to the target itself, while a file is copied into a directory under its own
+    // name.
     const script = `for from; do if [ -d "$from" ]; then mkdir -p "$to" && cp -a "$from/." "$to"; else cp -a "$from" "$to"; fi || exit 1; done`;
     this.#must(
       ['env', `to=${join(root, what.to)}`, 'sh', '-c', script, 'sh', ...[from, ...others]],
@@ -281,12 +282,12 @@ export class Image {
     );
   }
 
-  /** Makes containers use this stage from now on, instead of the last one. */
+  /** From now on, makes containers use this stage instead of the last one. */
   use(stage: string): void {
     this.#built = this.#stages.get(stage) ?? null;
   }
 
-  /** Adds a file to the images of all stages that start a program, like a mounted ConfigMap. */
+  /** Adds a file to the images of all stages that start a program, as a mounted ConfigMap would. */
   put(file: string, text: string): void {
     const script = 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod a+rX "$(dirname "$1")" "$1"';
     for (const { root, entrypoint } of this.#stages.values())
@@ -295,13 +296,14 @@ export class Image {
   }
 
   /**
-   * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base, it is the whole image;
-   * otherwise, it is a layer on top of the base. Files in the base that the steps removed stay.
+   * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base, the archive contains the
+   * whole image; otherwise, it is a layer on top of the base. Files in the base that the steps removed are still
+   * present.
    */
   exportLayer(file: string): { readonly config: ImageConfig; readonly hasBase: boolean } {
     const { root, user, workdir, env, entrypoint, command } = this.#current;
     const layers = this.#layers.get(root) ?? [root];
-    // Devices mark removed files: the layer has a different base.
+    // Devices mark the files that the steps removed. They are left out, because the layer has a different base.
     const script = `for layer; do cd "$layer" && find . -xdev ! -type c -print0 | tar --append --file "$0" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability || exit 1; done`;
     const own = layers.filter((layer) => layer !== '/').toReversed();
     this.#must(['sh', '-c', script, file, ...own]);
@@ -314,8 +316,8 @@ export class Image {
   }
 
   /**
-   * Returns the words that start a container from the image, as the kubelet makes containerd start it. Uses runc if
-   * that works (`runtime`), otherwise setpriv with the same user, capabilities and privileges.
+   * Returns the command that starts a container from the image, as the kubelet makes containerd start it. Uses runc if
+   * it works (`runtime`), otherwise setpriv with the same user, capabilities and privileges.
    * @param args replaces CMD
    * @param command replaces ENTRYPOINT
    * @param more environment variables in addition to the image's
@@ -378,7 +380,7 @@ export class Image {
       at === 0 ? name : `+${name.replace('CAP_', '').toLowerCase()}`,
     );
     if (workdir !== '/') throw new Error(`containers start in /, and not in ${workdir}`);
-    // The image may lack setpriv, so this machine's runs in it, with its own libraries.
+    // The image may have no setpriv, so this machine's setpriv is run in it, with its own libraries.
     const host = '/.host';
     const mounted = `mountpoint -q "$0" || { mkdir -p "$0" && mount --bind / "$0"; }`;
     this.#must(['sh', '-c', mounted, join(root, host)]);
@@ -398,7 +400,7 @@ export class Image {
     ];
   }
 
-  /** The words that run one of this machine's programs in the container's network. */
+  /** Returns the command that runs one of this machine's programs in the container's network. */
   beside(...words: string[]): string[] {
     return ['nsenter', '-t', String(this.#emulation?.pid ?? this.#holder.pid), '--net', ...words];
   }
@@ -468,8 +470,8 @@ function registries(): Record<string, string> {
 }
 
 /**
- * The files that Docker would send to the builder: all except those in the ignore file, whose last matching line
- * counts.
+ * The files that Docker would send to the builder: all files not excluded by the ignore file, where the last matching
+ * line counts.
  */
 function copyContext(ignoreFile: string, to: string): void {
   const rules = readFileSync(ignoreFile, 'utf8')
@@ -491,7 +493,7 @@ function copyContext(ignoreFile: string, to: string): void {
   });
 }
 
-/** A bundle's `config.json`, with the settings from containerd's CRI plug-in that a program can notice. */
+/** A bundle's `config.json`, with those settings from containerd's CRI plug-in that a program could notice. */
 function containerSpec(parts: {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -527,7 +529,7 @@ function containerSpec(parts: {
       mount('/sys', 'sysfs', 'noexec', 'nodev', 'ro'),
     ],
     linux: {
-      // The network is the image's, where its runtime starts.
+      // The network namespace is the image's, because its runtime is started there.
       namespaces: ['pid', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
       ...(seccomp !== null && { seccomp }),
     },

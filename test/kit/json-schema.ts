@@ -1,4 +1,4 @@
-/** JSON Schema (drafts 4 and 7), as far as the schemas here use it. */
+/** Implements JSON Schema (drafts 4 and 7) as far as the schemas here use it. */
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -19,7 +19,7 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
 }
 
-/** Lists the places where the value does not match, and why; empty: it matches. */
+/** Lists where and why the value does not match. Empty if it matches. */
 export function schemaErrors(value: unknown, root: JsonSchema): readonly string[] {
   return errors(value, root, root, '$');
 }

@@ -7,7 +7,9 @@ import type {
   Service,
 } from '../../src/server/kube/store/objects.ts';
 
-/** Kubernetes objects for tests, as a source returns them, by short names: `service('web.shop', '10.0.0.1')`. */
+/**
+ * Builds Kubernetes objects for tests, as a source returns them, from short names: `service('web.shop', '10.0.0.1')`.
+ */
 
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 
@@ -53,7 +55,7 @@ export function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoin
   };
 }
 
-/** A slice for the service `at`, named after it and a number. */
+/** A slice for the service `at`. Its name consists of the service's name and a number. */
 export function slice(
   at: string,
   endpoints: readonly (string | Endpoint)[],

@@ -1,15 +1,15 @@
-/** A readiness probe as performed by kubelet (pkg/probe/http and pkg/kubelet/prober in Kubernetes 1.36). */
+/** A readiness probe like the kubelet's (pkg/probe/http and pkg/kubelet/prober in Kubernetes 1.36). */
 import { request } from 'node:http';
 
 /** kubelet's `maxProbeRetries`. */
 const TRIES = 3;
-/** In milliseconds. kubelet waits a second; this is longer, so that no test depends on the machine's speed. */
+/** In milliseconds. The kubelet waits a second; this is longer, so that no test depends on the machine's speed. */
 const TIMEOUT_MS = 20_000;
 
-/** `errored`: every body was cut short. kubelet ignores that result. */
+/** `errored` means that every body was cut short. The kubelet ignores that result. */
 export type Probed = 'success' | 'failure' | 'errored';
 
-/** Probes once. Only an unreadable body is requested again. */
+/** Probes once. The request is repeated only if the body cannot be read. */
 export async function kubeletProbe(port: number, path = '/ready'): Promise<Probed> {
   for (let tries = TRIES; tries > 0; tries--) {
     const found = await tryOnce(port, path);

@@ -1,6 +1,6 @@
 /**
- * A kubelet as far as ephemeral containers need one. It starts containers added to its node's pods and reports their
- * status to the API server. It serves their logs as real kubelets do.
+ * A fake kubelet that implements what ephemeral containers need. It starts containers added to its node's pods, reports
+ * their status to the API server, and serves their logs as real kubelets do.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer, type Server } from 'node:https';
@@ -34,7 +34,7 @@ export interface KubeletParts {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly pod: string;
-  /** The words that start a container from an image; null: no such image. */
+  /** The command that starts a container from an image, or null if there is no such image. */
   readonly command: (container: Container) => readonly string[] | null;
 }
 

@@ -1,4 +1,4 @@
-/** A fake Kuberhealthy that accepts reports as strictly as versions 2 and 3 do, and refuses them in the same way. */
+/** A fake Kuberhealthy that accepts and refuses the same reports as versions 2 and 3, in the same way. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,12 +15,12 @@ export interface KuberhealthyStandIn {
   readonly reports: readonly SeenReport[];
   /** Known runs. Both versions answer 400 to any other. */
   readonly runs: Set<string>;
-  /** Runs that have timed out, for which version 3 answers 410. */
+  /** Runs that have timed out. For these, version 3 returns 410. */
   readonly late: Set<string>;
   close(): Promise<void>;
 }
 
-/** @param host the listen address. Version 2 is at `/externalCheckStatus`, version 3 at `/check` */
+/** @param host the listen address. Version 2 is served at `/externalCheckStatus`, version 3 at `/check` */
 export async function kuberhealthy(
   runs: readonly string[],
   host = '127.0.0.1',

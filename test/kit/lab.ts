@@ -9,7 +9,7 @@ const missing = lacksOfMachine(path);
 /** Null: a lab can run here. */
 export const noLab: string | null = missing.length === 0 ? null : `needs ${missing.join(', ')}`;
 
-/** Why a story cannot be played here; false: it can. For the `skip` option. */
+/** Why a story cannot be played here, or false if it can. For the `skip` option. */
 export function cannotPlay(story: Story): string | false {
   if (story.play === null) return 'has only a model';
   if (noLab !== null) return noLab;
@@ -24,7 +24,7 @@ export interface LabResult {
   readonly stderr: string;
 }
 
-/** @param leads starts it in its own process group, as a shell does */
+/** @param leads true to start it in its own process group, as a shell would */
 export function startLab(
   words: readonly string[],
   env: Record<string, string> = {},
@@ -62,7 +62,7 @@ export async function play(story: string, ...words: string[]): Promise<StoryOutc
   return outcome!;
 }
 
-/** Describes the facts of an outcome that do not hold. */
+/** Describes the facts in an outcome that do not hold. */
 export function broken({ acts }: StoryOutcome): string[] {
   return acts.flatMap(({ kind, title, facts }) =>
     facts
@@ -73,7 +73,7 @@ export function broken({ acts }: StoryOutcome): string[] {
   );
 }
 
-/** This machine's state that a lab could have changed: links, rules, namespaces, mounts. */
+/** The parts of this machine's state that a lab could have changed: links, rules, namespaces and mounts. */
 export function traces(): string {
   const said = [
     ['ip', '-o', 'link'],
@@ -82,6 +82,6 @@ export function traces(): string {
     ['nft', 'list', 'ruleset'],
     ['ip', 'route'],
   ].map(([program = '', ...words]) => spawnSync(program, words, { encoding: 'utf8' }).stdout ?? '');
-  // Counters and dates may change; the order of flags may not.
+  // Counters and dates may change, and so may the order of flags, although the flags themselves may not.
   return said.join('\n').replaceAll(/^#.*$|\[\d+:\d+\]/gm, '');
 }

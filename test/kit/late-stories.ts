@@ -5,7 +5,7 @@ import { asked, ends, inOrder, played, pods, some, type Story } from './story-pa
 
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** At the given times, replies for external names arrive half a second after the clients' time-out. */
+/** At the given times, replies for external names arrive half a second after the clients have timed out. */
 const lateStory = (
   resolver: string,
   when: string,
@@ -23,7 +23,7 @@ const lateStory = (
   without: ['ND3013', 'ND3007', 'ND3008'],
 });
 
-/** A DNS pod forwards its clients' search path steps, and sometimes waits for the final names. */
+/** A DNS pod forwards the queries for its clients' search path, and sometimes waits for the final names. */
 function stepsUpstream(seed: number): Captured[] {
   const ask = (
     atMs: number,

@@ -1,4 +1,4 @@
-/** Lints texts as `ndots lint --live` lints files, in the world used by the rules' examples. */
+/** Lints texts the way `ndots lint --live` lints files, in the world used by the rules' examples. */
 import { lint, type LintReport } from '../../src/tools/lint/lint.ts';
 import { askLive } from '../../src/tools/lint/live/live-rule.ts';
 import { liveRules } from '../../src/tools/lint/live/live-rules.ts';
@@ -7,7 +7,7 @@ import { parseTarget } from '../../src/tools/lint/target.ts';
 import { rules } from '../../src/tools/lint/plugins/lint-rules.ts';
 import { directiveNames, external, loadPlugins } from '../../src/server/plugins/order.ts';
 
-/** Texts by file name. `running` and `target` are the command's options. */
+/** Maps file names to texts. `running` and `target` are the command's options. */
 export interface LintTexts {
   readonly files: Readonly<Record<string, string>>;
   readonly target?: string;

@@ -1,4 +1,7 @@
-/** A cluster whose DNS can be examined: the fake API server, and DNS pods on loopback with a whole server in memory. */
+/**
+ * A cluster whose DNS can be examined. It consists of the fake API server and of DNS pods on loopback, each of which is
+ * a whole server in memory.
+ */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +18,7 @@ import { runCommand, type Ran } from './trace-command.ts';
 import { scriptedNetwork, type Answer } from './upstream.ts';
 import { makeWorld, type World } from './world.ts';
 
-/** The port of the DNS pods and their service, which needs no privileges. */
+/** The port used by the DNS pods and their service, which needs no privileges. */
 const PORT = 10_053;
 const UPSTREAM_PORT = 10_054;
 const METRICS_PORT = 19_153;
@@ -59,9 +62,9 @@ export interface Wrong {
   /** It accepts queries but does not answer. */
   readonly mute?: boolean;
   readonly tcp?: 'closed' | 'mute';
-  /** Replaces the correct reply; null: no reply. `question` is `NAME TYPE`, in lower case. */
+  /** Replaces the correct reply, or suppresses it if null. `question` is `NAME TYPE`, in lower case. */
   reply?(reply: Buffer, query: Buffer, protocol: 'udp' | 'tcp'): Buffer | null;
-  /** Added to its metrics at the `nth` scrape, from 0. */
+  /** Added to its metrics at the `nth` scrape, counted from 0. */
   metrics?(nth: number): string;
   /** Its metrics cannot be reached. */
   readonly hidden?: boolean;
@@ -71,9 +74,9 @@ export interface Wrong {
 
 export interface ClusterFault {
   readonly corefile?: string;
-  /** By address of a replica, the service, or an upstream. */
+  /** Maps the address of a replica, the service, or an upstream to its fault. */
   readonly servers?: Readonly<Record<string, Wrong>>;
-  /** The upstreams' answers; by default, all names under example.com and corp.test exist. */
+  /** The upstreams' answers. By default, all names under example.com and corp.test exist. */
   upstream?(name: string, at: string): Answer;
   /** Changes or adds objects before they are stored. */
   objects?(objects: Map<string, KubeJson[]>): void;
@@ -122,7 +125,7 @@ export class LivingCluster implements AsyncDisposable {
     try {
       await cluster.#begin(fault);
     } catch (error) {
-      // Another one is running, and this one would keep the process alive.
+      // Another cluster is running, and this one would prevent the process from exiting.
       await cluster[Symbol.asyncDispose]();
       throw error;
     }
@@ -283,7 +286,7 @@ export interface Examined {
   readonly unknown: readonly { readonly code: string; readonly reason: string }[];
 }
 
-/** Names in example.com exist, all others do not. */
+/** Names in example.com exist, and all others do not. */
 export function usualAnswer(name: string): Answer {
   if (name === '.') return { answer: [`@ 300 NS a.root-servers.net.`] };
   if (name === 'www.example.com.' || name === 'api.example.com.')

@@ -1,4 +1,4 @@
-/** A DNS server on 127.0.0.1 for CLI tests. It answers from an answers file, over UDP and TCP on the same port. */
+/** A DNS server on 127.0.0.1 for CLI tests. It answers from an answers file, over both UDP and TCP on the same port. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -16,7 +16,7 @@ import { freePorts } from './free-ports.ts';
 
 export interface LocalAnswers {
   readonly port: number;
-  /** `udp www.example.com. A`, in order of arrival. */
+  /** The queries in order of arrival, e.g. `udp www.example.com. A`. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }

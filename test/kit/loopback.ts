@@ -26,7 +26,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { makeQuery, type Query } from '../../src/server/transport/query.ts';
 import { Reply } from '../../src/server/wire/reply.ts';
 
-/** Encodes an A query. `edns` adds an OPT record with that UDP size. */
+/** Encodes an A query. `edns` adds an OPT record with that UDP payload size. */
 export function queryBytes(name: string, id = 1, edns = 0): Buffer {
   const query = makeQuery(parseName(name), TYPE.A, 1, id);
   const plain = Buffer.from(query.bytes.slice(query.start, query.end));
@@ -35,7 +35,7 @@ export function queryBytes(name: string, id = 1, edns = 0): Buffer {
   return Buffer.concat([plain, Buffer.from([0, 0, 41, edns >> 8, edns & 0xff, 0, 0, 0, 0, 0, 0])]);
 }
 
-/** Builds a reply to the query's question with `count` A records: 10.0.0.1, 10.0.0.2 … */
+/** Builds a reply to the query with `count` A records: 10.0.0.1, 10.0.0.2 … */
 export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Reply {
   const bytes = new Uint8Array(query.questionEnd + 16 * count);
   bytes[2] = (FLAG.QR | flags) >> 8;
@@ -57,14 +57,14 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
 
 export const answerOne: Serve = (query) => replyWith(query);
 
-/** A listener's parts and observable state: `lines` are its log lines. */
+/** A listener's parts and the state that tests can observe. `lines` are its log lines. */
 export interface TestParts extends ListenerParts {
   readonly lines: string[];
   /** Totals over all protocols. */
   readonly counts: ListenerCounters;
 }
 
-/** Parts for a listener on 127.0.0.1, at a port chosen by the system. */
+/** Parts for a listener on 127.0.0.1, on a port chosen by the system. */
 export function listenerParts(
   serve: Serve,
   endpoint: Partial<ListenAddress> = {},
@@ -119,7 +119,7 @@ export class UdpClient {
     this.#socket.send(bytes, port, address);
   }
 
-  /** Returns the next datagram; null if none arrives within `waitMs`. */
+  /** Returns the next datagram, or null if none arrives within `waitMs`. */
   async next(waitMs = 2000): Promise<{ bytes: Buffer; address: string; port: number } | null> {
     const end = performance.now() + waitMs;
     while (this.#arrived.length === 0) {
@@ -153,7 +153,7 @@ export function framed(message: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([message.length >> 8, message.length & 0xff]), message]);
 }
 
-/** A client for a byte stream with framed messages. */
+/** A client that exchanges framed messages over a byte stream. */
 export class StreamClient {
   readonly socket: Socket;
   #bytes = Buffer.alloc(0);
@@ -185,7 +185,7 @@ export class StreamClient {
     this.socket.write(Buffer.concat(messages.map(framed)));
   }
 
-  /** Returns the next message; null at the end of the stream or after `waitMs`. */
+  /** Returns the next message, or null at the end of the stream or after `waitMs`. */
   async next(waitMs = 2000): Promise<Buffer | null> {
     const end = performance.now() + waitMs;
     for (;;) {
@@ -223,7 +223,7 @@ export class StreamClient {
   }
 }
 
-/** Resolves when it closes, even after an error; `once` from `node:events` would reject then. */
+/** Resolves when it closes, even after an error. `once` from `node:events` would reject in that case. */
 export function closed(emitter: EventEmitter): Promise<void> {
   return new Promise((resolve) => emitter.once('close', () => resolve()));
 }

@@ -1,4 +1,4 @@
-/** Runs `ndots check serve` in virtual time, with three replicas behind a network that loses messages. */
+/** Runs `ndots check serve` in virtual time with three replicas, over a network that loses messages. */
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -15,7 +15,7 @@ export const replicas: readonly ProbeServer[] = ['10.0.0.1', '10.0.0.2', '10.0.0
 );
 const random = seededRandom(7);
 
-/** Servers that answer after a millisecond. Each message is lost with this probability. */
+/** Servers that answer after a millisecond. Each message is lost with the given probability. */
 export function lossyNetwork(
   clock: VirtualClock,
   dead: ReadonlySet<string>,

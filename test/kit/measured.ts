@@ -1,6 +1,6 @@
 /**
- * The recorded runs of real resolvers (test/resolvers/measured). Parses them, converts a scenario to a script and
- * settings, runs a model on it in virtual time and reports differences.
+ * The recorded runs of real resolvers (test/resolvers/measured). Parses them, converts each scenario to a script and
+ * settings, runs a model on it in virtual time, and reports any differences.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -17,7 +17,7 @@ import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import { Trace } from '../../src/tools/resolver/trace.ts';
 
-/** The clients' setup: the name, their files, and how the network behaves. */
+/** The clients' setup: the name, their files, and the network's behaviour. */
 export interface Scenario {
   readonly id: string;
   readonly title: string;
@@ -35,7 +35,7 @@ export interface Scenario {
   readonly zone: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** The end of a lookup: `ms` after it started, with exit status `rc`. */
+/** The end of a lookup, `ms` after its start, with exit status `rc`. */
 export interface MeasuredResult {
   readonly ms: number;
   readonly rc?: number;
@@ -43,7 +43,7 @@ export interface MeasuredResult {
   readonly addrs: readonly string[];
 }
 
-/** ms since the first, protocol, server, port number, ID, name, type, edns, flags, answer. */
+/** Milliseconds since the first query, then protocol, server, port number, ID, name, type, edns, flags and answer. */
 export type MeasuredQuery = readonly [
   number,
   string,
@@ -57,7 +57,7 @@ export type MeasuredQuery = readonly [
   string,
 ];
 
-/** `seq` is a short form of its queries' order. */
+/** `seq` is a short form of the order of its queries. */
 export interface Run {
   readonly client: string;
   readonly result: readonly MeasuredResult[];
@@ -81,7 +81,7 @@ export function readMeasured(): Measured[] {
     .map((file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as Measured);
 }
 
-/** The client for a label in the measurement, and its hints. */
+/** The client that a label in the measurement refers to, and its hints. */
 export interface Labelled {
   readonly client: Client;
   readonly families: readonly AddressFamily[];
@@ -198,7 +198,7 @@ function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): 
   };
 }
 
-/** Runs until it is done or this much virtual time has passed. */
+/** Runs until it is done or until this much virtual time has passed. */
 export async function runFor(
   clock: VirtualClock,
   work: Promise<void>,
@@ -221,7 +221,7 @@ export interface ModelRun {
   readonly steps: readonly string[];
 }
 
-/** Runs the model as often as the scenario requires. Stops after `limitMs` of virtual time. */
+/** Runs the model as often as the scenario requires, for at most `limitMs` of virtual time. */
 export async function runModel(
   scenario: Scenario,
   by: Labelled,

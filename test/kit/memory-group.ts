@@ -1,8 +1,8 @@
-/** A separate memory control group for a program, and the memory that the system charges to it. */
+/** A separate memory control group for a program, which shows the memory that the system charges to it. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The groups' parent; null: the memory controller is not available. */
+/** The groups' parent, or null if the memory controller is not available. */
 function root(): string | null {
   if (existsSync('/sys/fs/cgroup/memory/memory.usage_in_bytes')) return '/sys/fs/cgroup/memory';
   const file = '/sys/fs/cgroup/cgroup.subtree_control';
@@ -26,7 +26,7 @@ export interface Charged {
 
 let made = 0;
 
-/** Like the group that a container runtime creates for each container. */
+/** Creates a group like those that a container runtime creates for containers. */
 export class MemoryGroup {
   readonly #folder = join(root()!, `ndots-${process.pid}-${made++}`);
 
@@ -34,7 +34,7 @@ export class MemoryGroup {
     mkdirSync(this.#folder);
   }
 
-  /** The words that run a program in the group. */
+  /** Returns the command that runs a program in the group. */
   words(...program: readonly string[]): string[] {
     const script = 'echo $$ > "$0" && exec "$@"';
     return ['sh', '-c', script, join(this.#folder, 'cgroup.procs'), ...program];

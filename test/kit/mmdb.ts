@@ -1,7 +1,7 @@
 /** Builds databases in MaxMind's format for tests. */
 import { parseNet } from '../../src/server/base/ip.ts';
 
-/** A value in MaxMind's format. Fractional numbers are doubles, other numbers have 32 bits, bigints 64. */
+/** A value in MaxMind's format. Fractions are stored as doubles, other numbers with 32 bits, and bigints with 64. */
 export type MmdbValue =
   | string
   | number
@@ -10,14 +10,14 @@ export type MmdbValue =
   | readonly MmdbValue[]
   | { readonly [key: string]: MmdbValue };
 
-/** Two children, each the index of a node, data, or nothing. */
+/** Two children, each of which is the index of a node, data, or nothing. */
 type Node = [Child, Child];
 type Child = number | { readonly data: number } | null;
 
 /**
- * Builds a database in MaxMind's format (MaxMind DB File Format Specification 2.0): an IPv6 tree with the IPv4 prefixes
- * under ::/96, in nodes of 24-bit records.
- * @param prefixes the data by prefix; an inner prefix comes after the one around it
+ * Builds a database in MaxMind's format (MaxMind DB File Format Specification 2.0). It is an IPv6 tree with the IPv4
+ * prefixes under ::/96 and 24-bit records in its nodes.
+ * @param prefixes the data by prefix; a nested prefix must come after the one that contains it
  */
 export function makeMmdb(type: string, prefixes: Readonly<Record<string, MmdbValue>>): Buffer {
   const nodes: Node[] = [[null, null]];
@@ -109,7 +109,7 @@ function encode(value: MmdbValue): Buffer {
   ]);
 }
 
-/** The control byte (two for the later types), for sizes up to 284. */
+/** The control byte, or two bytes for the later types, for sizes up to 284. */
 function control(type: number, size: number): Buffer {
   const low = Math.min(size, 29);
   const head = type <= 7 ? [(type << 5) | low] : [low, type - 7];

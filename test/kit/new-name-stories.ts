@@ -1,4 +1,4 @@
-/** Examples of names whose absence several caches store, each for its own time, and similar patterns. */
+/** Examples of names whose absence is cached in several caches with different expiry times, and similar patterns. */
 import { RCODE } from '../../src/server/wire/iana.ts';
 import type { DnsRecord } from '../../src/server/wire/message.ts';
 import { soa } from './content-stories.ts';
@@ -10,8 +10,8 @@ const NAME = 'fresh.shop.svc.cluster.local';
 const servers = ['10.244.3.2', '10.244.4.2', '10.244.5.2'];
 
 /**
- * The reply from one of several caches, chosen by the query's port. Seen behind the service address, as on the node, or
- * only by that address.
+ * The reply from one of several caches, chosen by the query's port. It is captured behind the service address, as on a
+ * node, or only with that address.
  */
 function byCache(
   cachedUntilMs: (cache: number, atMs: number) => number,
@@ -46,7 +46,7 @@ const forgetsAt =
   (cache: number): number =>
     untilMs[cache]!;
 
-/** A cache without the name, which queries it again every time its entry has expired. */
+/** A cache without the name, which queries it again each time its entry has expired. */
 const deniesAnew =
   (ttlMs: number) =>
   (cache: number, atMs: number): number =>

@@ -1,6 +1,6 @@
 /**
- * Captures on a node with 200 pods, as `tcpdump` writes them: glibc lookups along a search path, over IPv4 and IPv6.
- * Options select the fault and the number of places on the node that see each packet.
+ * Captures on a node with 200 pods, in the form that `tcpdump` writes: glibc lookups along a search path, over IPv4 and
+ * IPv6. Options select the fault and how many places on the node see each packet.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -12,14 +12,14 @@ export interface NodeCapture {
   /** The minimum number of packets. */
   readonly packets: number;
   /**
-   * `losses`: in the second half, one packet in fifty is lost. `loop`: two servers send each other the questions for
-   * one zone. `crowd`: each query is from another client, to another server, for another name, and half of them get no
-   * reply.
+   * `losses`: in the second half, one packet in fifty is lost. `loop`: two servers send each other the queries for one
+   * zone. `crowd`: each query comes from a different client and goes to a different server for a different name, and
+   * half of them get no reply.
    */
   readonly trouble: 'none' | 'losses' | 'loop' | 'crowd';
   /**
-   * 1: on one interface. 3: `-i any` on the node of pod and server, which shows each packet at the pod, the bridge and
-   * the server.
+   * With 1, packets are captured on one interface. With 3, they are captured with `-i any` on the node that runs both
+   * pod and server. Each packet is then seen at the pod, the bridge and the server.
    */
   readonly sightings: 1 | 3;
 }
@@ -33,7 +33,10 @@ const PAUSE_MS = 1.3;
 const LOSS_PERCENT = 2;
 /** glibc's time-out. */
 const AGAIN_MS = 5000;
-/** In a loop, one lookup in this many is for the looping zone; then the number of rounds, and how long each takes. */
+/**
+ * In a loop, one lookup in this many is for the looping zone. The others are the number of rounds and the length of
+ * each.
+ */
 const ROUND_EVERY = 400;
 const ROUNDS = 2500;
 const ROUND_MS = 0.8;
@@ -62,7 +65,7 @@ export function writeNodeCapture(path: string, capture: NodeCapture): void {
   closeSync(file);
 }
 
-/** A packet's source and destination, and where it is seen. */
+/** A packet's source and destination, and the place where it is seen. */
 interface Way {
   readonly from: string;
   readonly fromPort: number;
@@ -89,7 +92,7 @@ class Traffic {
     this.#write = write;
   }
 
-  /** One call of getaddrinfo in one of the pods. */
+  /** One getaddrinfo call in one of the pods. */
   lookup(): void {
     const nth = this.#lookups++;
     const pod = this.#random.integer(PODS);
@@ -180,7 +183,7 @@ class Traffic {
     this.#see(this.#startMs + 0.4, back, ends.to, this.#message(name, 'A', id, 'found'));
   }
 
-  /** A question that two servers send back and forth until the first one gives up. */
+  /** A query that two servers send back and forth until the first one gives up. */
   #round(pod: number): void {
     const name = `db-${this.#random.integer(20)}.corp.example.`;
     const ways = [
@@ -194,7 +197,7 @@ class Traffic {
       const id = this.#random.integer(65_536);
       const timeMs = this.#startMs + turn * ROUND_MS;
       this.#see(timeMs, ends, to, this.#message(name, 'A', id, null));
-      // The last ones are answered by then, with the first server's reply at its time-out.
+      // By then, the last queries have been answered with the first server's reply, sent when it timed out.
       if (turn % 5 === 0)
         this.#see(
           timeMs + ROUNDS * ROUND_MS,
@@ -206,8 +209,8 @@ class Traffic {
   }
 
   /**
-   * A packet, and its form after address translation: `other` is the server’s address instead of the service's, or in a
-   * reply, the service’s.
+   * A packet and its form after address translation. `other` is the address that replaces the original one: the
+   * server's in a query, and the service's in a reply.
    */
   #see(
     timeMs: number,
@@ -251,7 +254,7 @@ class Traffic {
     this.count++;
   }
 
-  /** The constant part of all packets on a path: headers with addresses, without lengths, ports and IDs. */
+  /** The constant part of all packets on a path: the headers with addresses, but without lengths, ports and IDs. */
   #head({ from, to, ttl, port }: Way): Uint8Array {
     const key = `${from} ${to} ${port} ${ttl}`;
     let head = this.#heads.get(key);
@@ -290,7 +293,7 @@ class Traffic {
     return own;
   }
 
-  /** Writes earlier packets, because later events cannot precede them. */
+  /** Writes the packets before `untilMs`, because no later event can add any before that. */
   #flush(untilMs: number): void {
     this.#packets.sort((one, other) => one.timeMs - other.timeMs);
     const end = this.#packets.findIndex(({ timeMs }) => timeMs >= untilMs);

@@ -1,4 +1,4 @@
-/** One node cache instance takes over from another while a pod sends queries. */
+/** One node cache instance takes over from another while a pod is sending queries. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { SERVICE, WHO, type NodeWorld } from './node-world.ts';
 
 const RATE = 5000;
 
-/** Replaces an instance under 5 000 queries per second and checks that no query and no cache entry is lost. */
+/** Replaces an instance at 5 000 queries per second and checks that no query and no cache entry is lost. */
 export async function upgradeUnderLoad(
   world: NodeWorld,
   rules: 'iptables' | 'nftables',
@@ -34,7 +34,7 @@ export async function upgradeUnderLoad(
   const metrics = world.node('curl', '-s', 'http://127.0.0.1:9253/metrics');
   const misses = metrics.matchAll(/^coredns_cache_misses_total\{.*cluster\.local.*\} (\d+)/gm);
   const missed = [...misses].reduce((sum, [, each]) => sum + Number(each), 0);
-  // Entries live for 30 s, so all of them were transferred.
+  // Entries are valid for 30 s, so all of them were transferred.
   assert.ok(missed < 10, `${missed} of ${count('sent')} were queried again`);
   next.signal('SIGTERM');
   assert.equal(await next.exitCode, 0);

@@ -1,6 +1,6 @@
 /**
- * A node with a pod and, next to it, a cluster, in separate network namespaces, with the rules that kube-proxy would
- * write.
+ * A node with a pod, and a cluster next to it. They are in separate network namespaces, with the rules that kube-proxy
+ * would write.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -12,14 +12,14 @@ import { printed, start, type Child } from './child.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const stream = join(import.meta.dirname, 'query-stream.ts');
 
-/** The cache's link-local address, the cluster DNS service, and the cache's upstream service. */
+/** The cache's link-local address, the cluster DNS service, and the service that the cache uses as its upstream. */
 export const LOCAL = '169.254.20.10';
 /** The cluster DNS service's address. */
 export const SERVICE = '10.96.0.10';
 const UPSTREAM = '10.96.0.11';
 const CLUSTER = '10.0.0.2';
 
-/** The server that answers `who.test.`: the last byte of its address. */
+/** The server that answers `who.test.`, as the last byte of its address. */
 export const WHO = { node: 99, cluster: 1 } as const;
 
 /** Null: such a world can be created here. */
@@ -31,31 +31,34 @@ export function noNodeWorld(): string | null {
   return made.status === 0 ? null : 'needs network namespaces with iptables';
 }
 
-/** A query in a stream: when it was sent and answered (0: never), in milliseconds since the epoch, and the server. */
+/**
+ * A query in a stream: when it was sent and answered, in milliseconds since the epoch, and by which server. 0 means
+ * that it was never answered.
+ */
 export type Asked = readonly [sentAt: number, answeredAt: number, who: number];
 
 /** A node, one of its pods, and a cluster DNS server. */
 export interface NodeWorld {
-  /** The directory with the node's files: `Corefile.base`, `Corefile`. */
+  /** The directory with the node's files, `Corefile.base` and `Corefile`. */
   readonly folder: string;
-  /** Runs a command on the node or in the pod and returns its output, both streams. */
+  /** Runs a command on the node or in the pod and returns its standard output and standard error. */
   node(...words: readonly string[]): string;
   pod(...words: readonly string[]): string;
-  /** Starts `ndots node-cache` and waits until it answers, unless `serves` is false. */
+  /** Starts `ndots node-cache` and waits until it answers queries, unless `serves` is false. */
   cache(words?: readonly string[], serves?: boolean): Promise<Child>;
   /** Starts another program in one of the namespaces. */
   start(name: string, where: 'node' | 'pod', words: readonly string[]): Child;
-  /** The server that answers the pod at this address; 0: none. */
+  /** The server that answers the pod at this address, or 0 if none does. */
   who(address: string): number;
-  /** Starts querying `who.test.` from the pod. The returned function stops it. */
+  /** Starts querying `who.test.` from the pod. Returns a function that stops it. */
   ask(address: string, periodMs?: number): Promise<() => Promise<readonly Asked[]>>;
   close(): Promise<void>;
 }
 
-/** Milliseconds during which none of the queries sent after a moment was answered. */
+/** The length of the period after a moment in which no query was answered, in milliseconds. */
 export function outage(asked: readonly Asked[], from: number): number {
   const after = asked.filter(([sentAt]) => sentAt >= from);
-  // Replies that a stopped process sends once it resumes are too late.
+  // Replies that a paused process sends after it resumes are too late.
   const isAnswered = ([sentAt, answeredAt]: Asked): boolean =>
     answeredAt !== 0 && answeredAt - sentAt < 300;
   const first = after.findIndex((query) => !isAnswered(query));
@@ -223,7 +226,7 @@ export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until the condition holds and returns the milliseconds it took. */
+/** Waits until the condition is met and returns how many milliseconds that took. */
 export async function until(holds: () => boolean, limitMs = 20_000): Promise<number> {
   const begin = performance.now();
   while (!holds()) {

@@ -1,4 +1,4 @@
-/** The containers in our manifests, as far as starting them requires. */
+/** The containers in our manifests, with the fields needed to start them. */
 import { parseAllDocuments } from 'yaml';
 import type { SecurityContext } from './security-context.ts';
 

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** A program's exit code and output. A null `code` means a signal. */
+/** A program's exit code and output. `code` is null if a signal killed it. */
 export interface Ran {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs a program to completion. npm prefers its cache and does not retry failures. */
+/** Runs a program to completion. npm prefers its cache and does not retry after failures. */
 export function run(words: readonly string[], env: NodeJS.ProcessEnv = process.env): Ran {
   const [program = '', ...rest] = words;
   const { status, stdout, stderr } = spawnSync(program, rest, {
@@ -27,13 +27,14 @@ export interface Package {
 }
 
 /**
- * Packs the checkout into a directory. `dist/` comes from `npm ci`; packing does not remove it while other tests run.
+ * Packs the checkout into a directory. `dist/` was built by `npm ci`, and packing does not remove it while other tests
+ * run.
  */
 export function pack(directory: string): Package {
   const words = ['npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', directory];
   const { code, out, err } = run(words);
   assert.equal(code, 0, err);
-  // npm 11 prints a list; later versions print an object keyed by package name.
+  // npm 11 prints a list, while later versions print an object keyed by package name.
   const printed = JSON.parse(out) as Record<
     string,
     { readonly filename: string; readonly files: readonly { readonly path: string }[] }

@@ -1,4 +1,4 @@
-/** Packets and capture files for tests: any link type, VLAN tags, fragments, TCP segments, ICMP errors. */
+/** Packets and capture files for tests, with any link type, VLAN tags, fragments, TCP segments and ICMP errors. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
 import { writeMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
@@ -102,7 +102,10 @@ export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Ui
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }
 
-/** A UDP packet with its checksum; `partial`: with the sum that a kernel leaves to the network card to complete. */
+/**
+ * A UDP packet with its checksum. With `partial`, the checksum is the partial sum that a kernel leaves for the network
+ * card to complete.
+ */
 export function checksummed(packet: Uint8Array, how: 'whole' | 'partial' = 'whole'): Uint8Array {
   const own = Uint8Array.from(packet);
   const isSix = own[0]! >> 4 === 6;
@@ -172,7 +175,7 @@ export function back({ from, fromPort, to, toPort }: Ends): Ends {
 }
 
 /**
- * Puts the packet after a link header.
+ * Prepends a link header to the packet.
  * @param vlans Ethernet tags, outermost first
  */
 export function linked(
@@ -228,7 +231,7 @@ export function pcapFile(
   return Buffer.concat(parts);
 }
 
-/** A pcapng file with packets captured on several interfaces at once (`port`), in list order. */
+/** A pcapng file with packets captured on several interfaces at once (`port`), in the order of the list. */
 export function pcapngFile(
   link: number,
   interfaces: number,

@@ -1,4 +1,4 @@
-/** Examples whose fault affects part of a capture: some seconds, one server, one client, replies of one size. */
+/** Examples whose fault affects part of a capture: a few seconds, one server, one client, or replies of one size. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import {
@@ -45,13 +45,13 @@ const forLong = (resolvConf?: string): StoryClient[] => {
   ];
 };
 
-/** A fault in some seconds, among many healthy ones. */
+/** A fault during some seconds, among many healthy ones. */
 const within =
   (fromMs: number, toMs: number, fate: (passing: Passing) => Fate) =>
   (passing: Passing): Fate =>
     passing.atMs >= fromMs && passing.atMs < toMs ? fate(passing) : healthy(passing);
 
-/** Each server has its own ports; the same port would be the same packet after translation. */
+/** Each server uses its own ports, because the same port would mean the same packet after translation. */
 const port = (server: string): number => 1000 * (parseAddress(server)!.at(-2)! % 20);
 
 /** One client's exchanges with one server, at a fixed interval in milliseconds. */
@@ -76,7 +76,7 @@ function series(
   });
 }
 
-/** Three DNS pods behind a node cache, and how one of them behaves. */
+/** Three DNS pods behind a node cache, and the way one of them behaves. */
 const behindCache = (name: string, code: string, sick: (i: number) => number | null): Story => ({
   name,
   code,
@@ -94,7 +94,7 @@ const behindCache = (name: string, code: string, sick: (i: number) => number | n
   },
 });
 
-/** A query and the router's reply: no host on its link has the address. */
+/** A query and the router's reply, which says that no host on its link has the address. */
 function undeliverable(atMs: number, client: string, port: number, server: string): Captured[] {
   const isSix = server.includes(':');
   const query = udpPacket(ends(client, port, server), dnsMessage('db.', 'A', { id: port }), 5);
@@ -104,7 +104,8 @@ function undeliverable(atMs: number, client: string, port: number, server: strin
 }
 
 /**
- * Two servers, the second of which lacks all the names. Each name is queried six times, each time at a random server.
+ * Two servers, the second of which has none of the names. Each name is queried six times, each time at a randomly
+ * chosen server.
  */
 function seldomDenied(seed: number, servers: readonly string[] = []): Captured[] {
   const random = seededRandom(seed);
@@ -137,7 +138,8 @@ const goneHost = (server: string, client: string): Story => ({
 });
 
 /**
- * Large answers leave the server in fragments. On the way to the client (interface 2), only the small ones are there.
+ * Large answers leave the server in fragments. On the way to the client (interface 2), only the small fragments are
+ * seen.
  */
 function fragmentedOnTheWay(seed: number): Captured[] {
   const seen = (port: number, packets: readonly Captured[]): Captured[] =>

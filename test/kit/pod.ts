@@ -13,8 +13,8 @@ export function noNamespaces(): string | null {
 }
 
 /**
- * A pod for a program, with its own network (loopback up, nothing else) and its own files at absolute paths
- * (`/etc/resolv.conf`, the service account …). Bind mounts place them over the machine's, for this pod only.
+ * A pod for a program. It has its own network (only loopback, which is up) and its own files at absolute paths
+ * (`/etc/resolv.conf`, the service account …). Bind mounts place them over the machine's files for this pod only.
  */
 export class Pod {
   readonly #holder: ChildProcess;
@@ -32,7 +32,7 @@ export class Pod {
       stdio: 'ignore',
     });
     const pod = new Pod(holder, directory);
-    // The holder has its namespaces shortly after it starts.
+    // The holder enters its namespaces shortly after it starts.
     for (
       let tries = 0;
       spawnSync('sh', [
@@ -55,7 +55,7 @@ export class Pod {
     const layers = join(this.#folder, '.layers');
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
-    // A second layer over a directory would hide the mounts in the first one.
+    // A second overlay on a directory would hide the mounts in the first one.
     this.exec(
       'sh',
       '-c',

@@ -1,4 +1,4 @@
-/** Compares queries whose names contain the sending process with the processes that a capture reports. */
+/** Compares the processes that a capture reports with the sending processes named in the queries themselves. */
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 
 /** A capture's accuracy, by lookup. */
@@ -7,19 +7,19 @@ export interface ProcessTruth {
   readonly lookups: number;
   /** Lookups with a process. */
   readonly attributed: number;
-  /** The same, for lookups that took 2 ms or longer. */
+  /** The same for lookups that took 2 ms or longer. */
   readonly slow: number;
   readonly slowAttributed: number;
   /** Names attributed to the wrong process. */
   readonly wrong: readonly string[];
-  /** Names attributed to a container other than the clients'. */
+  /** Names attributed to a container other than the one the clients run in. */
   readonly wrongContainer: readonly string[];
 }
 
 /** In milliseconds. Longer lookups are visible from outside. */
 const SLOW_MS = 2;
 
-/** Parses the lines of `ndots capture --process -o json`. */
+/** Parses the lines printed by `ndots capture --process -o json`. */
 export function readTruth(output: string, container: string): ProcessTruth {
   const byName = new Map<string, { attributed: boolean; ms: number }>();
   const wrong = new Set<string>();

@@ -1,6 +1,6 @@
 /**
  * A node with a client pod and a name server pod, in separate network namespaces and cgroups. Clients look up names
- * that contain their own process ID, so that a test knows the sender.
+ * that contain their own process ID, so that tests can identify the sender.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,16 +14,16 @@ export const CONTAINER: Readonly<Record<'client' | 'server', string>> = {
   client: 'c1'.repeat(32),
   server: '5e'.repeat(32),
 };
-/** Concurrent worlds use different addresses, because ndots tells namespaces apart by them. */
+/** Concurrent worlds use different addresses, because ndots uses them to distinguish namespaces. */
 const NET = `10.${100 + ((process.pid >> 8) % 100)}.${process.pid & 0xff}.`;
 /** The name server's address, which also accepts connections. */
 export const SERVER: string = `${NET}6`;
 type Pod = 'client' | 'server';
-/** The service address, which the node translates to the server's. */
+/** The service address, which the node translates to the server's address. */
 export const SERVICE = '10.96.0.80';
 const cgroups = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'));
 
-/** Programs that each look up one name. `go` and `musl` are compiled. */
+/** Programs that each look up one name. `go` and `musl` have to be compiled. */
 export type ClientKind = 'getent' | 'musl' | 'go' | 'curl';
 
 /** The kinds whose programs are available or can be compiled. */
@@ -97,7 +97,7 @@ export class ProcessWorld {
     return join(this.#folder, 'output');
   }
 
-  /** Starts a capture on the node whose standard output goes to a file. */
+  /** Starts a capture on the node and writes its standard output to a file. */
   captureToFile(...words: readonly string[]): Promise<Child> {
     const into = ['sh', '-c', `exec "$@" > ${this.outputFile}`, 'sh'];
     return this.captureBy([...into, resolve('bin/ndots')], ...words);
@@ -127,7 +127,7 @@ export class ProcessWorld {
     return child.output();
   }
 
-  /** Performs a number of lookups in sequence, each by a separate program. */
+  /** Performs a number of lookups one after the other, each in a separate program. */
   async lookups(kind: ClientKind, count: number): Promise<string> {
     const words =
       kind === 'getent'

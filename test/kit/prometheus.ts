@@ -1,4 +1,4 @@
-/** A real Prometheus (Debian package prometheus) that scrapes a test's server. */
+/** A real Prometheus (Debian's prometheus package) that scrapes a test's server. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,14 +6,14 @@ import { printed, start } from './child.ts';
 import { freePorts } from './free-ports.ts';
 
 export interface Prometheus {
-  /** The URL of its API, without a trailing slash. */
+  /** The URL of Prometheus's API, without a trailing slash. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
 /**
- * Starts one that scrapes `metricsUrl` every second.
- * @param config additional lines for its file
+ * Starts a Prometheus that scrapes `metricsUrl` every second.
+ * @param config additional lines for its configuration file
  */
 export async function startPrometheus(
   metricsUrl: string,

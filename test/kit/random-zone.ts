@@ -24,8 +24,9 @@ const types = [
 ];
 
 /**
- * Generates a small zone with all the difficult parts: wildcards, empty non-terminals, cuts with and without glue and
- * DS, names below cuts, alias chains, alias loops and aliases out of the zone, DNAMEs. Most names have several roles.
+ * Generates a small zone with all the difficult parts: wildcards, empty non-terminals, zone cuts with and without glue
+ * and DS, names below cuts, alias chains, alias loops, aliases to other zones, and DNAMEs. Most names have several
+ * roles.
  */
 export function randomZone(random: Random, origin: string, questions: number): RandomZone {
   const pick = <T>(list: readonly T[]): T => list[random.integer(list.length)]!;
@@ -65,7 +66,7 @@ export function randomZone(random: Random, origin: string, questions: number): R
       lines.push(`${owner} NS ${random.integer(2) === 0 ? `ns.${owner}.${origin}` : target()}`);
       const glue = `ns.${owner}`.toLowerCase();
       const isFree = (owners.get(glue) ?? 'data') === 'data';
-      // Knot and NSD reject an entire zone if it has data next to an alias.
+      // Knot and NSD reject an entire zone if a name has both an alias and other data.
       if (random.integer(2) === 0 && isFree) {
         owners.set(glue, 'data');
         lines.push(`ns.${owner} A 192.0.2.9`);

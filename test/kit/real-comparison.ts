@@ -1,4 +1,4 @@
-/** Compares real runs with the model's, as tests: one per scenario, a few at a time. */
+/** Compares real runs with the model's runs, one test per scenario and a few at a time. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { compareRuns } from './compare-runs.ts';
@@ -9,10 +9,10 @@ import { readScenarios, runReal, surroundingsOf } from './real-resolver.ts';
 /** Longer scenarios belong in the long tests. */
 const quickMs = 700;
 const atATime = { quick: 2, long: 4 };
-/** A busy machine may separate packets that were sent together. */
+/** A busy machine may put time between packets that were sent together. */
 const attempts = 8;
 
-/** Compares the scenarios that end immediately, or those that wait for time-outs. */
+/** Compares either the scenarios that end immediately or those that wait for time-outs. */
 export function compareWithReal(program: RealProgram, which: 'quick' | 'long'): void {
   const { label, client, command, reason } = program;
   const title = `${label}, run for real, does what the model says`;
@@ -44,7 +44,7 @@ async function compare(
       by,
       async (random) => {
         const model = await runModel(scenario, by, random);
-        // The server does not see queries to a closed port, and logs two of its sockets in any order.
+        // The server does not see queries sent to a closed port, and it may log its two sockets in either order.
         const { listen } = scenario;
         const seen = model.exchanges.filter((exchange) => listen.includes(exchange.server));
         return { ...model, exchanges: seen };

@@ -1,4 +1,4 @@
-/** This machine's real resolvers, for comparison with their models. */
+/** This machine's real resolvers, which are compared with their models. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Client } from '../../src/tools/resolver/client.ts';
@@ -11,7 +11,7 @@ export interface RealProgram {
   readonly label: string;
   /** The model for its release. */
   readonly client: Client | null;
-  /** The command line before name, family and count; null: it cannot run here (see `reason`). */
+  /** The command line before name, family and count, or null if it cannot run here (see `reason`). */
   readonly command: readonly string[] | null;
   readonly reason: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs a real resolver in a pod's network namespace against the scripted server. Returns its queries in the format of
- * the recorded runs.
+ * Runs a real resolver in a pod's network namespace against the scripted server. Returns its queries in the same format
+ * as the recorded runs.
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,10 +17,10 @@ import {
 
 const kit = new URL('.', import.meta.url).pathname;
 
-/** The client for c-ares in Node. The others are compiled (src/tools/lab/real-clients.ts). */
+/** The c-ares client, which runs in Node. The others are compiled (src/tools/lab/real-clients.ts). */
 export const nodeClient: string = join(kit, '../../src/tools/lab/clients/resolve.mjs');
 
-/** Scenarios for real runs. The recorded ones are in test/resolvers/measured. */
+/** Scenarios for real runs. Those that were recorded are in test/resolvers/measured. */
 export function readScenarios(): Scenario[] {
   const file = new URL('../resolvers/scenarios.json', import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as Scenario[];
@@ -39,7 +39,7 @@ export function hasProgram(name: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 }
 
-/** A directory for compiled programs, removed at the end. */
+/** A directory for compiled programs, which is removed at the end. */
 export function buildFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'ndots-real-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
@@ -62,7 +62,7 @@ export interface Surroundings {
   readonly answers: object;
 }
 
-/** A scenario's setup, in the form that a program needs here. */
+/** A scenario's setup in the form that programs here need. */
 export function surroundingsOf(scenario: Scenario): Surroundings {
   return {
     name: scenario.name,
@@ -83,7 +83,7 @@ let count = 0;
 /** The pod has its own host name. */
 const named = 'hostname mypod && exec "$@"';
 
-/** Runs `command NAME FAMILY COUNT`, which prints a line of JSON per lookup. */
+/** Runs `command NAME FAMILY COUNT`, which prints one line of JSON per lookup. */
 export async function runReal(
   pod: Surroundings,
   client: string,
@@ -110,7 +110,7 @@ export async function runReal(
     const env = { ...pod.env, ...(pod.hostAliases === null ? {} : { HOSTALIASES: aliases }) };
     const inside = ['netns', 'exec', name, 'unshare', '--uts', 'sh', '-c', named, 'sh', ...words];
     const { stdout, signal } = await run('ip', inside, env);
-    // The answer to the last query may not be in the log yet.
+    // The answer to the last query may not have been logged yet.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const result = stdout
       .split('\n')

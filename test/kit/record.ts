@@ -31,7 +31,7 @@ async function record(recorded: Recorded): Promise<RecordedRun | string[]> {
   return found;
 }
 
-/** An earlier run of the client with the same result. */
+/** An earlier run of the same client with the same result. */
 async function twin(recorded: Recorded, run: RecordedRun): Promise<RecordedRun | null> {
   for (const other of recorded.runs) {
     if (other.client.split('@')[0] !== client?.name || other.signal !== run.signal) continue;

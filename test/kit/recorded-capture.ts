@@ -1,4 +1,7 @@
-/** Converts recorded runs of real resolvers to packets, to test capture readers with queries from real clients. */
+/**
+ * Converts recorded runs of real resolvers to packets, so that capture readers can be tested with real clients'
+ * queries.
+ */
 import {
   dnsMessage,
   addressRecord,
@@ -12,12 +15,12 @@ import {
 } from './packets.ts';
 import type { MeasuredQuery } from './measured.ts';
 
-/** In milliseconds. Replies arrive after this time, as in the recorded runs (unless a scenario specifies another). */
+/** In milliseconds. Replies arrive after this delay, as in the recorded runs, unless the scenario specifies another. */
 const REPLY_MS = 20;
 
 /**
- * A run's queries and replies from `startMs` on, for a client with that address.
- * @param firstPort the base for the ports, which the run numbers
+ * A run's queries and replies from `startMs` on, for a client at that address.
+ * @param firstPort the base for the ports, which the run only numbers
  */
 export function recordedPackets(
   queries: readonly MeasuredQuery[],

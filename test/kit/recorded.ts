@@ -1,6 +1,6 @@
 /**
- * Our recordings of real resolvers (test/resolvers/recorded.json): small scenarios, each with the queries and results
- * of real programs. Program names include their versions. c-ares and evdns run in small C programs that call
+ * Our recordings of real resolvers (test/resolvers/recorded.json). They are small scenarios, each with the queries and
+ * results of real programs. Program names include their versions. c-ares and evdns run in small C programs that call
  * ares_getaddrinfo and evdns_getaddrinfo.
  */
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ export interface Recorded {
   readonly env: Readonly<Record<string, string>>;
   readonly families: readonly AddressFamily[];
   readonly repeat: number;
-  /** The servers with a log. Queries to others are not recorded. */
+  /** The servers with a log. Queries to other servers are not recorded. */
   readonly listen: readonly string[];
   readonly answers: object;
   readonly runs: readonly RecordedRun[];
@@ -54,7 +54,7 @@ export function readRecorded(): Recorded[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
 }
 
-/** The maximum time to wait for a run, in milliseconds. */
+/** The maximum duration of a run, in milliseconds. */
 const limitMs = 115_000;
 
 /** Runs the model in virtual time and describes the differences from the recording. */
@@ -69,7 +69,7 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
     const code = results[0]?.found.failure?.code;
     return code === run.signal ? [] : [`the program died of ${run.signal}, the model: ${code}`];
   }
-  // The server logs two sockets in any order, and the machine was busy.
+  // The server may log two sockets in either order, and the machine was busy.
   const more = {
     anyOrder: client.anyOrder || listen.length > 1,
     togetherMs: 18,

@@ -26,7 +26,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { failure } from '../../src/server/wire/reply.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 
-/** A source with given objects, which tests can change. */
+/** A source with the given objects, which tests can change. */
 export class StaticSource implements Source {
   readonly #objects = new Map<string, KubeObject>();
   #events: SourceEvents | null = null;
@@ -75,7 +75,9 @@ function keyOf(object: KubeObject): string {
   return `${object.kind}/${namespaceOf(object)}/${object.name}`;
 }
 
-/** A worker's copy of a data set on this thread. Batches are cloned, and are delivered and acknowledged immediately. */
+/**
+ * A worker's copy of a data set, on this thread. Batches are cloned, and are delivered and acknowledged immediately.
+ */
 export function replicateHere(
   replica: AnyReplica,
   clock: Clock,
@@ -114,7 +116,7 @@ export interface ReplicatedCluster {
   readonly clock: VirtualClock;
 }
 
-/** A worker's view of these objects, through the usual parts: source, publisher, replica. */
+/** A worker's view of these objects, built by the usual parts: source, publisher and replica. */
 export function replicatedCluster(
   objects: Iterable<KubeObject>,
   options: {
@@ -142,7 +144,7 @@ export function replicatedCluster(
   return { source, publisher, cluster: replica.cluster, clock };
 }
 
-/** The answering part of the plugin, configured as `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
+/** The part of the plugin that answers queries, configured as `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
 export function answererOf(
   cluster: Cluster,
   parts: Partial<KubernetesAnswererParts> = {},
@@ -169,7 +171,7 @@ export function answererOf(
   });
 }
 
-/** Services with one cluster address each, their endpoints, and a pod behind each endpoint. */
+/** Services with one cluster address each, their endpoints, and one pod per endpoint. */
 export function* manyObjects(
   services: number,
   endpoints: number,

@@ -1,4 +1,6 @@
-/** Examples with much healthy traffic unrelated to the fault: cluster names, and the time before it. */
+/**
+ * Examples with much healthy traffic that is unrelated to the fault, such as cluster names or queries before the fault.
+ */
 import { dnsMessage, icmpError, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, type Passing } from './story.ts';
 import {
@@ -19,7 +21,7 @@ const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local
 /** The start of the fault, in milliseconds. */
 const ONSET = 11_000;
 
-/** Many service lookups, which a DNS pod answers locally. */
+/** Many service lookups that a DNS pod answers locally. */
 const services = pods('glibc', 5, {
   lookups: 60,
   everyMs: 300,
@@ -28,7 +30,7 @@ const services = pods('glibc', 5, {
 });
 
 /**
- * Pods that look up external names all the time, and others with a company search domain, which start along with the
+ * Pods that look up external names all the time. Others have a company search domain and start at the same time as the
  * fault.
  */
 const outsiders: typeof services = [

@@ -1,4 +1,4 @@
-/** Views of a small cluster as the live model returns them, for testing how they are displayed. */
+/** Views of a small cluster as the live model returns them, for tests of how they are displayed. */
 import type {
   ClientRow,
   FindingRow,

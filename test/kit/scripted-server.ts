@@ -1,6 +1,6 @@
 /**
  * A DNS server on real sockets that answers from an answers file: `node scripted-server.ts SCRIPT.json LOG IP…`. The
- * tests in test/real start it inside a network namespace. Every query is logged as one line of JSON.
+ * tests in test/real start it inside a network namespace. It logs each query as one line of JSON.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { serveScript } from '../../src/tools/lab/scripted-server.ts';

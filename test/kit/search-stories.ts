@@ -18,7 +18,7 @@ import type { Captured } from './packets.ts';
 const isBadTime = (atMs: number): boolean =>
   atMs >= 4000 && (atMs - 4000) % 10_000 < 4000 && atMs < 30_000;
 
-/** Names under the domain fail immediately at these times. */
+/** Queries for names under the domain fail immediately at these times. */
 const failsAtTimes =
   (fate: Fate) =>
   (passing: Passing): Fate =>
@@ -34,8 +34,8 @@ const searching = (resolver: string, count: number, from: number): ReturnType<ty
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
 
 /**
- * From some moment on, the upstream does not answer names under the domain. The DNS pod waits for it and answers
- * SERVFAIL late.
+ * From some moment on, the upstream does not answer queries for names under the domain. The DNS pod waits for it and
+ * then answers SERVFAIL, which is too late.
  */
 async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   const upstream: Captured[][] = [];
@@ -61,7 +61,7 @@ async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   return inOrder([clients, ...upstream]);
 }
 
-/** Examples with a single resolver, and with Alpine among others. */
+/** Examples with a single resolver, and with Alpine as one of several. */
 export const searchStories: readonly Story[] = [
   {
     name: 'external names are tried with four search domains, and the capture has the beginnings of packets',

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 
 const profileOf = (verb: string): string => resolve(`deploy/seccomp/${verb}.json`);
 
-/** The words that run a program under a subcommand's profile. */
+/** Returns the command that runs a program under a subcommand's profile. */
 export const under = (verb: string, program: string, ...words: readonly string[]): string[] => [
   process.execPath,
   resolve('test/kit/under-seccomp.ts'),

@@ -1,7 +1,7 @@
-/** Converts a `securityContext` to container runtime settings, as the kubelet and containerd do. */
+/** Converts a `securityContext` to container runtime settings, as the kubelet and containerd would. */
 import { readFileSync } from 'node:fs';
 
-/** The fields of a pod's or container's `securityContext` that affect how its process starts. */
+/** Those fields of a pod's or container's `securityContext` that affect how its process starts. */
 export interface SecurityContext {
   readonly runAsUser?: number;
   readonly runAsGroup?: number;
@@ -15,7 +15,7 @@ export interface SecurityContext {
 export interface Confinement {
   readonly uid: number;
   readonly gid: number;
-  /** `CAP_NET_RAW`; null: all. Also the bounding set. */
+  /** Capabilities such as `CAP_NET_RAW`, or null for all. This is also the bounding set. */
   readonly capabilities: readonly string[] | null;
   readonly noNewPrivileges: boolean;
   readonly readOnly: boolean;
@@ -23,7 +23,7 @@ export interface Confinement {
   readonly seccomp: object | null;
 }
 
-/** The capabilities of a container that does not list any: containerd's defaults (oci/spec.go). */
+/** The capabilities of containers that do not list any, which are containerd's defaults (oci/spec.go). */
 const defaults: readonly string[] =
   `CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE`.split(
     ' ',
@@ -31,7 +31,7 @@ const defaults: readonly string[] =
 
 /**
  * @param imageUser the image's `USER`, as numbers
- * @param pod defaults for the container's settings
+ * @param pod the pod's settings, which are the container's defaults
  */
 export function confinementOf(
   imageUser: string,
@@ -60,6 +60,6 @@ function capabilitiesOf({ capabilities = {} }: SecurityContext): readonly string
   return [...new Set([...kept, ...add])].map((name) => `CAP_${name.replace(/^CAP_/, '')}`);
 }
 
-/** `ndots/serve.json` in the kubelet's directory is `deploy/seccomp/serve.json` here. */
+/** `ndots/serve.json` in the kubelet's directory corresponds to `deploy/seccomp/serve.json` here. */
 const ours = (profile: string): object =>
   JSON.parse(readFileSync(profile.replace(/^.*\//, 'deploy/seccomp/'), 'utf8')) as object;

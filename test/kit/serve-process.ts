@@ -14,16 +14,16 @@ export interface ServeProcess {
   readonly metricsUrl: string;
   /** The metrics as Prometheus text. */
   metrics(): Promise<string>;
-  /** Sums all series of a metric whose labels contain the text. */
+  /** Returns the sum of all series of a metric whose labels contain the text. */
   sum(metric: string, labels?: string): Promise<number>;
-  /** Replaces the body of the server block and reloads; the server logs when it serves the new one. */
+  /** Replaces the body of the server block and reloads. The server's log shows when the new body is in use. */
   reload(directives: string): void;
   stop(): Promise<void>;
 }
 
 /**
  * Starts `ndots serve` on 127.0.0.1 and waits until it is serving.
- * @param directives the body of the single server block, in addition to `bind` and `prometheus`
+ * @param directives the body of the only server block, in addition to `bind` and `prometheus`
  * @param options.descriptors the limit on open files
  * @param options.onPort receives the port before the server starts
  */

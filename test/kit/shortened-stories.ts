@@ -1,4 +1,4 @@
-/** Examples as shorter captures, where the end of the fault is missing or there is nothing to compare with. */
+/** Examples as shorter captures, in which the end of the fault is missing or there is nothing to compare with. */
 import { handfulStories } from './handful-stories.ts';
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
@@ -25,7 +25,7 @@ function ofBeginnings(among: readonly Story[], begins: string): Story {
   };
 }
 
-/** The example whose name starts with `begins`, up to a fraction of its time. */
+/** The example whose name starts with `begins`, cut off at a fraction of its time. */
 function endsAt(begins: string, part: number, among: readonly Story[] = partStories): Story {
   const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
@@ -35,7 +35,7 @@ function endsAt(begins: string, part: number, among: readonly Story[] = partStor
   };
 }
 
-/** All external servers are silent, including for one of the nodes' search domains. */
+/** No external server replies, not even to queries for one of the nodes' search domains. */
 export const outsideIsSilent: Story = played(
   'no server outside of the cluster answers, including for a search domain of the nodes',
   'ND3010',

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 export type Signing = 'plain' | 'nsec' | 'nsec3' | 'opt-out';
 
 /**
- * Signs a zone file with new keys in the directory, using BIND's tools.
+ * Signs a zone file using BIND's tools, with new keys in the directory.
  * @returns the signed file
  */
 export function sign(directory: string, zone: string, file: string, how: Signing): string {

@@ -1,4 +1,7 @@
-/** Examples where the loss depends on the socket: whether it is new, or where its packets are translated to. */
+/**
+ * Examples where the loss depends on the socket: either on whether it is new, or on the translated destination of its
+ * packets.
+ */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
 import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
@@ -22,7 +25,7 @@ const allSorts = (lookups: number): StoryClient[] => [
   ...pods('c-ares', 3, { lookups, from: 120 }),
 ];
 
-/** A pod whose program reuses one socket, and what happens to its queries. */
+/** A pod whose program reuses one socket, and the fate of its queries. */
 function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean): Captured[][] {
   return Array.from({ length: count }, (_, i) =>
     asked(i * everyMs, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i, {
@@ -31,7 +34,7 @@ function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean
   );
 }
 
-/** Connections other than DNS, some of which need a retry. */
+/** Connections other than DNS, some of which have to retry. */
 export function connections(
   count: number,
   everyMs: number,
@@ -53,15 +56,15 @@ export function connections(
   }).flat();
 }
 
-/** True if the socket's packets are translated to the one dead replica. */
+/** True if the socket's packets are translated to the only dead replica. */
 const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
   ((port + Number(client.split('.').at(-1)) * 131) * 2654435761) % 4096 < 4096 / replicas;
 
 const PODS = ['10.244.3.2', '10.244.4.2', '10.244.5.2'] as const;
 
 /**
- * Pods that a client's sockets are translated to in turn, seen after translation. From some moment on, the second pod
- * is silent.
+ * Pods to which a client's sockets are translated in turn, captured after translation. From some moment on, the second
+ * pod does not reply.
  */
 function inTurn(from: number, count: number): Captured[][] {
   const client = `10.244.1.${from}`;
@@ -78,8 +81,8 @@ function inTurn(from: number, count: number): Captured[][] {
 }
 
 /**
- * Three programs in a pod, each of whose sockets is translated to one of two servers behind an address. One server dies
- * after eight seconds, and the last sockets of all three are translated to it.
+ * Three programs in a pod. Each of their sockets is translated to one of two servers behind an address. One server dies
+ * after eight seconds, and the last sockets of all three programs are translated to it.
  */
 function lastOnesAstray(seed: number): Captured[][] {
   const random = seededRandom(seed);
@@ -105,8 +108,8 @@ function lastOnesAstray(seed: number): Captured[][] {
 }
 
 /**
- * A list of three servers used in turn, the second of which is dead. Its unanswered queries go to the third, with the
- * same ID.
+ * A list of three servers that are used in turn, the second of which is dead. Its unanswered queries are sent to the
+ * third, with the same ID.
  */
 const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): Captured[] => {
   const name = `svc${i}.shop.svc.cluster.local.`;
@@ -120,8 +123,8 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
 });
 
 /**
- * A client with pairs of A and AAAA from one port, and with queries sent on their own for the same names. Some of both
- * are lost, in pairs mostly the second. A retry is answered.
+ * A client that sends pairs of A and AAAA from one port, and also single queries for the same names. Some of both are
+ * lost; in pairs, it is mostly the second. Retries are answered.
  */
 function lossyClient(): Captured[] {
   const packets: Captured[] = [];
@@ -281,7 +284,7 @@ export const socketStories: readonly Story[] = [
     code: 'ND3003',
     without: ['ND3090', 'ND3007'],
     packets: async (seed) => {
-      // Room for one in eight sockets of any kind.
+      // There is room for one in eight sockets of any kind.
       const isFull = (atMs: number): boolean => atMs % 9000 > 4000;
       const taken = new Map<string, boolean>();
       const dns = await play(
@@ -310,7 +313,7 @@ export const socketStories: readonly Story[] = [
         byAge(({ atMs }) => isFull(atMs)),
         { seed },
       );
-      // A program that reuses its socket and occasionally sends a query.
+      // A program that reuses its socket and only sends a query occasionally.
       const kept = Array.from({ length: 9 }, (_, i) =>
         asked(1000 + i * 2900, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
       );
@@ -365,7 +368,7 @@ export const socketStories: readonly Story[] = [
         ...pods('go', 4, { lookups: 9, from: 80 }),
       ];
       const refused = new Set<string>();
-      // A and AAAA sent at the same time find the same table.
+      // A and AAAA queries sent at the same time find the table in the same state.
       const isFull = (passing: Passing): boolean => {
         const key = `${passing.client} ${passing.port} ${Math.floor(passing.atMs / 100)}`;
         if (passing.sincePortMs === Infinity && some(passing, 0.2)) refused.add(key);

@@ -2,7 +2,7 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode, type Program } from 'acorn';
 
-/** A source file's imports and globals at run time, after its types have been removed. */
+/** Lists a source file's imports and its globals at run time, after types have been removed. */
 export interface SourceFacts {
   readonly loads: readonly Load[];
   /** Uses of names that the file does not declare itself: `NAME`, `NAME.MEMBER`, `new NAME` (with arguments). */
@@ -23,7 +23,7 @@ export interface Use {
   readonly line: number;
 }
 
-/** Functions of `process` that load native code, whatever the argument. */
+/** Functions of `process` that load native code, whatever their argument is. */
 const native: ReadonlySet<string> = new Set(['dlopen', 'binding', '_linkedBinding']);
 
 export function sourceFacts(text: string): SourceFacts {
@@ -120,7 +120,7 @@ function globalOf(
   return isMade && parent.arguments.length > 0 ? `new ${node.name}` : node.name;
 }
 
-/** True if an identifier is a value, not the name of a member or a key. */
+/** True if an identifier is a value rather than a member's or key's name. */
 function isReference(node: AnyNode, parent: AnyNode | null): boolean {
   switch (parent?.type) {
     case 'MemberExpression':

@@ -1,16 +1,16 @@
 /**
- * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down for as
- * long.
+ * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down for about
+ * as long.
  */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing } from './story.ts';
 import { asked, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
 
-/** A pod that sends many queries, and whose few programs then all wait. */
+/** A pod that sends many queries from a few programs, all of which are then waiting. */
 const busy = (count = 1): ReturnType<typeof pods> =>
   pods('go', count, { lookups: 100, everyMs: 200, names: names.slice(0, 5) });
 
-/** No replies during these times, and all of them when they end. */
+/** No replies arrive during these times, and all of them arrive at the end. */
 const still =
   (
     times: readonly (readonly [fromMs: number, toMs: number])[],
@@ -42,7 +42,7 @@ function few(seed: number, toMs: number, tookMs: (i: number) => number): Capture
   });
 }
 
-/** A busy pod up to one moment, and again from another. */
+/** A pod that is busy until one moment, and again from a later one. */
 const around = (seed: number, fromMs: number, toMs: number): Captured[][] =>
   Array.from({ length: 150 }, (_, i) => i * 100)
     .filter((ms) => ms < fromMs || ms > toMs)
@@ -62,7 +62,7 @@ const UPSTREAM = '192.0.2.53';
 /** New names, so that no cache helps. */
 const fresh = (i: number): string => `h${i % 40}.example.com.`;
 
-/** A DNS pod's queries to its hanging upstream, and its own clients' queries during that time. */
+/** A DNS pod's queries to its hanging upstream, and its clients' queries during that time. */
 function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   const isIn = (ms: number): boolean => ms >= fromMs && ms < toMs;
   return inOrder(
@@ -70,7 +70,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
       const ms = i * 90;
       const waits = isIn(ms) ? toMs - ms + (i % 4) : 5;
       const client = `10.244.1.${10 + ((i + seed) % 4)}`;
-      // Some are abandoned, some fail; a failure is cached for five seconds.
+      // Some are abandoned and some fail. Failures are cached for five seconds.
       const given = isIn(ms) && i % 3 === 0;
       const failed = isIn(ms) && i % 3 === 1;
       return [
@@ -102,7 +102,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   );
 }
 
-/** An upstream that is always slow, so that some of its replies coincide by chance. */
+/** An upstream that is always slow, so some of its replies coincide by chance. */
 const slowUpstream = (seed: number): Captured[] =>
   inOrder(
     Array.from({ length: 120 }, (_, i) => {

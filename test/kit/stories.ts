@@ -1,5 +1,6 @@
 /**
- * The documented Kubernetes DNS incidents, as packets: the queries, how the network behaves, and the required finding.
+ * The documented Kubernetes DNS incidents as packets. Each has the queries, the network's behaviour, and the required
+ * finding.
  */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { Captured } from './packets.ts';
@@ -47,7 +48,7 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** An exchange whose question comes back in lower case. */
+/** An exchange in which the reply repeats the question in lower case. */
 function spelled(atMs: number, port: number, name: string, id: number): Captured[] {
   const way = ends('10.244.1.77', port);
   const folded = name.toLowerCase();
@@ -63,7 +64,7 @@ function spelled(atMs: number, port: number, name: string, id: number): Captured
 
 /**
  * A token bucket with a rate in packets per second and a size of `burst`.
- * @returns true if a packet passes at this time in milliseconds; call it in time order
+ * @returns true if a packet passes at this time in milliseconds; times must not decrease between calls
  */
 function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   let tokens = burst;
@@ -77,7 +78,7 @@ function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   };
 }
 
-/** Bursts from a few pods, in front of a token bucket with a rate in packets per second and a size of `burst`. */
+/** Bursts from a few pods that pass through a token bucket with a rate in packets per second and a size of `burst`. */
 function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   const packets: Captured[][] = [];
   const lets = tokenBucket(rate, burst);
@@ -131,7 +132,7 @@ let long: Promise<readonly Captured[]> | null = null;
 const addressOf = (name: string): string =>
   `192.0.2.${Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 250}`;
 
-/** All incidents that leave a trace in packets, with their catalogue sections. */
+/** All incidents that can be recognised from packets, with their sections in the catalogue. */
 export const stories: readonly Story[] = [
   ...againStories,
   ...causeStories,
@@ -312,7 +313,7 @@ export const stories: readonly Story[] = [
         address: '10.244.1.9',
         resolver: 'glibc',
         resolvConf: 'nameserver 10.96.0.10\n',
-        // Batches of twenty. Each lookup starts when the one four before it has ended.
+        // Batches of twenty, where each lookup starts when the one four places before it has ended.
         lookups: Array.from({ length: 120 }, (_, i) => ({
           atMs: 100 + Math.floor(i / 20) * 1500 + Math.floor((i % 20) / 4) * 40.4 + (i % 4) * 0.2,
           name: names[i % names.length]!,
@@ -357,7 +358,7 @@ export const stories: readonly Story[] = [
   played(
     'S10 truncated, and TCP is accepted, but nothing is answered over it',
     'ND3011',
-    // glibc would wait for a reply over TCP for as long as the connection is open.
+    // glibc would wait for a TCP reply for as long as the connection is open.
     () => [...pods('go', 5), ...pods('go', 2, { from: 120, names: ['db'], lookups: 3 })],
     (passing) =>
       passing.protocol === 'tcp' && passing.type !== 'TCP'
@@ -442,7 +443,7 @@ export const stories: readonly Story[] = [
           { tookMs: null },
         ),
       );
-      // One packet in eight, whatever its sender and name.
+      // One packet in eight is lost, whatever its sender and name.
       const random = seededRandom(seed);
       const others = Array.from({ length: 400 }, (_, i) => {
         const tookMs = random.integer(8) === 0 ? null : 4;
@@ -888,7 +889,7 @@ export const stories: readonly Story[] = [
           ...pods('glibc', 14, { from: 40, lookups: 10, everyMs: 700 }),
         ],
         (passing) => {
-          // Connection tracking sends each socket to one of them. Packets that exceed the queue are lost.
+          // Connection tracking assigns each socket to one of them. Packets that do not fit into the queue are lost.
           const pod = (passing.port + passing.client.length) % 2;
           const freeMs = Math.max(free[pod]!, passing.atMs) + 22 + passing.random.integer(20);
           const behind = `10.244.9.${pod + 1}`;

@@ -1,4 +1,4 @@
-/** Generates the tables on the story file format in docs/lab-stories.md from the parser. */
+/** Generates the tables in docs/lab-stories.md that describe the story file format, from the parser. */
 import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
 import { judges } from '../../src/tools/lab/story-file/conditions.ts';
@@ -34,7 +34,7 @@ function rows(fields: YamlFields): string {
 
 const head = '| key | value | default | |\n|---|---|---|---|\n';
 
-/** One section of the page per part of the format, by heading. */
+/** The page's sections by heading, one for each part of the format. */
 export function formatSections(): Readonly<Record<string, string>> {
   const steps = Object.entries(stepKinds).map(([key, { help, fields, bare, results }]) => {
     const found = Object.entries(results).map(([name, meaning]) => `- \`${name}\`: ${meaning}`);

@@ -1,6 +1,6 @@
 /**
- * Building blocks for incidents in packets: pods with lookups, exchanges between given ports, and a network with one
- * fault.
+ * Building blocks for incidents as packets: pods that look up names, exchanges between given ports, and a network with
+ * one fault.
  */
 import type { Captured } from './packets.ts';
 import { addressRecord, back, dnsMessage, udpPacket, type Ends } from './packets.ts';
@@ -15,7 +15,7 @@ import {
   type StoryClient,
 } from './story.ts';
 
-/** A cause and its finding's code; null: there is no fault. */
+/** A cause and the code of its finding, or null if there is no fault. */
 export interface Story {
   readonly name: string;
   readonly code: string | null;
@@ -40,7 +40,7 @@ export const names: readonly string[] = [
   'static.example.org',
 ];
 
-/** Pods with one resolver, each looking up several names. */
+/** Pods with the same resolver, each of which looks up several names. */
 export function pods(
   resolver: string,
   count: number,
@@ -76,7 +76,7 @@ export const everybody = (lookups = 6): StoryClient[] => [
   ...pods('go', 3, { lookups, from: 80 }),
 ];
 
-/** A pod's resolv.conf with a company search domain after the cluster's. */
+/** A pod's resolv.conf with a company search domain after the cluster's domains. */
 export const corpResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
 
@@ -94,11 +94,11 @@ export const played = (
   packets: (seed) => play(clients(), fate, { seed }),
 });
 
-/** Loses a share of the queries for the example's names. */
+/** Loses a given share of the queries for the example's names. */
 export const some = (passing: Passing, share: number): boolean =>
   passing.random.integer(1000) < share * 1000;
 
-/** A network that distinguishes new sockets from those already answered. */
+/** A network that treats new sockets differently from sockets that have been answered. */
 export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
   const known = new Set<string>();
   return (passing) => {
@@ -109,7 +109,7 @@ export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing)
   };
 }
 
-/** No fault, except that UDP answers for the service `db` are truncated, for one type or all. */
+/** No fault, except that UDP answers for the service `db` are truncated, either for one type or for all. */
 export const dbTruncated = (passing: Passing, type: string = passing.type): Fate =>
   passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === type
     ? { truncated: true, tookMs: 0.5 }

@@ -1,5 +1,5 @@
 /**
- * Incidents in packets: models of real resolvers share a clock and send their lookups through a network with one fault.
+ * Incidents as packets. Models of real resolvers share a clock and send their lookups through a network with one fault.
  * The packets are captured at the client.
  */
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -49,15 +49,18 @@ export interface Fate {
   readonly ttl?: number;
   /** For TCP: not answered, or refused. */
   readonly tcp?: 'dropped' | 'refused';
-  /** The server behind the service’s address, which is a hop in the capture. */
+  /** The server behind the service's address, which is an additional hop in the capture. */
   readonly behind?: string;
   /** A different source address for the reply. */
   readonly from?: string;
-  /** The reply passes the capture but does not reach the client. */
+  /** The reply is seen in the capture but does not reach the client. */
   readonly unreceived?: boolean;
   /** ICMP port unreachable. */
   readonly unreachable?: boolean;
-  /** Returns a server's reply to these bytes; null: none. The above fields about replies are then ignored. */
+  /**
+   * Returns a server's reply to these bytes, or null if it sends none. The fields above that describe replies are then
+   * ignored.
+   */
   ask?(query: Uint8Array): Promise<Uint8Array | null>;
 }
 
@@ -69,9 +72,9 @@ export interface Passing {
   readonly name: string;
   readonly type: string;
   readonly protocol: 'udp' | 'tcp';
-  /** The number of times this client has sent this question from this port. */
+  /** The number of times that this client has sent this question from this port. */
   readonly attempt: number;
-  /** Milliseconds since this port sent another question; Infinity: it did not. */
+  /** Milliseconds since this port sent another question, or Infinity if it never has. */
   readonly sincePortMs: number;
   readonly random: Random;
 }
@@ -86,11 +89,11 @@ export interface StoryClient {
 
 export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 
-/** The resolv.conf of a pod in the `shop` namespace. */
+/** The resolv.conf of pods in the `shop` namespace. */
 export const podResolvConf: string =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
 
-/** The replies in a healthy cluster: cluster names and a few external ones. */
+/** The replies in a healthy cluster, for cluster names and a few external ones. */
 export function healthy(passing: Passing): Fate {
   const { name, type, random } = passing;
   const tookMs = 0.3 + random.integer(1000) / 1000;
@@ -169,7 +172,7 @@ export function examine(
   return diagnoseWithParts(whole!, (parts) => Promise.resolve(look(packets, lines, parts)));
 }
 
-/** The observations from parts of packets, counters and logs. */
+/** The observations made from parts of packets, counters and logs. */
 export function look(
   packets: readonly Captured[],
   lines: readonly string[],
@@ -194,7 +197,7 @@ class StoryNetwork implements ClientNetwork {
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];
   readonly random: Random;
-  /** True if sockets are connected, which gives each its own IP identifications. */
+  /** True if sockets are connected, in which case each has its own IP identifications. */
   readonly connects: boolean;
   readonly #asked = new Map<string, number>();
   readonly #last = new Map<number, { atMs: number; question: string }>();
@@ -392,7 +395,7 @@ class StorySocket extends ReceivingSocket {
   }
 }
 
-/** The IP identification of a connected socket's nth packet. Linux picks a random start for each. */
+/** The IP identification of a connected socket's nth packet. Linux starts each socket at a random value. */
 export function ownIpId(port: number, nth: number): number {
   return (((Math.imul(port, 40_503) >>> 0) + nth) % 0xffff) + 1;
 }
@@ -459,7 +462,7 @@ function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
   });
 }
 
-/** The address or, for AAAA, an IPv6 address derived from it. */
+/** The address or, for AAAA, an IPv6 address that is derived from it. */
 function ofFamily(address: string, type: string): string {
   return type !== 'AAAA' || address.includes(':')
     ? address

@@ -18,7 +18,7 @@ export interface CollectedSpan {
   readonly error: string | null;
 }
 
-/** Accepts Zipkin's JSON at `/api/v2/spans` and OTLP's protocol buffers at `/v1/traces`. */
+/** Accepts Zipkin's JSON at `/api/v2/spans` and OTLP protocol buffers at `/v1/traces`. */
 export class TraceCollector {
   readonly spans: CollectedSpan[] = [];
   /** Faults in the requests. */
@@ -87,7 +87,7 @@ function check(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(what);
 }
 
-/** Zipkin's OpenAPI document (zipkin2-api.yaml), `Span`: the fields and their types. */
+/** The fields of `Span` and their types, from Zipkin's OpenAPI document (zipkin2-api.yaml). */
 const zipkinFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   traceId: (value) => /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/.test(String(value)),
   id: (value) => /^[0-9a-f]{16}$/.test(String(value)),
@@ -154,7 +154,7 @@ const fixed = { kind: WIRE.fixed64 };
 const anyValue: Shape = { 1: text, 2: number, 3: number, 4: fixed, 7: text };
 const keyValue: Shape = { 1: text, 2: { kind: WIRE.bytes, each: anyValue } };
 const attributes = { kind: WIRE.bytes, each: keyValue };
-/** opentelemetry/proto/collector/trace/v1: the fields and their encoding. */
+/** The fields and their encoding, from opentelemetry/proto/collector/trace/v1. */
 const request: Shape = {
   1: {
     kind: WIRE.bytes,

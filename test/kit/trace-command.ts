@@ -1,4 +1,4 @@
-/** Runs `ndots trace` in this process, as the command line would, and returns its output. */
+/** Runs `ndots trace` in this process, as the command line would, and returns the output. */
 import { failure, type Command, type Io } from '../../src/faces/cli/command.ts';
 import { trace } from '../../src/faces/cli/trace/trace.ts';
 import { harmless } from '../../src/faces/cli/terminal.ts';
@@ -11,7 +11,7 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Terminal settings. Without them, standard output is not a terminal. */
+/** Terminal settings. If omitted, standard output is not a terminal. */
 export interface Terminal {
   readonly colour?: boolean;
   readonly columns?: number;

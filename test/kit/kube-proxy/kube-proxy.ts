@@ -1,4 +1,4 @@
-/** Gets the rules from a real kube-proxy, built from its public module, for comparison with ours. */
+/** Gets the rules from a real kube-proxy, built from its public module, to compare them with ours. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -35,7 +35,7 @@ export interface ProxiedCluster {
 /** The rules that kube-proxy wrote for a cluster. */
 export interface ProxyRules {
   readonly text: string;
-  /** `TABLE CHAIN ["-m",…]` for each rule that it inserted into a kernel chain, last one first. */
+  /** `TABLE CHAIN ["-m",…]` for each rule that it inserted into a kernel chain, with the last rule first. */
   readonly jumps: readonly string[] | null;
   readonly tookMs: number;
   readonly error: string;
@@ -70,7 +70,7 @@ function program(): string {
   return path;
 }
 
-/** kube-proxy's rules for each cluster, in a separate network namespace. */
+/** kube-proxy's rules for each cluster, obtained in a separate network namespace. */
 export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<ProxyRules[]> {
   const directory = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
   try {

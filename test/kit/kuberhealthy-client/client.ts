@@ -27,7 +27,7 @@ const modules = {
   },
 } as const;
 
-/** A directory with the sources of both in `v2` and `v3`, in case the Go module proxy does not have them. */
+/** A directory with the sources of both versions in `v2` and `v3`, for when the Go module proxy does not have them. */
 const sources = process.env['KUBERHEALTHY_SOURCES'];
 
 const directory = join(
@@ -36,14 +36,14 @@ const directory = join(
   'kuberhealthy',
 );
 
-/** The program that reports with one version's client: OK, or its arguments as errors. Built once. */
+/** The program that reports through one version's client. It reports OK, or its arguments as errors. Built once. */
 export function reporterProgram(version: 2 | 3): string {
   const { path, version: tag, client } = modules[version];
   const program = join(directory, `reporter-${tag}`);
   if (existsSync(program)) return program;
   const work = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   try {
-    // Copied inside the module, because its required versions apply only there.
+    // Copied into the module, because the versions that it requires only apply there.
     cpSync(sourceOf(version), work, { recursive: true });
     spawnSync('chmod', ['-R', 'u+w', work]);
     mkdirSync(join(work, 'cmd', 'reporter'), { recursive: true });
