@@ -24,7 +24,7 @@ export interface CheckClusterParts {
 }
 
 const WAIT_MS = 10_000;
-/** Attempts to change an object that other processes change at the same time. */
+/** The number of attempts to update an object that other processes may be changing at the same time. */
 const TRIES_MAX = 10;
 const AGAIN_MS = 100;
 
@@ -44,8 +44,8 @@ export class CheckCluster {
 
   /**
    * Updates the current state of a check, even if other processes change it at the same time.
-   * @param step returns the next state; null: no change is needed
-   * @returns the check with its new state; null: nothing changed, or the check was deleted
+   * @param step returns the next state, or null if no change is needed
+   * @returns the check with its new state, or null if nothing changed, or the check was deleted
    */
   async changeState(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
@@ -59,8 +59,8 @@ export class CheckCluster {
   }
 
   /**
-   * Writes the phase of a job.
-   * @returns the job; null: it was changed or deleted in the meantime
+   * Writes a job's phase.
+   * @returns the job, or null if it was changed or deleted in the meantime
    */
   async changePhase(
     job: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
@@ -78,7 +78,7 @@ export class CheckCluster {
     });
   }
 
-  /** @param write returns the changed check; null: no change is needed */
+  /** @param write returns the changed check, or null if no change is needed */
   async #change(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
     signal: AbortSignal,
@@ -106,7 +106,7 @@ export class CheckCluster {
   async #write(check: CheckObject, next: CheckCondition, signal: AbortSignal): Promise<void> {
     const { namespace, name, version, stateVersion, uid } = check;
     const { client, watch } = this.#parts;
-    // Sends the version that was read, so the API server rejects decisions based on an older state.
+    // Sends the version we read, so that the API server rejects decisions based on an older state.
     const metadata = { resourceVersion: stateVersion };
     if (version === 3) {
       const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
@@ -119,7 +119,7 @@ export class CheckCluster {
     const { annotations, spec } = khStateOf(check, next);
     const owner = { ...KINDS[check.kind], name, uid };
     if (stateVersion !== '') {
-      // An existing state may belong to another job, so it gets this job as its owner.
+      // An existing state may belong to another job, so make this job its owner.
       const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
       const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
       const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);

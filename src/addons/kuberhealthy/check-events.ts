@@ -1,4 +1,4 @@
-/** Events on checks for `kubectl describe`, with the reasons that Kuberhealthy 3 uses. */
+/** Writes events about checks for `kubectl describe`, using the same reasons as Kuberhealthy 3. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, text } from '../../server/base/json-object.ts';
@@ -12,7 +12,7 @@ import { fullName, KINDS, type CheckObject } from './check-object.ts';
 import { apiTime } from './check-state.ts';
 import { shortText } from './error-texts.ts';
 
-/** The reason of an event. People filter by these words. */
+/** An event's reason, which people use as a filter. */
 export type EventReason =
   | 'PodCreated'
   | 'PodCreateFailed'
@@ -56,14 +56,14 @@ export interface CheckEventsParts {
 }
 
 const WAIT_MS = 10_000;
-/** Limit of queued events. Further events are dropped because runs matter more. */
+/** Limit on the number of queued events. Further events are dropped because runs matter more. */
 const QUEUE_MAX = 256;
-/** Events per check: the burst size, then the interval between events in milliseconds. */
+/** Event rate per check: the burst size, and the interval between later events in milliseconds. */
 const BURST = 25;
 const EACH_MS = 30_000;
 /** Characters; the API server's own limit is 1024. */
 const MESSAGE_MAX = 1000;
-/** Repetitions within this time are counted instead of written, milliseconds. */
+/** Within this many milliseconds, repeated events are counted instead of written again. */
 const REPEATS_MS = 600_000;
 const REMEMBERED_MAX = 2048;
 
@@ -84,7 +84,7 @@ export class CheckEvents {
   readonly #stopping = new AbortController();
   readonly #queue: (readonly [CheckObject, CheckEvent])[] = [];
   readonly #written: Recent<string, Written>;
-  /** Allowances of checks with recent events. All other checks have their full allowance. */
+  /** Remaining allowances of checks with recent events. All other checks have their full allowance. */
   readonly #allowances: Recent<string, Allowance>;
   #writing: Promise<void> | null = null;
   #dropped = 0;
@@ -97,7 +97,7 @@ export class CheckEvents {
     this.#allowances = new Recent(clock, BURST * EACH_MS, REMEMBERED_MAX);
   }
 
-  /** Events that were not written because there were too many or the API server rejected them. */
+  /** The number of events not written because there were too many or the API server rejected them. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -108,7 +108,7 @@ export class CheckEvents {
       this.#dropped++;
       return;
     }
-    // Shortened, so that the queue does not hold a long report.
+    // Shortened so that the queue does not hold long reports.
     this.#queue.push([check, { ...event, message: shortText(event.message, MESSAGE_MAX) }]);
     this.#writing ??= this.#writeAll();
   };
@@ -155,7 +155,7 @@ export class CheckEvents {
       const counted = { ...known, count: known.count + 1 };
       const request = { ...asked, path: `${folder}/${known.name}`, task: 'patch events' };
       const patch = { count: counted.count, lastTimestamp: now };
-      // The API server deletes old events, so the patch may find none.
+      // The API server deletes old events, so there may be nothing to patch.
       if ((await unlessMissing(() => patchObject(client, request, patch))) !== null) {
         this.#written.put(key, counted);
         return;

@@ -13,13 +13,13 @@ import {
   type JsonObject,
 } from '../../server/base/json-object.ts';
 
-/** The major version of Kuberhealthy that objects and reports belong to. */
+/** The Kuberhealthy major version that an object or report belongs to. */
 export type KuberhealthyVersion = 2 | 3;
 
 /** The singular name of a check resource, as in kubectl; `CheckResource` has the plural names. */
 export type CheckResourceName = 'khcheck' | 'khjob' | 'healthcheck';
 
-/** The API version and kind of each resource, for owner references. */
+/** Each resource's API version and kind, for owner references. */
 export const KINDS: Readonly<
   Record<CheckResourceName, { readonly apiVersion: string; readonly kind: string }>
 > = {
@@ -39,15 +39,15 @@ export interface CheckObject {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly runsOnce: boolean;
-  /** Phase of a job; `''` before it has run, and for all other checks. */
+  /** A job's phase; `''` before it has run, and for all other checks. */
   readonly phase: '' | 'Running' | 'Completed';
   /** True for a job without a state object, which cannot run. */
   readonly isBlocked: boolean;
   /** Creation time, milliseconds since 1970. */
   readonly madeAt: number;
-  /** A check file for ndots' own checks, which run without a pod; null: the check runs a pod. */
+  /** A check file for ndots' own checks, which run without a pod, or null if the check runs a pod. */
   readonly ownChecks: string | null;
-  /** Labels and annotations for its pods, and the pod specification as written. */
+  /** Labels and annotations for the check's pods, and the pod specification as written. */
   readonly podLabels: Readonly<Record<string, string>>;
   readonly podAnnotations: Readonly<Record<string, string>>;
   readonly podSpec: JsonObject;
@@ -57,13 +57,13 @@ export interface CheckObject {
   /** Errors in the object that were ignored. */
   readonly remarks: readonly string[];
   readonly state: CheckCondition;
-  /** Resource version of the object that contains the state; `''`: there is none yet. */
+  /** Resource version of the object that stores the state, or `''` if it does not exist yet. */
   readonly stateVersion: string;
   /** Resource version of the check itself. */
   readonly objectVersion: string;
 }
 
-/** The state of a check. Times are milliseconds since 1970. */
+/** A check's state. Times are in milliseconds since 1970. */
 export interface CheckCondition {
   readonly ok: boolean;
   readonly errors: readonly string[];
@@ -71,12 +71,12 @@ export interface CheckCondition {
   readonly run: string;
   /** True if the run has neither reported nor timed out. */
   readonly isRunning: boolean;
-  /** Start of the last run; null: it never ran. */
+  /** Start time of the last run, or null if the check has never run. */
   readonly begunAt: number | null;
   /** Duration of the last run, milliseconds. */
   readonly tookMs: number;
   readonly node: string;
-  /** Time of the last report. Only Kuberhealthy 2 stores it. */
+  /** Arrival time of the last report. Only Kuberhealthy 2 stores this. */
   readonly toldAt: number | null;
   readonly authoritativePod: string;
   /** Counts and times that only Kuberhealthy 3 stores. */
@@ -89,7 +89,7 @@ export interface CheckCondition {
 
 /** The annotation that lists ndots' own checks. */
 export const OWN_CHECKS = 'ndots.dev/checks';
-/** Annotations on a KuberhealthyState, which has no fields for the start of a run or for its end. */
+/** Annotations on a KuberhealthyState, which has no fields for when a run started or ended. */
 export const BEGUN = 'ndots.dev/run-began';
 /** See `BEGUN`. */
 export const RUNNING = 'ndots.dev/run-is-on';
@@ -101,7 +101,7 @@ const TIMEOUT_MS: Readonly<Record<KuberhealthyVersion, number>> = { 2: 5 * 60_00
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
 /**
- * Seconds since 1970. Later times are not valid dates (ECMA-262, 21.4.1.1), but objects may contain any 64-bit integer.
+ * The latest valid date (ECMA-262, section 21.4.1.1), in seconds since 1970. Objects may contain any 64-bit integer.
  */
 const LATEST_S = 8.64e12;
 
@@ -292,7 +292,7 @@ export function keyOf({
   return `${kind} ${namespace}/${name}`;
 }
 
-/** The containers in a pod specification, without entries that are not objects. */
+/** The containers in a pod specification. Entries that are not objects are left out. */
 export function containersOf(spec: JsonObject, key: string): readonly JsonObject[] {
   return list(spec, key).filter(isObject);
 }

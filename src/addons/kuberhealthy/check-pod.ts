@@ -1,4 +1,4 @@
-/** Builds the pod for one run from its check and the fields that Kuberhealthy adds. */
+/** Builds the pod for a run from the check's own specification and the fields that Kuberhealthy adds. */
 import { asObject, child, list, text, type JsonObject } from '../../server/base/json-object.ts';
 import { plainAddress } from '../../server/base/ip.ts';
 import { containersOf, KINDS, type CheckObject } from './check-object.ts';
@@ -6,18 +6,18 @@ import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 /** Settings of a run, passed to its pod. */
 export interface PodTerms {
   readonly run: string;
-  /** Secret of this pod, which identifies its reports regardless of their source address. */
+  /** The pod's secret, which identifies its reports regardless of their source address. */
   readonly token: string;
   /** The reporting URL without the path. */
   readonly reportingUrl: string;
-  /** Start of the run and deadline for its report, milliseconds since 1970. */
+  /** The start of the run and its report's deadline, in milliseconds since 1970. */
   readonly begunAt: number;
   readonly deadline: number;
-  /** Suffix that makes the pod name unique: five characters that are valid in a label. */
+  /** Five characters, all valid in a label, that make the pod name unique. */
   readonly suffix: string;
 }
 
-/** Labels that mark a pod as a checker and name its run, by version. */
+/** The labels, by version, that mark a pod as a checker and identify its run. */
 export const RUN_LABEL = { 2: 'kuberhealthy-run-id', 3: 'kh-run-uuid' } as const;
 /** Labels that name the check, by version. */
 const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
@@ -25,14 +25,14 @@ const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
 /** Paths for reports, by version. */
 export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
 
-/** Maximum length of labels and of pod names, which are also host names. */
+/** The maximum length of labels, and of pod names, which also serve as host names. */
 const LABEL_MAX = 63;
 /** Maximum length of an object name (RFC 1123). */
 const NAME_MAX = 253;
 /** One address per family. */
 const ADDRESSES_MAX = 2;
 
-/** Builds the pod. The API server validates its specification. */
+/** Builds the pod, but leaves validation of its specification to the API server. */
 export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
   const { kind, namespace, name, uid } = check;
   return {
@@ -43,7 +43,7 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
       name: `${shortened(name, LABEL_MAX - 6)}-${terms.suffix}`,
       labels: { ...check.podLabels, ...labelsOf(check, terms) },
       annotations: { ...check.podAnnotations, ...annotationsOf(check, terms) },
-      // The garbage collector deletes leftover objects together with the check.
+      // Lets the garbage collector delete leftover objects together with the check.
       ownerReferences: [{ ...KINDS[kind], name, uid, controller: true, blockOwnerDeletion: true }],
     },
     spec: specOf(check, terms),
@@ -53,20 +53,20 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
 function labelsOf({ version, name }: CheckObject, { run }: PodTerms): Record<string, string> {
   return {
     [RUN_LABEL[version]]: run,
-    // Labels are limited to 63 characters; the annotation has the full name.
+    // Labels are limited to 63 characters, so the full name goes into the annotation.
     [CHECK_LABEL[version]]: shortened(name, LABEL_MAX),
     ...(version === 2 && { app: 'kuberhealthy-check' }),
   };
 }
 
-/** The beginning of a name, cut so that it is still a valid name: it ends with a letter or digit. */
+/** Truncates a name so that the result is still valid, ending with a letter or digit. */
 function shortened(name: string, most: number): string {
   let end = Math.min(most, name.length);
   while (end > 0 && !/[a-z0-9]/.test(name[end - 1]!)) end--;
   return name.slice(0, end);
 }
 
-/** The annotation with the full name of the check, by version. */
+/** The annotation, by version, that carries the check's full name. */
 const CHECK_ANNOTATION = {
   2: 'comcast.github.io/check-name',
   3: 'kuberhealthyCheckName',
@@ -86,7 +86,7 @@ function annotationsOf({ version, name }: CheckObject, terms: PodTerms): Record<
 function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject {
   const { run, token, reportingUrl, deadline } = terms;
   const variables: readonly JsonObject[] = [
-    // Every checker posts to this URL unchanged, so even old checkers send the token.
+    // All checkers post to this URL unchanged, so even old ones send the token.
     { name: 'KH_REPORTING_URL', value: `${reportingUrl}${REPORT_PATH[version]}?token=${token}` },
     { name: 'KH_RUN_UUID', value: run },
     {
@@ -114,7 +114,7 @@ function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject 
   };
 }
 
-/** The fields of a checker pod that are used here. */
+/** The checker pod fields that are used here. */
 export interface CheckerPod {
   readonly namespace: string;
   readonly name: string;
@@ -124,7 +124,7 @@ export interface CheckerPod {
   readonly check: string;
   readonly phase: string;
   readonly node: string;
-  /** Addresses that only this pod uses until it ends. Pods on the host network have none. */
+  /** Addresses that no other pod uses until this one ends. Empty for pods on the host network. */
   readonly addresses: readonly string[];
   /** The object that owns this pod. */
   readonly owner: string;
@@ -132,15 +132,15 @@ export interface CheckerPod {
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** True if the pod is being deleted but the kubelet or a finalizer still holds it. */
+  /** True if the pod is being deleted but is still held by the kubelet or a finalizer. */
   readonly isGoing: boolean;
-  /** Why the pod does not run, as text: `Pending: ImagePullBackOff (…)`. */
+  /** Why the pod is not running, as text: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;
 }
 
 /**
  * Reads a checker pod.
- * @returns null: the pod does not belong to a check
+ * @returns null if the pod does not belong to a check
  */
 export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | null {
   const metadata = child(pod, 'metadata');

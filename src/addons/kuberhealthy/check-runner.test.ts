@@ -8,7 +8,7 @@ import { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { CheckRunnerParts } from './check-runner.ts';
 import type { ReportAnswer } from './report-intake.ts';
 
-/** A clock whose wall time can be set, as an administrator might. */
+/** A clock whose wall time a test can set, as an administrator might. */
 class SettableClock extends VirtualClock {
   setByMs = 0;
 

@@ -1,4 +1,4 @@
-/** Runs on the leading replica: starts runs that are due, ends those that time out, and deletes old pods. */
+/** Runs on the leading replica. Starts runs when they are due, ends those that time out, and deletes old pods. */
 import { sleep } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText } from '../../server/base/log.ts';
@@ -21,7 +21,7 @@ export interface CheckRunnerParts extends OwnRunsParts {
   readonly newRun: () => string;
   /** The URL for reports, without the path. */
   readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
-  /** The likely reason why a checker that ran could not report; `''`: unknown. */
+  /** The likely reason why a checker that ran could not report, or `''` if unknown. */
   readonly whyUnreported: () => Promise<string>;
 }
 
@@ -30,26 +30,29 @@ export interface RunnerNumbers {
   readonly loopSeconds: number;
   readonly due: number;
   readonly begun: number;
-  /** Number of checks that are paused because the API server rejected their changes. */
+  /** The number of checks paused because the API server rejected their changes. */
   readonly refused: number;
 }
 
-/** The outcome of a requested run. `follows`: another replica is the leader. */
+/** The outcome of a request to run a check; `follows` means that another replica is the leader. */
 export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
 
 const TICK_MS = 1000;
-/** Minimum time between a run and the next requested one. Any client may request runs. */
+/** Minimum time between a run and the next requested one, because any client may request runs. */
 const ASKED_MS = 10_000;
 /**
- * Limits of checks handled in parallel, and of runs started per second, so that the cluster is not flooded with pods.
+ * The number of checks handled in parallel, and of runs started per second. Both are limited to avoid flooding the
+ * cluster with pods.
  */
 const BUSY_MAX = 16;
 const BEGIN_MAX = 20;
-/** A report in transit may still be accepted this long after the deadline; then the run fails. */
+/**
+ * Grace period after the deadline during which a report in transit may still be accepted. After that, the run fails.
+ */
 const GRACE_MS = 2000;
 /** Pause after an API server failure. */
 const REST_MS = 5000;
-/** The pause is the server's retry time, up to this limit. */
+/** The pause lasts as long as the server's retry time, up to this limit. */
 const REST_MAX_MS = 60_000;
 
 /** Runs checks while this replica is the leader. */
@@ -59,11 +62,11 @@ export class CheckRunner {
   readonly #busy = new Set<string>();
   readonly #own: OwnRuns;
   readonly sweeper: PodSweeper;
-  /** Checks to run before they are due: their run was requested, or their last run was abandoned. */
+  /** Checks to run before they are due, because a run was requested or the last one was abandoned. */
   readonly #asked = new Set<string>();
   /** Checks that the API server refused to change. */
   readonly #refused: RefusedChecks;
-  /** Checks that failed last. After a pause, the other checks go first. */
+  /** Checks that failed last. After a pause, the others go first. */
   readonly #last = new Map<string, CheckObject>();
   #leads = false;
   #restUntil = -Infinity;
@@ -103,7 +106,7 @@ export class CheckRunner {
     await sweeping;
   }
 
-  /** Runs a check immediately instead of when it is due. */
+  /** Runs a check immediately, without waiting until it is due. */
   ask(namespace: string, name: string): RunRequest {
     const { watch } = this.#parts;
     if (!this.#leads || !watch.isSynced) return 'follows';
@@ -159,7 +162,7 @@ export class CheckRunner {
     yield* last;
   }
 
-  /** Returns the next step for a check; null: nothing to do. */
+  /** Returns a check's next step, or null if there is nothing to do. */
   #stepFor(check: CheckObject): CheckStep | null {
     const { watch, clock } = this.#parts;
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
@@ -171,10 +174,10 @@ export class CheckRunner {
     const ageMs = watch.sinceBegun(check);
     if (state.isRunning) {
       const isMine = this.#own.has(state.run);
-      // ndots' own checks run in this process, so runs of another process ended with it.
+      // ndots' own checks run inside the process, so another process's runs ended with it.
       if (ownChecks !== null && !isMine) return this.#giveUp;
       if (ageMs <= timeoutMs + GRACE_MS) return null;
-      // The run timed out while no leader could accept its report, so the check may be healthy.
+      // The run timed out while there was no leader to accept its report, so the check may be healthy.
       const ranOutAt = clock.now() - ageMs + timeoutMs;
       return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
     }
@@ -214,8 +217,8 @@ export class CheckRunner {
   }
 
   /**
-   * True if the failure concerns only one check, so the others continue. The API server is not down if it still serves
-   * other requests.
+   * True if the failure concerns only one check, in which case the others continue. An API server that still serves
+   * other requests is not down.
    */
   #isOfCheck(failure: ApiFailure): boolean {
     const { clock } = this.#parts;
@@ -240,7 +243,7 @@ export class CheckRunner {
       signal,
     );
     if (given === null || given.kind === 'khjob') return;
-    // Retried immediately, not after the interval, because the state of the check is unknown.
+    // Retried immediately rather than after the interval, because the check's state is unknown.
     if (this.#mayBegin(given) === null) this.#asked.add(keyOf(given));
     else await this.#begin(given, signal);
   }
@@ -259,7 +262,7 @@ export class CheckRunner {
     const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
     const run = newRun();
     const url = check.ownChecks === null ? await reportingUrl(signal) : '';
-    // Written before the pod is created, because its report may arrive immediately.
+    // Written before the pod is created, because the report may arrive right away.
     const started = await cluster.changeState(
       check,
       (now) =>
@@ -269,7 +272,7 @@ export class CheckRunner {
       signal,
     );
     if (started === null) return;
-    // The replica that records this first runs the job. The job does not run again, even if this process dies.
+    // The replica that records this first runs the job, which will not run again even if this process dies.
     if (
       started.kind === 'khjob' &&
       (await cluster.changePhase(started, '', 'Running', signal)) === null
@@ -309,7 +312,7 @@ export class CheckRunner {
     await this.#fail(check, run, timedOut(check, why), signal);
   }
 
-  /** The pod's own reason, or the likely obstacle to its report. */
+  /** The pod's own reason for not running, or else the likely reason why it could not report. */
   async #whyUnreported({ version, state }: CheckObject): Promise<string> {
     const { watch, whyUnreported } = this.#parts;
     if (!watch.pods.isListed(version)) return '';
@@ -337,7 +340,7 @@ export class CheckRunner {
 }
 
 /**
- * True if a job's pod has reported. As in Kuberhealthy, a job that did not run or report in time is not repeated.
+ * True if a job's pod has reported. Like Kuberhealthy, ndots does not repeat jobs that failed to run or report in time.
  */
 function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');

@@ -1,4 +1,4 @@
-/** State transitions of a check, and how each version's objects store them. No I/O. */
+/** A check's state transitions, and how they are stored in each version's objects. No I/O. */
 import { printDuration } from '../../server/base/duration.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { BEGUN, fullName, RUNNING, type CheckObject, type CheckCondition } from './check-object.ts';
@@ -9,12 +9,12 @@ export function begun(state: CheckCondition, run: string, wall: number): CheckCo
   return { ...state, run, isRunning: true, begunAt: wall };
 }
 
-/** State after a run is abandoned, as if it had never started. */
+/** The state after abandoning a run, as if it had never started. */
 export function givenUp(state: CheckCondition): CheckCondition {
   return { ...state, run: '', isRunning: false };
 }
 
-/** State after a run ends, with or without errors. */
+/** The state after a run has ended, with or without errors. */
 export function ended(
   { version, state }: CheckObject,
   { ok, errors, node = '', authoritativePod }: RunOutcome,
@@ -24,7 +24,7 @@ export function ended(
     ...state,
     ok,
     errors: boundedErrors(errors),
-    // Version 2 keeps the run, and accepts a second report for it.
+    // Version 2 keeps the run and accepts a second report for it.
     run: version === 2 ? state.run : '',
     isRunning: false,
     tookMs: state.begunAt === null ? 0 : Math.max(0, wall - state.begunAt),
@@ -48,7 +48,7 @@ export interface RunOutcome {
   readonly authoritativePod: string;
 }
 
-/** The error for a run that did not report. Alerts match on its wording, which depends on the version. */
+/** The error for a run that did not report. Alerts match on its wording, which differs between versions. */
 export function timedOut(check: CheckObject, why: string): string {
   const { version, state, timeoutMs } = check;
   const because = why === '' ? '' : `: ${why}`;
@@ -58,7 +58,7 @@ export function timedOut(check: CheckObject, why: string): string {
   return `check run ${state.run} timed out after ${printDuration(timeoutMs)} (started at ${at})${because}`;
 }
 
-/** The error for a pod that could not be created, worded as in its version. */
+/** The error for a pod that could not be created, using the version's own wording. */
 export function podNotMade(check: CheckObject, why: string): string {
   return check.version === 2
     ? `${executionError(check)}: failed to create pod for checker: ${why}`

@@ -1,4 +1,4 @@
-/** Lists and watches the cluster's checks: KuberhealthyChecks with their states, and HealthChecks. */
+/** Lists and watches the cluster's checks, which are KuberhealthyChecks with their states, and HealthChecks. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
@@ -23,7 +23,7 @@ import {
 import { CheckerPods } from './checker-pods.ts';
 import { storedObject } from './stored-object.ts';
 
-/** API group and version of each Kuberhealthy resource, by plural name as in API paths. */
+/** Each Kuberhealthy resource's API group and version, by plural name as in API paths. */
 export const RESOURCES = {
   khchecks: { group: 'comcast.github.io', version: 'v1' },
   khjobs: { group: 'comcast.github.io', version: 'v1' },
@@ -31,7 +31,7 @@ export const RESOURCES = {
   healthchecks: { group: 'kuberhealthy.github.io', version: 'v2' },
 } as const;
 
-/** Plural name of a Kuberhealthy resource, including states, as in API paths. */
+/** A Kuberhealthy resource's plural name as in API paths, including states. */
 export type CheckResource = keyof typeof RESOURCES;
 
 /** The resources of each Kuberhealthy version. */
@@ -54,9 +54,9 @@ const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
 
-/** Byte limits. Objects take a few kilobytes each; the container has 120 MiB, most of it for the program. */
+/** Limits in bytes. Objects take a few kilobytes each; most of the container's 120 MiB is needed for the program. */
 const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
-/** Interval between warnings about objects beyond the limit, milliseconds. */
+/** Minimum interval between warnings about objects beyond the limit, in milliseconds. */
 const TELL_MS = 60_000;
 const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
@@ -69,7 +69,7 @@ const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
 const BLOCKED =
   'a khcheck has the same name, and both would share one khstate; rename one of them to run the job';
 
-/** The API path of a resource in a namespace; `''`: all namespaces. */
+/** A resource's API path in a namespace. An empty namespace means all of them. */
 export function resourcePath(resource: CheckResource, namespace: string): string {
   const { group, version } = RESOURCES[resource];
   const within = namespace === '' ? '' : `/namespaces/${namespace}`;
@@ -136,20 +136,20 @@ export class CheckWatch {
     return this.#checks.get(keyOf({ kind, namespace, name })) ?? null;
   }
 
-  /** Returns the check whose current run has this name. */
+  /** Returns the check whose current run has this UUID. */
   byRun(version: KuberhealthyVersion, run: string): CheckObject | null {
     const key = this.#runs.get(`${version} ${run}`);
     return key === undefined ? null : (this.#checks.get(key) ?? null);
   }
 
-  /** The number of objects beyond the limit, and the approximate size of the others in bytes. */
+  /** The number of objects beyond the limit, and the approximate size of the rest in bytes. */
   get numbers(): { readonly leftOut: number; readonly bytes: number } {
     let leftOut = 0;
     for (const store of Object.values(this.#stores)) leftOut += store.leftOut;
     return { leftOut, bytes: this.#room.taken };
   }
 
-  /** Yields states without a check. Yields nothing until all checks are known. */
+  /** Yields states that have no check. Yields nothing until all checks are known. */
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
     const { khchecks, khjobs } = this.#stores;
     if (khchecks.leftOut + khjobs.leftOut > 0) return;
@@ -161,15 +161,15 @@ export class CheckWatch {
   }
 
   /**
-   * Milliseconds since the start of the last run; Infinity: it never ran. Measured by this process's clock from the
-   * time it saw the run, so that a changed or foreign clock ends no run.
+   * Milliseconds since the last run started, or Infinity if the check has never run. Measured on this process's clock
+   * from when it first saw the run, so that clock changes or differences cannot end it.
    */
   sinceBegun(check: CheckObject): number {
     const sighting = this.#sightings.get(keyOf(check));
     return sighting === undefined ? Infinity : this.#parts.clock.now() - sighting.beganAt;
   }
 
-  /** Stores the API server's reply to a change before the watch delivers it. */
+  /** Stores the API server's reply to a change without waiting for the watch to deliver it. */
   learn(resource: CheckResource, object: JsonObject): void {
     const { namespace, name } = namesOf(object);
     if (name === '') return;
@@ -208,7 +208,7 @@ export class CheckWatch {
     }
   }
 
-  /** The resources of a version that the cluster serves. */
+  /** The resources of this version that the cluster serves. */
   async #served(
     version: KuberhealthyVersion,
     signal: AbortSignal,
@@ -221,7 +221,7 @@ export class CheckWatch {
     const found = await findObject(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
     if (found === null) return [];
     const names = new Set(children(found, 'resources').map((each) => text(each, 'name')));
-    // Version 2 cannot run without its states, so their absence is logged.
+    // Version 2 cannot work without its states, so log when they are missing.
     const has = (resource: string): boolean => names.has(resource);
     return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
   }
@@ -313,7 +313,7 @@ export class CheckWatch {
     }
   }
 
-  /** @param isNew true: objects from the first list, which began at their recorded time; false: the run begins now */
+  /** @param isNew true for objects in the first list, which started when they say; false for a run that starts now */
   #sight(key: string, { state: { begunAt } }: CheckObject, isNew: boolean): void {
     if (begunAt === null) return void this.#sightings.delete(key);
     const { clock } = this.#parts;
@@ -324,7 +324,7 @@ export class CheckWatch {
   }
 }
 
-/** The start of a run, by its object and by this process's clock. */
+/** The start time of a run, according to its object and to this process's clock. */
 interface RunSighting {
   readonly begunAt: number;
   readonly beganAt: number;

@@ -1,4 +1,4 @@
-/** Watches the cluster's checker pods, so that reports and timeouts need no requests to the API server. */
+/** Watches the cluster's checker pods, so that handling reports and timeouts requires no requests to the API server. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { Log } from '../../server/base/log.ts';
 import type { Random } from '../../server/base/random.ts';
@@ -17,7 +17,7 @@ export interface CheckerPodsParts {
   readonly namespace: string;
 }
 
-/** Limit of pods per version. Any client can create pods with these labels. */
+/** Limit on pods per version, because any client can create pods with these labels. */
 const PODS_MAX = 20_000;
 
 /** Follows pods that have a run label. */
@@ -77,26 +77,26 @@ export class CheckerPods {
     return pod;
   }
 
-  /** Pods with the label of a run. Any user who can create pods can add some. */
+  /** Pods with a run's label. Anyone who can create pods may have added some of them. */
   allOfRun(version: KuberhealthyVersion, run: string): Iterable<CheckerPod> {
     return this.#stores[version].ofRun(run);
   }
 
   /**
-   * Age of a pod, milliseconds. Measured by this process's clock from the time it saw the pod, so that a clock change
-   * makes no pod old.
+   * A pod's age in milliseconds. Measured on this process's clock from when it first saw the pod, so that clock changes
+   * cannot age it.
    * @returns 0 for an unknown pod
    */
   ageOf(pod: CheckerPod): number {
     return this.#stores[pod.version].ageOf(pod);
   }
 
-  /** The run of the only running version 2 pod with this address; `''`: there is none, or more than one. */
+  /** The run of the only running version 2 pod with this address, or `''` if there is not exactly one. */
   runAt(address: string): string {
     return this.#stores[2].runAt(address);
   }
 
-  /** The number of known pods, and of pods beyond the limit. */
+  /** The number of known pods, and of those beyond the limit. */
   get numbers(): { readonly pods: number; readonly leftOut: number } {
     const { 2: two, 3: three } = this.#stores;
     return { pods: two.size + three.size, leftOut: two.leftOut + three.leftOut };
@@ -138,7 +138,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
       return;
     }
     this.#pods.set(key, pod);
-    // Listed pods have creation times; pods that appear later were just created.
+    // Listed pods have a creation time, while those that appear later were only just created.
     const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
     this.#made.set(key, made ?? this.#clock.now() - agoMs);
     addTo(this.#byRun, pod.run, pod);

@@ -1,4 +1,4 @@
-/** Lists the events of a check. Any client may request them, so results are cached to spare the API server. */
+/** Lists a check's events. Results are cached to spare the API server, because any client may request them. */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, children, text } from '../../server/base/json-object.ts';
 import { Recent } from '../../server/base/recent.ts';
@@ -24,7 +24,7 @@ export interface EventListParts {
 /** Lifetime of a cached list, milliseconds. */
 const FRESH_MS = 5000;
 const WAIT_MS = 10_000;
-/** Limit of events per check, in the API server's order. */
+/** Limit on events per check, in the order the API server returns them. */
 const EVENTS_MAX = 200;
 /** Number of checks with cached events. */
 const REMEMBERED_MAX = 256;
@@ -38,14 +38,14 @@ export class EventList {
     this.#known = new Recent(parts.clock, FRESH_MS, REMEMBERED_MAX);
   }
 
-  /** Lists the events of a HealthCheck; empty if it does not exist. Rejects with an `ApiFailure`, or when aborted. */
+  /** Lists a HealthCheck's events. Empty if it does not exist. Rejects with an `ApiFailure`, or when aborted. */
   of(namespace: string, name: string, signal: AbortSignal): Promise<readonly EventSummary[]> {
     if (this.#parts.watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
     const key = `${namespace}/${name}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const events = this.#list(namespace, name, signal);
-    // Failures are cached, too, so that repeated page loads do not multiply requests to the API server.
+    // Failures are cached as well, so that reloading a page does not multiply requests to the API server.
     this.#known.put(key, events);
     return events;
   }

@@ -2,8 +2,8 @@
 import type { ApiFailure } from '../../server/kube/api/failure.ts';
 
 /**
- * True if the API server rejected the change because of this object: a quota, a terminating namespace, a policy, a
- * webhook or a schema. False for failures that affect all requests.
+ * True if the API server rejected the change because of the object itself, for example its quota, namespace, policy,
+ * webhook or schema. False for failures that affect all requests.
  */
 export function isOfObject({ kind, status }: ApiFailure): boolean {
   return kind === 'forbidden' || kind === 'invalid' || kind === 'large' || status === 409;

@@ -11,7 +11,7 @@ import { ended } from './check-state.ts';
 import { isOfObject } from './object-failure.ts';
 import type { RefusedChecks } from './refused-checks.ts';
 
-/** Limit of concurrent runs. They measure latency and would disturb each other. */
+/** Limit on concurrent runs, which measure latency and would interfere with each other. */
 const OWN_MAX = 4;
 /** Delay before a failed state write is retried. */
 const REST_MS = 5000;
@@ -23,7 +23,7 @@ export interface OwnRunsParts {
   /** Name of this replica, which states contain. */
   readonly authoritativePod: string;
   readonly record: RecordEvent;
-  /** Runs the checks of a check file. Never rejects because of bad input or network errors. */
+  /** Runs the checks in a check file. Never rejects because of bad input or network errors. */
   readonly runOwn: (
     content: string,
     check: CheckObject,
@@ -41,8 +41,8 @@ export class OwnRuns {
   #beginning = 0;
 
   /**
-   * @param failures reports failures of all checks
-   * @param refused skips checks of all kinds
+   * @param failures reports failures that affect all checks
+   * @param refused skips checks of any kind
    */
   constructor(parts: OwnRunsParts, failures: FailureReport, refused: RefusedChecks) {
     this.#parts = parts;
@@ -50,7 +50,7 @@ export class OwnRuns {
     this.#refused = refused;
   }
 
-  /** True if another run would disturb those in progress. */
+  /** True if another run would interfere with those in progress. */
   get isFull(): boolean {
     return this.#runs.size + this.#beginning >= OWN_MAX;
   }
@@ -59,7 +59,7 @@ export class OwnRuns {
     return this.#runs.has(run);
   }
 
-  /** Reserves a slot for a run while its start is written. */
+  /** Reserves a slot for a run while its start is being recorded. */
   async begin(write: () => Promise<void>): Promise<void> {
     this.#beginning++;
     try {
@@ -69,7 +69,7 @@ export class OwnRuns {
     }
   }
 
-  /** Aborts a run, if it is in progress, without a result. */
+  /** Aborts a run that is in progress, without storing a result. */
   abort(run: string): void {
     this.#runs.get(run)?.abort();
   }
@@ -79,7 +79,7 @@ export class OwnRuns {
   }
 
   /**
-   * Runs the checks and stores their results. Never rejects.
+   * Runs the checks and stores the results. Never rejects.
    * @param content a check file
    */
   async run(check: CheckObject, content: string, run: string, signal: AbortSignal): Promise<void> {

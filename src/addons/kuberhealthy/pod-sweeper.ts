@@ -1,4 +1,4 @@
-/** Deletes pods of ended runs, completed jobs, and states whose checks no longer exist. */
+/** Deletes pods whose runs have ended, completed jobs, and states whose checks no longer exist. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText, type Log } from '../../server/base/log.ts';
@@ -10,23 +10,23 @@ import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 
-/** Limits of ended pods per check that are retained for inspection. */
+/** The number of ended pods that each check retains for inspection. */
 export interface Retention {
   readonly completed: number;
   readonly failed: number;
   /** Maximum age of failed pods, milliseconds. */
   readonly failedMs: number;
-  /** Time between the start of a job and the deletion of its pod, milliseconds. */
+  /** Time between the start of a job and the deletion of its pod, in milliseconds. */
   readonly jobsMs: number;
 }
 
-/** Why a pod was deleted; a label of one of Kuberhealthy's metrics. */
+/** Why a pod was deleted, used as a label on one of Kuberhealthy's metrics. */
 export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
 
 const EVERY_MS = 30_000;
-/** A pod that does not end is retained at least this long for inspection. */
+/** A pod that does not end is retained for at least this long, for inspection. */
 const UNENDED_MS = 5 * 60_000;
-/** Deletions per round, to limit the load on the API server. */
+/** Limit on deletions per round, to spare the API server. */
 const DELETIONS_MAX = 200;
 
 /** Sweeps every 30 seconds. */
@@ -34,7 +34,9 @@ export class PodSweeper {
   readonly #parts: SweeperParts;
   readonly #failures: FailureReport;
   readonly #deleted = new Map<SweepReason, number>();
-  /** Pods that could not be deleted in the last round because of the pod itself. The next round tries them last. */
+  /**
+   * Pods that could not be deleted in the last round for reasons of their own. The next round leaves them until last.
+   */
   #refused = new Set<string>();
   #tookSeconds = 0;
 
@@ -54,7 +56,7 @@ export class PodSweeper {
     return this.#tookSeconds;
   }
 
-  /** Runs until the signal aborts; logs failures and retries. Never rejects. */
+  /** Runs until aborted. Logs failures and retries, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
     while (!signal.aborted) {
@@ -142,7 +144,7 @@ interface SweeperParts {
   readonly retention: Retention;
 }
 
-/** Pods that are no longer needed. The newest pods of each check are retained. */
+/** Pods that are no longer needed. Each check keeps its newest ones. */
 function outlived(
   pods: readonly CheckerPod[],
   watch: Pick<CheckWatch, 'get' | 'pods'>,

@@ -1,4 +1,4 @@
-/** Temporarily skips checks whose changes the API server rejects while it accepts others. */
+/** Temporarily skips checks whose changes the API server rejects while accepting others. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import type { Log } from '../../server/base/log.ts';
@@ -13,11 +13,11 @@ interface RefusedCheck {
   readonly until: number;
 }
 
-/** Pause after the first rejection. It doubles with each further one, up to the second value. */
+/** The pause after the first rejection. Doubles with each further one, up to the second value. */
 const REFUSED_MS = 5000;
 const REFUSED_MAX_MS = 5 * 60_000;
 
-/** Checks to skip, each with the end of its pause. */
+/** The checks to skip, and when to resume each one. */
 export class RefusedChecks {
   readonly #clock: Clock;
   readonly #failures: FailureReport;

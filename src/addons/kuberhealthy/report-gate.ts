@@ -1,12 +1,12 @@
 /**
- * Limits the reports that reach the API server. Each one changes an object, and a version 2 run may report any number
+ * Limits how many reports reach the API server. Each one changes an object, and a version 2 run may report any number
  * of times.
  */
 import type { Clock } from '../../server/base/clock.ts';
 
 /** Limit of queued reports per check. */
 const WAITING_MAX = 4;
-/** Changes per check: the burst size, then the rate per second. */
+/** Changes allowed per check: the burst size, and the rate per second after it. */
 const BURST = 10;
 const PER_SECOND = 1;
 /** Limit of tracked checks. Quiet ones are dropped. */
@@ -19,7 +19,7 @@ interface PodTurn {
   at: number;
 }
 
-/** Processes each check's reports one at a time, at a rate that the API server can sustain. */
+/** Processes each check's reports one at a time, at a rate the API server can sustain. */
 export class ReportGate {
   readonly #clock: Clock;
   readonly #turns = new Map<string, PodTurn>();
@@ -29,9 +29,9 @@ export class ReportGate {
   }
 
   /**
-   * Runs the work in turn and passes on its errors.
+   * Queues the work and passes on its errors.
    * @param key the run that the report belongs to
-   * @returns null: too many reports for it were received
+   * @returns null if the run has sent too many reports
    */
   async pass<T>(key: string, work: () => Promise<T>): Promise<T | null> {
     const turn = this.#turnOf(key);

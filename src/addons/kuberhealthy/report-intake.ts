@@ -1,7 +1,6 @@
 /**
- * Accepts and rejects checker reports as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`.
- * Its clients retry without the body, so only their first attempt counts. Reports that cannot be stored yet are
- * therefore held.
+ * Accepts and rejects checker reports like Kuberhealthy, with version 2 at `/externalCheckStatus` and version 3 at
+ * `/check`. Kuberhealthy's clients retry without the body, so reports that cannot be stored yet are held.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { printSpan } from '../../server/base/elapsed.ts';
@@ -21,7 +20,7 @@ export interface ReportRequest {
   readonly contentType: string;
   /** The `kh-run-uuid` header; `''`: absent. */
   readonly run: string;
-  /** Sender address from the socket. Headers can be forged. */
+  /** The sender's address, taken from the socket because headers can be forged. */
   readonly from: string;
   /** The secret in the request URL; `''`: none. */
   readonly token: string;
@@ -33,7 +32,7 @@ export interface ReportAnswer {
   readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
   /** Why the report was rejected; empty: accepted. */
   readonly text: string;
-  /** `namespace/name` of the check, once it is known. */
+  /** The check's `namespace/name`, once known. */
   readonly check: string;
 }
 
@@ -46,21 +45,21 @@ export interface ReportIntakeParts {
   readonly authoritativePod: string;
 }
 
-/** Time to hold reports for runs that another replica may have just started, and the limit of held reports. */
+/** Time to hold reports for runs that another replica may have just started, and the maximum number of such reports. */
 const UNKNOWN_MS = 2000;
 const UNKNOWN_MAX = 64;
-/** Held reports per sender, so that one sender cannot block the others. */
+/** Limit on held reports per sender, so that none can block the others. */
 const UNKNOWN_EACH_MAX = 4;
 const LOOK_EVERY_MS = 100;
 /** Time to hold a report while the API server is unavailable, and the number of attempts. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 1000;
 
-/** Stores reports in the states of their checks. Runs on every replica. */
+/** Stores reports in their checks' states. Runs on every replica. */
 export class ReportIntake {
   readonly #parts: ReportIntakeParts;
   readonly #gate: ReportGate;
-  /** Number of held reports of unknown runs, by sender. */
+  /** The number of held reports for unknown runs, by sender. */
   readonly #waiting = new Map<string, number>();
   #waitingOfAll = 0;
 
@@ -69,7 +68,7 @@ export class ReportIntake {
     this.#gate = new ReportGate(parts.clock);
   }
 
-  /** Stores a report. Rejects with an `ApiFailure` if the state cannot be written for a minute. */
+  /** Stores a report. Rejects with an `ApiFailure` if the state cannot be written within a minute. */
   async take(request: ReportRequest, signal: AbortSignal): Promise<ReportAnswer> {
     const { version } = request;
     const { watch } = this.#parts;
@@ -100,7 +99,7 @@ export class ReportIntake {
     return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
   }
 
-  /** True if the report comes from its run's pod, according to the address or the secret. */
+  /** True if the report's address or secret shows that it comes from the run's own pod. */
   #isOwn({ version, from, token }: ReportRequest, run: string, check: CheckObject): boolean {
     for (const pod of this.#parts.watch.pods.allOfRun(version, run)) {
       if (pod.namespace !== check.namespace || pod.owner !== check.uid) continue;
@@ -109,7 +108,7 @@ export class ReportIntake {
     return false;
   }
 
-  /** Finds the run. Version 2 reports without the header are matched by the pod's address. */
+  /** Finds the run. Version 2 reports without the header are matched by pod address. */
   #find({ version, run: given, from }: ReportRequest): readonly [string, CheckObject | null] {
     const { watch } = this.#parts;
     const run = given === '' && version === 2 ? watch.pods.runAt(from) : given;
@@ -144,14 +143,14 @@ export class ReportIntake {
       try {
         const written = await cluster.changeState(
           check,
-          // The report arrived in time, regardless of how long storing it takes.
+          // The report counts as on time, even if storing it takes longer.
           (now) =>
             now.state.run === run
               ? ended(now, { ...report, node, authoritativePod }, clock.wall())
               : null,
           signal,
         );
-        // Otherwise another report for the same run, or its end, was written first.
+        // Otherwise, another report for the same run, or its end, was written first.
         if (written !== null) {
           record(check, reported(report));
           return TAKEN;
@@ -159,7 +158,7 @@ export class ReportIntake {
         return refused(400, `run uuid ${shown(run)} is invalid or expired`);
       } catch (error) {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
-        // The server's retry time, well before this report is dropped.
+        // The server's retry time, but well before the report is dropped.
         waitMs = Math.min(PATIENCE_MS / 4, Math.max(waitMs, error.retryAfterMs ?? 0));
         if (clock.now() >= end) {
           const message = `failed to store check state: ${error.message}`;
@@ -173,7 +172,7 @@ export class ReportIntake {
 
   /**
    * Waits until the run is known.
-   * @returns false: too many reports already wait, in total or from this sender
+   * @returns false if too many reports are already waiting, in total or from this sender
    */
   async #untilKnown(request: ReportRequest, signal: AbortSignal): Promise<boolean> {
     const { watch, clock } = this.#parts;
@@ -185,7 +184,7 @@ export class ReportIntake {
     this.#waitingOfAll++;
     this.#waiting.set(from, others + 1);
     try {
-      // A pod's address becomes known shortly after the pod starts.
+      // A pod's address becomes known shortly after it starts.
       const isKnown = (): boolean => {
         const [run, check] = this.#find(request);
         return check !== null && this.#isOwn(request, run, check);
@@ -236,7 +235,7 @@ interface TakenReport {
   readonly errors: readonly string[];
 }
 
-/** True if the run already reported the same result, so there is nothing to write. */
+/** True if the run has already reported the same result, so there is nothing to write. */
 function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
   return (
     !state.isRunning &&
@@ -246,7 +245,7 @@ function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boole
   );
 }
 
-/** Parses a report; a string: why it is invalid. */
+/** Parses a report, or returns why it is invalid. */
 function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
   let read: unknown;
   try {
@@ -255,7 +254,7 @@ function readReport(body: string, version: KuberhealthyVersion): TakenReport | s
     return 'the report is not JSON';
   }
   if (!isObject(read)) return 'the report is not a JSON object';
-  // Like Go's decoder: keys are case-insensitive, and null means absent.
+  // Keys are case-insensitive and null means absent, as in Go's decoder.
   const fields = new Map(Object.entries(read).map(([key, value]) => [key.toLowerCase(), value]));
   const ok = fields.get('ok') ?? false;
   const errors = fields.get('errors') ?? [];

@@ -1,5 +1,5 @@
 /**
- * Determines the URL that checkers report to. Resolving a name needs DNS, which may be what is broken, so checkers get
+ * Determines the URL that checkers report to. Since resolving a name relies on DNS, which may be broken, checkers get
  * an address if one is known.
  */
 import type { Clock } from '../../server/base/clock.ts';
@@ -15,9 +15,9 @@ import { REPORT_PATH } from './check-pod.ts';
 export interface ReportingUrlParts {
   /** The configured URL, without a path. */
   readonly url: URL;
-  /** Gives checkers either the name unchanged or its address. */
+  /** Gives checkers the configured host name, or its address instead. */
   readonly by: 'address' | 'name';
-  /** The ClusterIP of a service; null: none. Rejects with an `ApiFailure`. */
+  /** A service's ClusterIP, or null if it has none. Rejects with an `ApiFailure`. */
   readonly clusterIp: (
     namespace: string,
     name: string,
@@ -27,13 +27,13 @@ export interface ReportingUrlParts {
   readonly log: Log;
 }
 
-/** Refresh interval, milliseconds. A recreated service has another address. */
+/** Refresh interval in milliseconds, because recreating a service changes its address. */
 const KEEP_MS = 60_000;
 
 const paths: readonly string[] = ['/', ...Object.values(REPORT_PATH)];
 
 /**
- * Parses the configured URL. Kuberhealthy 3 expects it without the path, version 2 with it.
+ * Parses the configured URL, which includes the path for version 2 but not for Kuberhealthy 3.
  * @throws Problem
  */
 export function readReportingUrl(given: string): URL {
@@ -57,7 +57,7 @@ export class ReportingUrl {
     this.#parts = parts;
   }
 
-  /** The URL for checkers, without the path. Never rejects; falls back to the name. */
+  /** The URL for checkers, without the path. Never rejects, but falls back to the name. */
   async current(signal: AbortSignal): Promise<string> {
     const { clock, log, url } = this.#parts;
     if (this.#known !== '' && clock.now() - this.#askedAt < KEEP_MS) return this.#known;
@@ -96,7 +96,7 @@ export class ReportingUrl {
     return url.origin;
   }
 
-  /** The likely reason for a missing report if the checker got a name, otherwise `''`. */
+  /** The likely reason for a missing report if the checker was given a name, otherwise `''`. */
   async whyUnreported(): Promise<string> {
     const { url } = this.#parts;
     if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';
@@ -110,7 +110,7 @@ export class ReportingUrl {
   }
 }
 
-/** Settings of a typical pod, for the resolver models. */
+/** A typical pod's settings, for the resolver models. */
 function podSettings(nsswitch: string): Settings {
   return {
     resolvConf:

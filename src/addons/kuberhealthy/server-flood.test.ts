@@ -93,7 +93,7 @@ describe('a flood of reports over HTTP', () => {
   test('long names and errors are shortened for display', async () => {
     const huge = 'x'.repeat(15_000);
     const refused = post(huge, '{}');
-    // The report is held as if for a run that is not known yet.
+    // The report is held as if its run were not known yet.
     for (let count = 0; count < 20; count++) {
       await pause(10);
       await lead.clock.advance(200);

@@ -27,7 +27,7 @@ const khState = (ok: boolean): JsonObject => ({
   spec: { OK: ok, Errors: ok ? [] : ['old'], uuid: 'a', LastRun: '2026-01-01T00:00:00Z' },
 });
 
-/** Sends headers that `fetch` does not allow to be set. */
+/** Sends headers that `fetch` does not let callers set. */
 function rawStatus(
   port: number,
   path: string,

@@ -31,13 +31,13 @@ export interface KuberhealthyServerParts {
   readonly events: Pick<EventList, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Time limit for receiving a whole request, milliseconds; default 10 s. */
+  /** Time limit for a client to send a whole request, in milliseconds; 10 s by default. */
   readonly requestMs?: number;
   /** Concurrent connections; default 1024. */
   readonly connectionsMax?: number;
   /** Additional metrics of this process. */
   readonly more: () => readonly MetricSample[];
-  /** Results of the checks in this process's own check file; null: no file. */
+  /** Results for this process's own check file, or null if there is none. */
   readonly own: () => object | null;
 }
 
@@ -48,12 +48,14 @@ const BODY_MAX = 256 * 1024;
 /** Checkers with the same interval report simultaneously. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
-/** Interval between identical log lines about a check, milliseconds, and the limit of remembered lines. */
+/** Minimum interval between identical log lines about a check, in milliseconds, and how many lines are remembered. */
 const TELL_MS = 60_000;
 const TOLD_MAX = 1024;
 /** Grace period for open requests at shutdown, milliseconds. */
 const GRACE_MS = 2000;
-/** Total bytes of reports that wait for the API server; the same limit applies separately to incomplete reports. */
+/**
+ * Total size in bytes of reports waiting for the API server. The same limit applies separately to incomplete reports.
+ */
 const HELD_MAX = 8 * 1024 * 1024;
 
 export class KuberhealthyServer {
@@ -93,12 +95,12 @@ export class KuberhealthyServer {
     return listenHttp(this.#server, host, port);
   }
 
-  /** Stops accepting requests and answers open ones, for at most two seconds. */
+  /** Stops accepting requests and allows two seconds to answer the open ones. */
   close(): Promise<void> {
     return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
   }
 
-  /** Reports have separate limits because all checkers may share one address (NAT). */
+  /** Reports have separate limits because NAT may make all checkers share an address. */
   #admit(request: IncomingMessage, response: ServerResponse): void {
     const url = URL.parse(request.url ?? '/', 'http://here');
     const path = url?.pathname ?? '/';
@@ -140,7 +142,7 @@ export class KuberhealthyServer {
       return answerText(response, 503, 'too many reports at once');
     }
     const come = await this.#bodies.read(request);
-    // The client closed the connection while sending, so no reply is possible.
+    // The client closed the connection while sending, so it cannot receive a reply.
     if (come === 'gone') return;
     if (come === 'busy') {
       this.#count(version, 503);
@@ -164,7 +166,7 @@ export class KuberhealthyServer {
         this.#stopping.signal,
       );
       this.#count(version, answer.status);
-      // Does not read the rest of a rejected body.
+      // Leaves the rest of a rejected body unread.
       if (answer.status !== 200) response.setHeader('connection', 'close');
       if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
         log.warning(`${answer.check}: a report was rejected (${answer.status}): ${answer.text}`);
@@ -180,7 +182,7 @@ export class KuberhealthyServer {
     }
   }
 
-  /** Limits the log to one line per check and minute. */
+  /** Logs at most one line per check and minute. */
   #mayTell({ check, status }: { readonly check: string; readonly status: number }): boolean {
     const key = `${check} ${status}`;
     const now = this.#parts.clock.now();
@@ -197,7 +199,7 @@ export class KuberhealthyServer {
   ): void {
     if (request.method !== 'POST') return answerText(response, 405, 'request runs with POST');
     const site = request.headers['sec-fetch-site'] ?? 'none';
-    // Prevents other sites from running checks through a visitor's browser.
+    // Prevents other sites from starting checks through a visitor's browser.
     if (site !== 'none' && site !== 'same-origin')
       return answerText(response, 403, 'requests from other sites cannot start runs');
     const named = namedIn(query);

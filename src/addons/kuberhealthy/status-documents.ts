@@ -1,4 +1,4 @@
-/** Renders the state of all checks in Kuberhealthy's formats: JSON for versions 2 and 3, and the metrics of both. */
+/** Renders the state of all checks in Kuberhealthy's formats, with JSON and metrics for both versions. */
 import { clipped } from '../../server/base/shortened.ts';
 import { printDuration } from '../../server/base/duration.ts';
 import type { MetricSample } from '../../server/metrics/sample.ts';
@@ -13,22 +13,22 @@ export interface StatusFacts {
   readonly leads: boolean;
   readonly loopSeconds: number;
   readonly due: number;
-  /** Number of checks that are paused because the API server rejected their changes. */
+  /** The number of checks paused because the API server rejected their changes. */
   readonly refused: number;
   readonly sweepSeconds: number;
   readonly swept: ReadonlyMap<SweepReason, number>;
-  /** The number of known checker pods, and of pods beyond the limit. */
+  /** The number of known checker pods, and of those beyond the limit. */
   readonly pods: { readonly pods: number; readonly leftOut: number };
   /** Returns the pod of a run; null: unknown. */
   readonly podOfRun: (run: string) => string | null;
   readonly eventsDropped: number;
-  /** The number of objects beyond the limit, and the approximate size of the others in bytes. */
+  /** The number of objects beyond the limit, and the approximate size of the rest in bytes. */
   readonly objects: { readonly leftOut: number; readonly bytes: number };
   /** Milliseconds since 1970. */
   readonly wall: number;
 }
 
-/** True if a check counts as failed. A check without a finished run does not. */
+/** True if a check counts as failed. A check that has never finished a run does not. */
 function isBad({ state }: CheckObject): boolean {
   return !state.ok && (state.errors.length > 0 || state.failures > 0);
 }
@@ -39,8 +39,8 @@ export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: 
 }
 
 /**
- * Version 2's status page, `/`, which lists jobs separately. The page is public, so it shows a run's UUID only after
- * the run ends.
+ * Version 2's status page, `/`, which lists jobs separately. Since the page is public, a run's UUID is shown only after
+ * the run has ended.
  */
 export function statusOfVersion2({ checks, leader }: StatusFacts): object {
   const { ok, errors } = overall(checks);
@@ -61,8 +61,8 @@ export function statusOfVersion2({ checks, leader }: StatusFacts): object {
 }
 
 /**
- * Assigns unique keys to checks, because during a migration both versions may have a check with the same name. Checks
- * of the page's own version get Kuberhealthy's keys; the others add their kind if the key is taken.
+ * Gives each check a unique key, because both versions may have a check with the same name during a migration. Checks
+ * of the page's own version keep Kuberhealthy's keys, while others append their kind if the key is taken.
  */
 function keyed(
   checks: readonly CheckObject[],
@@ -80,8 +80,8 @@ function keyed(
 }
 
 /**
- * Version 3's status page, `/json`. As in Kuberhealthy, checks have their bare names; if two share a name, both get
- * their namespace as a prefix.
+ * Version 3's status page, `/json`. As in Kuberhealthy, checks are listed by name, and those that share a name are
+ * prefixed with their namespace.
  */
 export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts): object {
   const { ok, errors } = overall(checks);
@@ -121,7 +121,7 @@ export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts
   };
 }
 
-/** Label names of a check in each version's series. */
+/** The label names that each version uses for a check's series. */
 const labelNames = {
   'kuberhealthy.io/severity': 'severity',
   'kuberhealthy.io/category': 'category',

@@ -3,7 +3,7 @@ import { escape, htmlPage } from '../../server/base/html.ts';
 import { fullName, type CheckObject } from './check-object.ts';
 import { overall, tookText, type StatusFacts } from './status-documents.ts';
 
-/** Allows no scripts and no loaded resources; styles are inline. */
+/** Allows inline styles, but neither scripts nor external resources. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 

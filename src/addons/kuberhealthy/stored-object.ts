@@ -1,4 +1,4 @@
-/** Strips Kuberhealthy objects to the fields that are used here. */
+/** Strips Kuberhealthy objects down to the fields we use. */
 import { child, list, type JsonObject } from '../../server/base/json-object.ts';
 import { withoutManagedFields } from '../../server/kube/store/json-store.ts';
 import { boundedErrors } from './error-texts.ts';
@@ -6,7 +6,7 @@ import { boundedErrors } from './error-texts.ts';
 /** kubectl's copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** An object as it is stored. Errors that other programs wrote are shortened like our own. */
+/** An object as stored. Errors written by other programs are shortened just like ours. */
 export function storedObject(raw: JsonObject): JsonObject {
   const object = withoutManagedFields(raw);
   const metadata = child(object, 'metadata');

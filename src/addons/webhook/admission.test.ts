@@ -28,7 +28,7 @@ interface Answer {
   readonly patch?: string;
 }
 
-/** Applies the patch to the pod: `add` of RFC 6902, as far as it is used. */
+/** Applies the patch to the pod, supporting only as much of RFC 6902's `add` as is needed. */
 function admitted(
   object: JsonObject,
   sources: Partial<AdviceSources> = {},

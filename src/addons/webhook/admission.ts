@@ -10,7 +10,7 @@ import {
 } from '../../server/base/json-object.ts';
 import { adviseDns, annotations, type AdviceSources, type DnsAdvice } from './dns-advice.ts';
 
-/** Thrown for malformed reviews; the API server then applies the failure policy. */
+/** Thrown for malformed reviews, to which the API server then applies the failure policy. */
 export class BadReview extends Error {}
 
 interface PatchStep {
@@ -51,7 +51,7 @@ export function readReview(body: string): ReviewedPod {
 /** `advise` only writes an annotation; `enforce` changes the dnsConfig. */
 export type Mode = 'advise' | 'enforce';
 
-/** Builds the reply, which always admits the pod, and returns it with the source of the change. */
+/** Builds the reply, which always admits the pod, and returns it together with the source of the change. */
 export function reviewPod(
   { uid, pod }: ReviewedPod,
   sources: AdviceSources,
@@ -81,7 +81,7 @@ export function reviewPod(
 
 const none: DnsAdvice = { options: [], because: '', mistakes: [] };
 
-/** Builds the patch. In `advise` mode it only adds the annotation. Existing values are never overwritten. */
+/** Builds the patch, which never overwrites existing values. In `advise` mode it only adds the annotation. */
 function patchOf(pod: JsonObject, advice: DnsAdvice, mode: Mode): readonly PatchStep[] {
   if (advice.options.length === 0) return [];
   const steps: PatchStep[] = [];

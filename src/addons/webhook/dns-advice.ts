@@ -1,5 +1,5 @@
 /**
- * Decides how to change a pod's DNS configuration, based on its annotations, its namespace's annotations, or measured
+ * Decides how to change a pod's DNS configuration, based on annotations on the pod or its namespace, or on measured
  * advice.
  */
 import {
@@ -12,15 +12,15 @@ import {
   type JsonObject,
 } from '../../server/base/json-object.ts';
 
-/** Annotations on a pod (in a workload's template) or on a namespace. */
+/** Annotations on a namespace or on a pod, usually in the workload's template. */
 export const annotations = {
   /** `off` disables all changes. */
   dns: 'ndots.dev/dns',
   /** A number for `options ndots`. */
   ndots: 'ndots.dev/dns-ndots',
-  /** Options in resolv.conf syntax: `timeout:1,attempts:3,single-request-reopen`. */
+  /** Options in resolv.conf syntax, for example `timeout:1,attempts:3,single-request-reopen`. */
   options: 'ndots.dev/dns-options',
-  /** Written by the webhook: the change or advice, and its reason. */
+  /** Written by the webhook, with the change or advice and its reason. */
   advice: 'ndots.dev/dns-advice',
 } as const;
 
@@ -30,34 +30,37 @@ export interface DnsOption {
   readonly value?: string;
 }
 
-/** A DNS configuration and its reason. `mistakes` are reported to the creator of the pod, which is still admitted. */
+/**
+ * A DNS configuration and the reason for it. `mistakes` are reported to the pod's creator, although the pod is still
+ * admitted.
+ */
 export interface DnsAdvice {
   readonly options: readonly DnsOption[];
-  /** The source: `annotation`, `namespace shop`, `advice for shop/web` or `default`; empty: no change. */
+  /** `annotation`, `namespace shop`, `advice for shop/web` or `default`, or empty if nothing changes. */
   readonly because: string;
   readonly mistakes: readonly string[];
 }
 
-/** Sources of a configuration other than the pod itself. */
+/** The possible sources of a configuration, other than the pod itself. */
 export interface AdviceSources {
   /** Annotations of the pod's namespace. */
   readonly namespace: Readonly<Record<string, string>>;
   readonly namespaceName: string;
   /** Measured advice: `namespace/workload` → ndots. */
   readonly measured: ReadonlyMap<string, number>;
-  /** The value for all other pods; null: leave them unchanged. */
+  /** The value for all other pods, or null to leave them unchanged. */
   readonly ndots: number | null;
 }
 
 /** glibc accepts at most 15. */
 const NDOTS_MAX = 15;
-/** Names are words, and values are numbers or words. The kubelet copies them into resolv.conf unchanged. */
+/** Names are words, and values are numbers or words, because the kubelet copies them into resolv.conf unchanged. */
 const optionPattern = /^([a-z][a-z0-9-]{0,31})(?::([A-Za-z0-9_.-]{1,63}))?$/;
 const OPTIONS_MAX = 32;
 
 /**
- * Returns the changes for a pod. Leaves options in the pod's own `dnsConfig` unchanged, and ignores pods that do not
- * use cluster DNS.
+ * Returns the changes for a pod. Options already in its `dnsConfig` are left unchanged, and pods that do not use
+ * cluster DNS are ignored.
  * @param pod a Pod object
  */
 export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
@@ -133,7 +136,7 @@ export function readNdots(given: string): number | null {
   return /^\d{1,2}$/.test(given) && Number(given) <= NDOTS_MAX ? Number(given) : null;
 }
 
-/** The workload that a pod belongs to: its Deployment rather than the intermediate ReplicaSet. */
+/** The workload that a pod belongs to, which is the Deployment rather than the intermediate ReplicaSet. */
 function workloadOf(pod: JsonObject): string {
   const metadata = child(pod, 'metadata');
   const owner = asObject(

@@ -1,4 +1,4 @@
-/** Fetches annotations of namespaces individually and caches them briefly. */
+/** Fetches namespace annotations one by one and caches them briefly. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, textMap } from '../../server/base/json-object.ts';
@@ -7,11 +7,11 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { getObject } from '../../server/kube/api/one-object.ts';
 
-/** Cache lifetime, milliseconds: the delay until a changed annotation takes effect. */
+/** Cache lifetime in milliseconds. A changed annotation may take this long to have an effect. */
 const FRESH_MS = 10_000;
-/** Timeout for the API server, milliseconds. Pod creation waits for the reply. */
+/** Timeout for the API server, in milliseconds. Pod creation is blocked until the reply. */
 const WAIT_MS = 500;
-/** Cache size; the least recently used namespace is evicted. */
+/** Cache size, beyond which the least recently used namespace is evicted. */
 const NAMESPACES_MAX = 10_000;
 
 export type Annotations = Readonly<Record<string, string>>;
@@ -19,8 +19,8 @@ export type Annotations = Readonly<Record<string, string>>;
 const none: Annotations = Object.freeze({});
 
 /**
- * Caches annotations by namespace. Never fails: if a namespace cannot be read, its previous annotations, or none,
- * apply.
+ * Caches annotations by namespace. Never fails, because a namespace that cannot be read keeps its previous annotations,
+ * or has none.
  */
 export class NamespaceAnnotations {
   readonly #client: ApiClient;
@@ -35,7 +35,7 @@ export class NamespaceAnnotations {
     this.#failures = new FailureReport({ log, clock, work: 'the annotations of namespaces' });
   }
 
-  /** The annotations of a namespace. Concurrent calls share one request to the API server. */
+  /** A namespace's annotations. Concurrent calls share one request to the API server. */
   of(namespace: string): Promise<Annotations> {
     const known = this.#known.get(namespace);
     if (known !== undefined && this.#clock.now() - known.at < FRESH_MS)

@@ -1,14 +1,16 @@
 /**
- * Builds an equivalent policy that the API server evaluates itself (MutatingAdmissionPolicy, stable since Kubernetes
- * 1.36), without a server or a certificate.
+ * Builds an equivalent policy that the API server evaluates itself, without a server or certificate.
+ * MutatingAdmissionPolicy has been stable since Kubernetes 1.36.
  */
 import { annotations } from './dns-advice.ts';
 
 export interface PolicyParts {
   readonly name: string;
-  /** The value for pods without an annotation on them or their namespace; null: leave them unchanged. */
+  /** The value for pods that have no annotation, even on their namespace, or null to leave them unchanged. */
   readonly ndots: number | null;
-  /** Labels that select namespaces: `{team: "web"}`; empty: all namespaces but `kube-system`. */
+  /**
+   * Labels that namespaces must have, such as `{team: "web"}`. If empty, selects every namespace except `kube-system`.
+   */
   readonly namespaceLabels: Readonly<Record<string, string>>;
 }
 
@@ -54,7 +56,7 @@ export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): re
           {
             patchType: 'JSONPatch',
             jsonPatch: {
-              // Values other than numbers from 0 to 15 have no effect.
+              // Only numbers from 0 to 15 have an effect.
               expression:
                 "!variables.ndots.matches('^([0-9]|1[0-5])$') ? [] : " +
                 `!has(object.spec.dnsConfig) ? [JSONPatch{op: 'add', path: '/spec/dnsConfig', value: Object.spec.dnsConfig{options: [${option}]}}] : ` +
@@ -74,7 +76,7 @@ export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): re
         matchResources: {
           namespaceSelector: {
             ...(Object.keys(namespaceLabels).length > 0 && { matchLabels: namespaceLabels }),
-            // Excludes the pods that provide DNS and networking, so that they never depend on this.
+            // Excludes pods that provide DNS and networking, which must never depend on this.
             matchExpressions: [
               { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system'] },
             ],

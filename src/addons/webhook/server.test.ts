@@ -1,4 +1,4 @@
-/** Tests how the webhook server handles clients other than the API server. */
+/** Tests how the webhook server handles clients that are not the API server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request } from 'node:https';
@@ -111,7 +111,7 @@ describe('the webhook', () => {
   test('a review of ten megabytes is rejected before it is read completely', async () => {
     refused.length = 0;
     const found = await post('x'.repeat(10e6)).catch((error: NodeJS.ErrnoException) => error);
-    // The server closes the connection while the client still sends, so the client may see the close first.
+    // The server closes the connection while the client is still sending, so the client may notice that first.
     if ('status' in found) assert.equal(found.status, 413);
     else assert.match(String(found.code), /EPIPE|ECONNRESET/);
     assert.deepEqual(refused, ['too-large']);

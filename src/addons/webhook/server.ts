@@ -16,7 +16,7 @@ export interface WebhookServerParts {
   readonly host: string;
   readonly port: number;
   readonly mode: Mode;
-  /** Returns the sources for a pod. Expected failures never reject. */
+  /** Returns the sources for a pod. Does not reject for expected failures. */
   readonly sources: (pod: ReviewedPod) => Promise<AdviceSources>;
   readonly metrics: WebhookMetrics;
   /** Returns the metrics as Prometheus text. */
@@ -31,25 +31,29 @@ export interface WebhookMetrics {
   refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'bug'): void;
 }
 
-/** Bytes. The API server accepts objects up to 3 MiB, and a review adds little to the object. */
+/** Limit in bytes. The API server accepts objects up to 3 MiB, and the review around them adds little. */
 const BODY_MAX = 4 * 1024 * 1024;
 /**
- * Total bytes of incomplete reviews, which any client in the cluster may send. Above the limit the oldest are dropped.
+ * Total size in bytes of incomplete reviews, which any client in the cluster may send. Beyond this, the oldest are
+ * dropped.
  */
 const HELD_MAX = 16 * 1024 * 1024;
 /**
- * JSON values in a review. A pod has a few hundred; four megabytes of empty ones would occupy a hundred megabytes of
- * memory.
+ * Limit on JSON values in a review. A pod has a few hundred, while four megabytes of empty ones would take up a hundred
+ * megabytes of memory.
  */
 const VALUES_MAX = 200_000;
 /** Each API server replica keeps a few connections open. */
 const CONNECTIONS_MAX = 512;
-/** Milliseconds. The API server waits two seconds, so a slower sender is not the API server. */
+/**
+ * Time limit for a request in milliseconds. The API server gives up after two seconds, so anything slower is another
+ * client.
+ */
 const SLOW_MS = 5000;
 /** Grace period for open requests at shutdown, milliseconds. */
 const GRACE_MS = 2000;
 
-/** Serves as soon as the first certificate exists; `use` sets the certificate for new connections. */
+/** Starts serving once there is a certificate. `use` sets the certificate for new connections. */
 export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
@@ -89,7 +93,7 @@ export class WebhookServer {
     this.#ready = true;
   }
 
-  /** Stops accepting requests and waits up to two seconds for open ones. */
+  /** Stops accepting requests and allows up to two seconds for those in progress. */
   close(): Promise<void> {
     this.#ready = false;
     return endHttp(this.#server, GRACE_MS);
@@ -125,7 +129,7 @@ export class WebhookServer {
     const begun = performance.now();
     try {
       const come = await this.#bodies.read(request);
-      // The API server closed the connection while sending, so no reply is possible.
+      // The API server closed the connection while sending, so it cannot receive a reply.
       if (come === 'gone') return metrics.refused('not-json');
       if (come === 'too-large') {
         metrics.refused(come);
@@ -157,7 +161,7 @@ export class WebhookServer {
   }
 }
 
-/** Rejects a request without reading the rest of it. */
+/** Rejects a request and leaves the rest of it unread. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.setHeader('connection', 'close');
   answerText(response, status, text);
@@ -167,7 +171,7 @@ const COMMA = 0x2c;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 
-/** An upper bound for the number of JSON values, without parsing them. It also counts commas in strings. */
+/** An upper bound on the number of JSON values, computed without parsing. Includes commas inside strings. */
 function valuesIn(body: Buffer): number {
   let count = 1;
   for (const byte of body) if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;

@@ -19,7 +19,7 @@ type Stored = Record<string, unknown> & {
   webhooks?: { clientConfig: { caBundle?: string } }[];
 };
 
-/** An API server that stores these objects; `refuse` makes it reject the next changes to a path with a status. */
+/** An API server that stores these objects. `refuse` makes it reject the next changes to a path with a given status. */
 class Objects implements ApiClient {
   readonly host = 'api';
   readonly of = new Map<string, Stored>();
@@ -57,7 +57,7 @@ interface World {
   readonly identities: PemIdentity[];
 }
 
-/** A replica that manages its certificate; with `objects`, another replica that shares their Secret. */
+/** A replica that manages its own certificate or, with `objects`, shares a Secret with another replica. */
 function replica(
   t: TestContext,
   clock = new VirtualClock(Date.UTC(2026, 0, 1)),

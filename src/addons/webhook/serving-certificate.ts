@@ -1,6 +1,6 @@
 /**
- * Manages the webhook's own certificate in a Secret that all replicas share. Renews it in time and writes its CA to the
- * API server (`caBundle`). Not used with certificate files, which other programs maintain.
+ * Manages the webhook's own certificate in a Secret shared by all replicas. Renews it in time and writes its CA to the
+ * API server (`caBundle`). Not used for certificate files, which are maintained elsewhere.
  */
 import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../../server/base/clock.ts';
@@ -23,9 +23,9 @@ export interface ServingCertificateParts {
   readonly client: ApiClient;
   readonly namespace: string;
   readonly secret: string;
-  /** The Service that the API server calls, and the name in the certificate: `NAME.NAMESPACE.svc`. */
+  /** The Service that the API server calls, which is also the certificate's name, `NAME.NAMESPACE.svc`. */
   readonly service: string;
-  /** Name of the MutatingWebhookConfiguration, which may not exist yet. */
+  /** Name of the MutatingWebhookConfiguration, which need not exist yet. */
   readonly configuration: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,21 +38,21 @@ const AUTHORITY_MS = 3650 * DAY_MS;
 const CERTIFICATE_MS = 90 * DAY_MS;
 /** Renew a certificate when less than this remains. */
 const RENEW_MS = 30 * DAY_MS;
-/** Check interval: another replica may have renewed the certificate, or the configuration may have lost the CA. */
+/** Check interval. Another replica may have renewed the certificate, or the configuration may have lost the CA. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
-/** Another replica was faster; use its certificate after this delay. */
+/** Delay before using another replica's certificate if that replica was faster. */
 const READ_AGAIN_MS = 500;
 const WAIT_MS = 10_000;
 
-/** The label of Secrets that ndots created, rather than a person or another program. */
+/** Labels Secrets that were created by ndots, rather than by a person or another program. */
 const MADE_BY = 'app.kubernetes.io/managed-by';
 const configurationKind = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'MutatingWebhookConfiguration',
 } as const;
 
-/** Checks the Secret and the configuration once a minute, and repairs them. */
+/** Checks the Secret and the configuration once a minute, and repairs them if necessary. */
 export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
@@ -70,7 +70,7 @@ export class ServingCertificate {
     });
   }
 
-  /** Runs until the signal aborts; logs failures and retries. */
+  /** Runs until aborted. Logs failures and retries. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let waitMs = LOOK_EVERY_MS;
@@ -91,7 +91,7 @@ export class ServingCertificate {
     }
   }
 
-  /** @returns false: another replica was first, so read its certificate */
+  /** @returns false if another replica was first, whose certificate has to be read instead */
   async #look(signal: AbortSignal): Promise<boolean> {
     const kept = await this.#readSecret(signal);
     const now = this.#parts.clock.wall();
@@ -104,15 +104,15 @@ export class ServingCertificate {
     }
     const configuration = await this.#tellAuthority(pair.authority, signal);
     if (configuration === null) return true;
-    // A new Secret gets its owner on the next check, after it is read.
+    // A new Secret gets its owner during the next check, once it has been read.
     if (kept === null || present === null) return false;
     await this.#own(kept, configuration, signal);
     return true;
   }
 
   /**
-   * Makes the configuration the owner of a Secret that ndots created, so that both are deleted together, for example by
-   * helm uninstall.
+   * Makes the configuration own a Secret that ndots created, so that both are deleted together, for example by helm
+   * uninstall.
    */
   async #own(secret: JsonObject, configuration: JsonObject, signal: AbortSignal): Promise<void> {
     const { client, namespace, secret: name } = this.#parts;
@@ -144,8 +144,8 @@ export class ServingCertificate {
   }
 
   /**
-   * Creates the CA or the certificate if missing or about to expire.
-   * @returns null: another replica did so at the same time
+   * Creates the CA or the certificate if it is missing or about to expire.
+   * @returns null if another replica did so at the same time
    */
   async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
     const { client, namespace, secret: name, clock, log } = this.#parts;
@@ -193,8 +193,8 @@ export class ServingCertificate {
   }
 
   /**
-   * Writes the CA into all webhooks of the configuration that call our service.
-   * @returns the configuration; null: it does not exist yet
+   * Writes the CA into all webhooks in the configuration that call our service.
+   * @returns the configuration, or null if it does not exist yet
    */
   async #tellAuthority(cert: string, signal: AbortSignal): Promise<JsonObject | null> {
     const { client, configuration: name, namespace, service, log } = this.#parts;
@@ -202,7 +202,7 @@ export class ServingCertificate {
     const asked = { path, waitMs: WAIT_MS, signal };
     const task = `get mutatingwebhookconfigurations ${name}`;
     const found = await findObject(client, { ...asked, task });
-    // The configuration is created last; until then the API server makes no calls.
+    // The configuration is created last, and the API server makes no calls until then.
     if (found === null) {
       if (!this.#toldMissing)
         log.info(
@@ -227,7 +227,7 @@ export class ServingCertificate {
       await replaceObject(client, update, { ...found, webhooks });
       log.info(`wrote this webhook’s CA to MutatingWebhookConfiguration ${name}`);
     } catch (error) {
-      // Conflict: another replica wrote at the same time, and the next check reads its result.
+      // Another replica wrote at the same time (Conflict). The next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
     }
     return found;
@@ -244,7 +244,7 @@ function pemOf(secret: JsonObject, key: string): string {
   return Buffer.from(textMap(secret, 'data')[key] ?? '', 'base64').toString('latin1');
 }
 
-/** The stored CA; null: there is none, or it expires before a new certificate would. */
+/** The stored CA, or null if it does not exist or would expire before a new certificate. */
 function authorityOf(secret: JsonObject, now: number): Authority | null {
   try {
     const authority = Authority.of({ cert: pemOf(secret, 'ca.crt'), key: pemOf(secret, 'ca.key') });
@@ -255,7 +255,7 @@ function authorityOf(secret: JsonObject, now: number): Authority | null {
   }
 }
 
-/** The certificate in the Secret; null: it is unusable or about to expire. */
+/** The certificate in the Secret, or null if it is unusable or about to expire. */
 function pairOf(secret: JsonObject, now: number, host: string): Pair | null {
   try {
     const server = { cert: pemOf(secret, 'tls.crt'), key: pemOf(secret, 'tls.key') };

@@ -4,7 +4,7 @@ import type { Client } from '../../tools/resolver/client.ts';
 import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';
 
 /**
- * The clients with these labels; `all` selects every client.
+ * The clients with these labels, where `all` selects every client.
  * @throws Problem with a suggestion
  */
 export function clientsNamed(labels: readonly string[]): readonly Client[] {

@@ -1,4 +1,4 @@
-/** The cluster options of all commands, with kubectl's names, and the client for that cluster. */
+/** Cluster options for all commands, named as in kubectl, and the client for the selected cluster. */
 import { systemClock } from '../../server/base/clock.ts';
 import {
   apiClient,
@@ -66,7 +66,7 @@ export function clusterGiven({ kubeconfig, context, as, asGroup }: ClusterOption
   return { kubeconfig, context, as, asGroup };
 }
 
-/** True if an option names a cluster, so that `--cluster` is not needed. */
+/** True if an option identifies a cluster, in which case `--cluster` is not needed. */
 export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOptions): boolean {
   return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;
 }
@@ -82,7 +82,7 @@ export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): Clu
 
 /**
  * A client for the cluster, which the caller must close.
- * @param limits of its requests, for long-running programs
+ * @param limits on its requests, for long-running programs
  */
 export function clusterClient(
   { connection }: ClusterAccess,
@@ -97,7 +97,7 @@ export function clusterClient(
 }
 
 /**
- * Runs a function with a client and closes its connections at the end.
+ * Runs a function with a client, then closes its connections.
  * @throws Problem if there is no cluster
  */
 export async function withCluster<T>(

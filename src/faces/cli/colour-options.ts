@@ -1,4 +1,4 @@
-/** Colour options of all commands that print for people. */
+/** Colour options, shared by all commands that print text. */
 import { flag, one, type One, type Switch } from './option.ts';
 import { choice } from './option-values.ts';
 

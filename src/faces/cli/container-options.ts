@@ -1,4 +1,4 @@
-/** Options of commands that run another command in a container of the cluster. */
+/** Options for commands that run another command in one of the cluster's containers. */
 import { nearest } from '../../server/base/problem.ts';
 import { secureRandom } from '../../server/base/random.ts';
 import { clusterOptions, type ClusterTable } from './cluster-options.ts';
@@ -60,7 +60,7 @@ export function splitWords(words: readonly string[]): SplitWords {
 /**
  * Checks the words of such a command.
  * @param rest words before `--` that are not options
- * @param what what the only word names: `a pod`
+ * @param what the only word refers to: `a pod`
  * @returns that word
  * @throws Problem
  */

@@ -1,4 +1,4 @@
-/** `--auth`: who decides about the readers of a live view. */
+/** `--auth`: decides who authenticates readers of a live view. */
 import { systemClock } from '../../server/base/clock.ts';
 import type { Log } from '../../server/base/log.ts';
 import { ACCESS_AUDIENCE, ApiAccess } from '../../server/kube/access/api-access.ts';
@@ -17,7 +17,7 @@ export const authOption: One<(typeof deciders)[number]> = one(
 );
 
 /**
- * True if the API server decides.
+ * True if the API server makes the decision.
  * @throws Problem (`usage`)
  */
 export function isDelegated({

@@ -1,4 +1,4 @@
-/** The DNS pods of a cluster, reached through the API server. */
+/** A cluster's DNS pods, reached through the API server. */
 import { child, children, text } from '../../server/base/json-object.ts';
 import { Problem } from '../../server/base/problem.ts';
 import type { ApiClient } from '../../server/kube/api/client.ts';
@@ -34,7 +34,7 @@ interface RequestBounds {
 
 /**
  * The selected pods that are running.
- * @throws Problem if there are none, or the API server rejects the request
+ * @throws Problem if there are none or the API server rejects the request
  */
 export async function dnsPods(
   client: ApiClient,
@@ -58,7 +58,7 @@ export async function dnsPods(
   });
 }
 
-/** Path of the API server's proxy to a pod. */
+/** Path of the API server's proxy for a pod. */
 export function podProxyPath(
   { namespace, port }: Pick<DnsPodChoice, 'namespace' | 'port'>,
   pod: string,
@@ -68,7 +68,7 @@ export function podProxyPath(
   return `/api/v1/namespaces/${namespace}/pods/${scheme}${pod}:${port}/proxy${path}`;
 }
 
-/** The selector of the namespace's DNS service. If it does not exist or cannot be read, the default. */
+/** The selector of the namespace's DNS service, or the default if the service does not exist or cannot be read. */
 async function dnsSelectorIn(
   client: ApiClient,
   namespace: string,

@@ -10,7 +10,7 @@ import { loadVerb } from './verbs.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-empty-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** CoreDNS 1.14.7 serves each of these as its built-in Corefile: `.:53 { whoami log }`. */
+/** CoreDNS 1.14.7 serves each of these as if it were its built-in Corefile, `.:53 { whoami log }`. */
 const empty = {
   nothing: '',
   blanks: ' \n\t\n',

@@ -1,10 +1,10 @@
 /** Validates JSON fields sent by other programs. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
 
-/** Kind of a field; with `?` it may be null. */
+/** A field's kind. With `?`, it may also be null. */
 export type FieldKind = 'string' | 'number' | 'boolean' | 'strings' | 'string?' | 'number?';
 
-/** True if every field is present and of its kind. */
+/** True if every field is present and has the right kind. */
 export function hasFields(object: JsonObject, kinds: Readonly<Record<string, FieldKind>>): boolean {
   return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
 }

@@ -1,4 +1,4 @@
-/** Tests every command that prints untrusted text with input that a terminal would interpret or hide. */
+/** Tests every command that prints untrusted text, using input that a terminal would interpret or hide. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
@@ -15,7 +15,7 @@ import { readMessage, writeMessage } from '../../server/wire/message.ts';
 import { isVerb, type VerbName } from './verb-names.ts';
 import { loadVerb } from './verbs.ts';
 
-/** Includes our own green, which untrusted text must not be able to forge. */
+/** Includes our own green, which untrusted text must not be able to produce. */
 const hostile =
   '\u0007\u0008\u001b[2J\u001b[32mFORGED\u001b[8m\u001b]0;t\u0007\u007f\u009b31m\u0085\u200b\u200e\u202e\u2066\u2069\u061c\ufeff\u2028\u{e0041}END';
 const hostileLines = `a\n;; ANSWER SECTION:\rb${hostile}`;

@@ -1,4 +1,4 @@
-/** Real sockets for a resolver model, as used by `ndots trace` without `--plan`. */
+/** Real sockets for resolver models, as used by `ndots trace` without `--plan`. */
 import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../../server/base/clock.ts';
@@ -17,7 +17,7 @@ import { runLookup, type LookupPlan } from '../../tools/resolver/run-lookup.ts';
 import type { Trace } from '../../tools/resolver/trace.ts';
 import { queryBytes, readReply } from '../../tools/resolver/query-bytes.ts';
 
-/** The system clock, with timers that keep the process alive. */
+/** The system clock, but with timers that keep the process alive. */
 const holdingClock: Clock = {
   ...systemClock,
   after(delayMs, run) {
@@ -26,14 +26,14 @@ const holdingClock: Clock = {
   },
 };
 
-/** The network of a live trace: this machine's sockets. Records queries and replies in the trace. */
+/** The network for a live trace, which uses this machine's sockets and records queries and replies. */
 export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
   readonly #trace: Trace;
   readonly #turns = new SendRounds();
 
-  /** @param port server port; other than 53 only in tests */
+  /** @param port the servers' port, which is always 53 except in tests */
   constructor(trace: Trace, port = 53) {
     this.#trace = trace;
     this.serverPort = port;
@@ -74,7 +74,7 @@ function faultOf(error: Error): Fault {
   return code === 'EHOSTUNREACH' ? 'unreachable' : 'closed';
 }
 
-/** Counts event loop turns with sent queries, because queries sent in one turn leave together. */
+/** Counts the event loop turns in which queries were sent, because those sent in one turn leave together. */
 class SendRounds {
   #count = 0;
   #open = false;
@@ -91,7 +91,7 @@ class SendRounds {
   }
 }
 
-/** Common base of both socket types: records queries and received packets. */
+/** The base for both socket types, which records queries and received packets. */
 abstract class LiveSocket extends ReceivingSocket {
   port = 0;
   protected readonly trace: Trace;
@@ -119,7 +119,7 @@ abstract class LiveSocket extends ReceivingSocket {
     this.arrivals.push(arrival);
   }
 
-  /** Handles a received message. Drops unreadable messages and those that match no query. */
+  /** Handles a received message. Drops it if it is unreadable or matches no query. */
   protected message(bytes: Uint8Array, server: string): void {
     let reply: ClientReply;
     try {
@@ -148,7 +148,7 @@ class LiveUdp extends LiveSocket {
   connect(server: string): Fault | null {
     this.#peer = server;
     const socket = this.#open(server);
-    // The failure is known by then, so the callback ignores it.
+    // By this point the failure is known, so the callback ignores it.
     socket.connect(this.serverPort, server, () => {});
     try {
       socket.remoteAddress();
@@ -207,7 +207,7 @@ function noWay(trace: Trace, server: string): void {
   if (trace.steps.every((step) => step.text !== text)) trace.step(text);
 }
 
-/** Binds the socket and sends the query in the same turn. Servers are addresses, so nothing is looked up. */
+/** Binds the socket and sends the query in the same turn. Servers are given as addresses, so nothing is looked up. */
 function atOnce(
   address: string,
   _options: unknown,

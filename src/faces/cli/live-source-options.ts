@@ -44,7 +44,7 @@ export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
 );
 
 /**
- * Path of the selected network namespace; null: our own.
+ * Path of the selected network namespace, or null for our own.
  * @throws Problem (`usage`)
  */
 export function namespaceOf(given: {
@@ -65,7 +65,7 @@ export const redactionOptions: { readonly redact: Switch; readonly redactKey: On
   ),
 };
 
-/** Key of the pseudonyms, random by default; null: no redaction. */
+/** Key of the pseudonyms, random by default, or null if there is no redaction. */
 export function redactionKey(given: {
   readonly redact: boolean;
   readonly redactKey: string | null;

@@ -51,7 +51,10 @@ function refuseLonely<T extends OptionTable>(
   }
 }
 
-/** The first of these options on the command line, as written; null: none. Used to reject options that do not apply. */
+/**
+ * The first of these options on the command line, as written, or null if there is none. Used to reject options that do
+ * not apply.
+ */
 export function firstGiven<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -65,7 +68,7 @@ export function firstGiven<T extends OptionTable>(
   return null;
 }
 
-/** The first given option that is not one of these; null: none. */
+/** The first given option that is not one of these, or null if there is none. */
 export function firstBeside<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,

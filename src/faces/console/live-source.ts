@@ -39,7 +39,7 @@ const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
   map: signal(null),
 };
 
-/** The latest frame of a view; null: none yet. */
+/** The latest frame of a view, or null if there is none yet. */
 export function latest<V extends LiveName>(view: V): PageFrames[V] | null {
   return views[view].value;
 }

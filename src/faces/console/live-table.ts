@@ -7,7 +7,7 @@ import { opened, reversed, sort, sortBy } from './page-state.ts';
 
 export interface LiveColumn<Row> {
   readonly head: string;
-  /** The server's sort key; absent: the column is not sortable. */
+  /** The server's sort key, or absent if the column is not sortable. */
   readonly sort?: string;
   readonly numeric?: boolean;
   readonly code?: boolean;
@@ -87,7 +87,7 @@ function headCell<Row>(
   </th>`;
 }
 
-/** @param id of the row, for its first cell; null: any other cell */
+/** @param id of the row, for its first cell, or null for any other cell */
 function bodyCell<Row>(column: LiveColumn<Row>, row: Row, id: string | null): TemplateResult {
   const classes = [column.numeric === true ? 'number' : '', column.code === true ? 'code' : '']
     .join(' ')

@@ -23,7 +23,7 @@ export interface PlacedEdge {
   readonly edge: MapEdge;
   /** The `d` attribute of the path. */
   readonly path: string;
-  /** Position of its numbers; null: other edges are in the way, so only the table has them. */
+  /** Position of its numbers, or null if other edges are in the way, so only the table has them. */
   readonly label: {
     readonly x: number;
     readonly y: number;

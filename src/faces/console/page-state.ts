@@ -50,12 +50,12 @@ export const opened: Signal<string> = signal('');
 /** Input of the current tool, where it differs from the default. */
 export const toolInput: Signal<ReadonlyMap<string, string>> = signal(new Map());
 
-/** The current tool; null: a page with frames is shown. */
+/** The current tool, or null if a page with frames is shown. */
 export const tool: ReadonlySignal<ToolName | null> = computed(
   () => toolNames.find((each) => each === page.value) ?? null,
 );
 
-/** Path of the frames to request: `lookups?filter=…`; null: a tool is shown. */
+/** Path of the frames to request: `lookups?filter=…`, or null if a tool is shown. */
 export const asked: ReadonlySignal<string | null> = computed(() => {
   if (tool.value !== null) return null;
   const query = viewParameters().toString();

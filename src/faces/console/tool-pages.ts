@@ -24,10 +24,10 @@ const all = Object.values(fields).flatMap((each) => Object.values(each));
 const examples = new Map(all.map((field) => [field, field.peek()] as const));
 /** Default values, which the address omits. */
 const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
-/** File name of the Corefile; empty: it was pasted. */
+/** File name of the Corefile, or empty if it was pasted. */
 const corefileFrom = signal('');
 
-/** The current tool if it is in this module; null: none. */
+/** The current tool if it is in this module, or null if there is none. */
 function shownPanel(): PanelName | null {
   return tool.value === 'trace' || tool.value === 'configuration' ? tool.value : null;
 }

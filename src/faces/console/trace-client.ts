@@ -17,7 +17,7 @@ const seen: Signal<readonly ClientRow[]> = signal([]);
 
 /**
  * Loads the input for a client and a name.
- * @param give receives it; null: no client is selected
+ * @param give receives it, or null if no client is selected
  */
 export function followClient(
   name: () => string,

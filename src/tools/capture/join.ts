@@ -61,7 +61,7 @@ export interface PathStretch {
 /** An exchange at the first vantage point, and where else it was seen. */
 export interface JoinedExchange {
   readonly exchange: SeenExchange;
-  /** Per vantage point, the times of query and reply on the first one's clock; null: not seen. */
+  /** Per vantage point, the times of query and reply on the first one's clock, or null if not seen. */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
   /** Null if it was answered at the first vantage point. */
   readonly lost: PathStretch | null;
@@ -156,7 +156,9 @@ class Sightings {
     return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
   }
 
-  /** Removes and returns the exchange sent closest to this time on the vantage point's clock; null: none is close. */
+  /**
+   * Removes and returns the exchange sent closest to this time on the vantage point's clock, or null if none is close.
+   */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
     let [from, to] = [0, list.length];

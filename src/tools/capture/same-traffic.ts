@@ -45,8 +45,8 @@ export class QuerySample {
   }
 
   /**
-   * The milliseconds that the other capture's clock is ahead of this one's; null: they do not have the same packets. A
-   * packet with a greater TTL was captured closer to its sender, and therefore earlier.
+   * The milliseconds that the other capture's clock is ahead of this one's, or null if they do not have the same
+   * packets. A packet with a greater TTL was captured closer to its sender, and therefore earlier.
    */
   aheadOf(other: QuerySample): number | null {
     const differences: number[] = [];

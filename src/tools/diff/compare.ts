@@ -110,7 +110,7 @@ export async function compare(
   };
 }
 
-/** Returns the worst difference; null: none that a client or an upstream can see. */
+/** Returns the worst difference, or null if none that a client or an upstream can see. */
 function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
   const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');

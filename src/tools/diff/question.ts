@@ -37,7 +37,7 @@ export interface QueryOutcome {
   readonly upstreams: readonly string[];
   /** The number of queries to upstreams. */
   readonly asked: number;
-  /** The server block that handled the query: its zone and its view; `''`: none. */
+  /** The server block that handled the query: its zone and its view, or `''` if there is none. */
   readonly block: string;
   /** The plugin that answered: the last one to see the query. */
   readonly plugin: string;

@@ -66,7 +66,10 @@ export class Side implements ServedConfiguration {
     });
   }
 
-  /** Starts the server. @returns the problems that prevent serving; empty: it is serving */
+  /**
+   * Starts the server.
+   * @returns the problems that prevent serving, or empty if it is serving
+   */
   async start(): Promise<readonly Problem[]> {
     const started = this.#embedded.start().then(
       () => [],

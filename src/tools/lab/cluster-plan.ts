@@ -27,7 +27,7 @@ export interface ClusterPlan {
 export interface LabPrograms {
   /** The start of the command line for `ndots serve`. */
   readonly ndots: readonly string[];
-  /** The CoreDNS program to run instead; null: use ndots. */
+  /** The CoreDNS program to run instead, or null to use ndots. */
   readonly coredns: string | null;
   /** Programs are searched for in its `PATH`. */
   readonly env: Environment;

@@ -20,8 +20,8 @@ export function insertFailed(lab: LabCluster, node: string): number {
 
 /**
  * Deletes entries, as kube-proxy does for UDP services when an endpoint goes away.
- * @param to the original destination; null: any
- * @param endpoint the translated destination; null: any
+ * @param to the original destination, or null for any
+ * @param endpoint the translated destination, or null for any
  * @returns the number of deleted entries
  */
 export function forgetConnections(

@@ -27,7 +27,7 @@ const NFT_PARTS = `table ip ndots-lab-probe {
 }
 `;
 
-/** Describes missing features as instructions; empty: nothing is missing. */
+/** Describes missing features as instructions, or empty if nothing is missing. */
 export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];

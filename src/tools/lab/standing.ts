@@ -21,7 +21,7 @@ export interface StandingLab {
   readonly pods: readonly StandingPod[];
 }
 
-/** The recorded lab; null: there is none, or it has ended. Removes the file of a lab that has ended. */
+/** The recorded lab, or null if there is none, or it has ended. Removes the file of a lab that has ended. */
 export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {

@@ -69,9 +69,9 @@ export interface Story extends StoryHead {
   readonly needs: readonly Need[];
   /** The approximate duration in seconds. */
   readonly seconds: number;
-  /** Plays it in namespaces; null: no kernel feature reproduces it reliably, so there is only the model. */
+  /** Plays it in namespaces, or null if no kernel feature reproduces it reliably, so there is only the model. */
   readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
-  /** Plays it in virtual time, for machines that cannot play it for real; null: no model. */
+  /** Plays it in virtual time, for machines that cannot play it for real, or null if there is no model. */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }
 

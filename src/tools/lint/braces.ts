@@ -43,7 +43,7 @@ interface Suspect {
   readonly opener: Line;
 }
 
-/** The probable mistake; null: as many braces close as open, or quotes hide what does. */
+/** The probable mistake, or null if as many braces close as open, or quotes hide what does. */
 export function braceFault(
   file: string,
   text: string,
@@ -167,7 +167,7 @@ function unopened(line: Line, hint: string): BraceFault {
   };
 }
 
-/** The line that this } would close if it ended with {; null: there is none. */
+/** The line that this } would close if it ended with {, or null if there is none. */
 function unopenedBy(lines: readonly Line[], brace: Line): Line | null {
   const at = lines.indexOf(brace);
   const owner = lines.findLastIndex(
@@ -179,7 +179,7 @@ function unopenedBy(lines: readonly Line[], brace: Line): Line | null {
   return next.indent > line.indent ? line : null;
 }
 
-/** The first line outside of braces that is followed by lines of a block; null: there is none. */
+/** The first line outside of braces that is followed by lines of a block, or null if there is none. */
 function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
   let depth = 0;
   for (const [index, line] of lines.entries()) {

@@ -42,13 +42,12 @@ export interface LintFinding {
   readonly text: string;
   readonly spot: Spot;
   /**
-   * The part of the file that holds the Corefile, e.g. `data["Corefile"]`; null: the whole file is
-   * the Corefile, or there is none.
+   * The part of the file that holds the Corefile, e.g. `data["Corefile"]`, or null if the whole file is the Corefile,
+   * or there is none.
    */
   readonly within: string | null;
   /**
-   * The line to show as an excerpt; null: none. For a quoted YAML text it is a line of the parsed
-   * text.
+   * The line to show as an excerpt, or null if there is none. For a quoted YAML text it is a line of the parsed text.
    */
   readonly excerpt: string | null;
   /** The column in the excerpt at which the spot begins. */

@@ -57,8 +57,8 @@ export interface LintRule {
   /** The subject of the rule: one line, lower case, no full stop. */
   readonly summary: string;
   /**
-   * The kinds of Kubernetes objects that the rule judges one by one; absent: it judges Corefiles,
-   * or objects in relation to others.
+   * The kinds of Kubernetes objects that the rule judges one by one, or absent if it judges Corefiles, or objects in
+   * relation to others.
    */
   readonly kinds?: readonly string[];
   /** True for a defect of CoreDNS, which counts only if CoreDNS is the target. */

@@ -27,11 +27,11 @@ export interface LintParts {
    * that only a rule outside `rules` judges is not reported as unused.
    */
   readonly known?: readonly LintRule[];
-  /** The target; null: derived from the images in the input, if there are any. */
+  /** The target, or null if derived from the images in the input, if there are any. */
   readonly target: LintTarget | null;
   /** The Corefile that runs now; null: unknown. */
   readonly running?: GivenFile | null;
-  /** Runs the rules that query the network; absent: nothing is sent. */
+  /** Runs the rules that query the network, or absent if nothing is sent. */
   readonly live?: (subject: Subject) => Promise<readonly (readonly [LintRule, Told])[]>;
   /** Called with the current work. */
   readonly progress?: (text: () => string) => void;
@@ -215,7 +215,7 @@ function targetIn(
   return targets.find(({ kind }) => kind === 'node-cache') ?? ofServer;
 }
 
-/** The chart that an object of another program installs or configures; empty: none. */
+/** The chart that an object of another program installs or configures, or empty if there is none. */
 function chartOf({ kind, name, value }: LintObject): string {
   const spec = child(value, 'spec');
   switch (kind) {

@@ -59,7 +59,7 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   };
 }
 
-/** The probable brace mistake of a Corefile that does not parse; null: none. */
+/** The probable brace mistake of a Corefile that does not parse, or null if there is none. */
 function brokenBy(
   { problems, fragment }: LintedCorefile,
   { label, text }: SourceText,

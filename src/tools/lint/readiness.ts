@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '../../server/base/json-object.ts';
 
-/** The settings of a readiness probe; null: not given. */
+/** The settings of a readiness probe, or null if not given. */
 export interface ReadinessTimes {
   readonly periodSeconds: number | null;
   readonly failureThreshold: number | null;
@@ -44,7 +44,7 @@ export function failsWithin(seconds: number, lameduckMs: number): boolean {
   return seconds + PROPAGATION_SECONDS <= lameduckMs / 1000;
 }
 
-/** The settings that fail within lameduck; null: lameduck is too short for any. */
+/** The settings that fail within lameduck, or null if lameduck is too short for any. */
 export function quickReadiness(lameduckMs: number): {
   readonly periodSeconds: number;
   readonly failureThreshold: number;

@@ -24,14 +24,14 @@ export class SourceText {
   readonly label: string;
   /** The file that contains it. */
   readonly file: string;
-  /** The part of the file; null: the whole file. */
+  /** The part of the file, or null for the whole file. */
   readonly within: string | null;
   readonly text: string;
   readonly #lines: readonly string[];
   readonly #origins: readonly LineOrigin[] | null;
   readonly #replaced: ReadonlyMap<number, readonly Replaced[]>;
 
-  /** @param origins the place of each line of the text; null: the text is the file itself */
+  /** @param origins the place of each line of the text, or null if the text is the file itself */
   constructor(parts: {
     readonly label: string;
     readonly file: string;
@@ -97,7 +97,7 @@ export class SourceText {
     return head + placed.join('');
   }
 
-  /** A line before variables were replaced; null: there is no such line. */
+  /** A line before variables were replaced, or null if there is no such line. */
   written(line: number): string | null {
     return this.#lines[line - 1]?.replace(/\r$/, '') ?? null;
   }

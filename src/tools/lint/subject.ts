@@ -20,7 +20,7 @@ export interface Subject {
   readonly objects: readonly LintObject[];
   /** Files in the format of resolv.conf. */
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
-  /** The target; null: neither an option nor an image names it. */
+  /** The target, or null if neither an option nor an image names it. */
   readonly target: LintTarget | null;
   /** The running Corefile, if it was given, for rules about the effects of a change. */
   readonly running: LintedCorefile | null;
@@ -54,7 +54,7 @@ export type CorefileRole = 'server' | 'node-cache';
 /** One Corefile with all that it imports. */
 export interface LintedCorefile {
   readonly file: string;
-  /** The object that contains it; null: it is a separate file. */
+  /** The object that contains it, or null if it is a separate file. */
   readonly object: LintObject | null;
   readonly role: CorefileRole;
   /**

@@ -69,7 +69,7 @@ export function containersOf(object: LintObject): readonly Container[] {
   }));
 }
 
-/** The kind of DNS server that the object runs; null: none. */
+/** The kind of DNS server that the object runs, or null if there is none. */
 export function dnsServerIn(object: LintObject): {
   readonly container: Container;
   readonly role: 'server' | 'node-cache';

@@ -26,7 +26,7 @@ export interface PlannedCheck {
   readonly id: string;
   readonly kind: CheckKind;
   readonly title: string;
-  /** Replies slower than this, in milliseconds, are a warning; null: no limit. */
+  /** Replies slower than this, in milliseconds, are a warning, or null if there is no limit. */
   readonly slowMs: number | null;
   /** Interval in `serve`. */
   readonly everyMs: number;
@@ -37,10 +37,10 @@ export interface PlannedCheck {
 
 /** The contents of a check file. */
 export interface CheckPlan {
-  /** The listed addresses; null: look them up in the cluster. */
+  /** The listed addresses, or null to look them up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are queried; null: use the listed replicas. */
+  /** `namespace/name` of the service whose replicas are queried, or null to use the listed replicas. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;

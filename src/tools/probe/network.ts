@@ -18,7 +18,7 @@ export interface ProbeQuestion {
   /** An absolute name. */
   readonly name: string;
   readonly type: number;
-  /** The UDP size offered in an OPT record; null: no EDNS, which means 512 bytes. */
+  /** The UDP size offered in an OPT record, or null for no EDNS, which means 512 bytes. */
   readonly edns: number | null;
 }
 

@@ -30,7 +30,7 @@ export interface ServiceChoice {
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
-  /** Why the service's own address is unknown; null: it is known or was not requested. */
+  /** Why the service's own address is unknown, or null if it is known or was not requested. */
   readonly missing: string | null;
 }
 

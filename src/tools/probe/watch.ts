@@ -53,7 +53,7 @@ export interface TargetStatus {
   readonly text: string;
   /** Milliseconds; null: no reply. */
   readonly tookMs: number | null;
-  /** The name of the active burn-rate alert; null: none. */
+  /** The name of the active burn-rate alert, or null if there is none. */
   readonly alert: string | null;
   /** The fraction of the 30-day budget that is left. */
   readonly budgetLeft: number;

@@ -43,9 +43,9 @@ export interface AnswerSpec {
   readonly ttl: number;
   /** Over TCP, resets the connection instead of answering. */
   readonly reset: boolean;
-  /** The question in the reply; null: the client's question. */
+  /** The question in the reply, or null for the client's question. */
   readonly question: string | null;
-  /** The server whose address the reply comes from; null: the queried server. */
+  /** The server whose address the reply comes from, or null for the queried server. */
   readonly from: string | null;
 }
 

@@ -26,7 +26,7 @@ interface OldCaresServer {
   readonly address: string;
   udp: Socket | null;
   tcp: Socket | null;
-  /** Queries waiting for the TCP connection; null: no connection is being opened. */
+  /** Queries waiting for the TCP connection, or null if no connection is being opened. */
   opening: OldCaresQuestion[] | null;
   /** Identifies the TCP connection, so that a query is not sent twice on it. */
   generation: number;

@@ -16,7 +16,7 @@ export interface Host {
   readonly loopback: readonly AddressFamily[];
 }
 
-/** The files and environment variables that affect a lookup; null: the file does not exist. */
+/** The files and environment variables that affect a lookup, or null if the file does not exist. */
 export interface Settings {
   readonly resolvConf: string | null;
   readonly nsswitch: string | null;
@@ -87,8 +87,8 @@ export interface ClientLine {
   /** Oldest first; empty if the model has none. */
   readonly versions: readonly string[];
   /**
-   * Returns the release with that version; null: the newest. Otherwise returns the nearest release, whose traces then
-   * begin with a note.
+   * Returns the release with that version, or null for the newest. Otherwise returns the nearest release, whose traces
+   * then begin with a note.
    */
   at(version: string | null): Client;
 }

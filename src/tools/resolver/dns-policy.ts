@@ -23,7 +23,7 @@ export interface PodDns {
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** The contents of the file in kubelet's resolvConf; null: the setting is empty. */
+  /** The contents of the file in kubelet's resolvConf, or null if the setting is empty. */
   readonly nodeResolvConf: string | null;
 }
 

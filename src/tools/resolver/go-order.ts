@@ -73,7 +73,7 @@ interface Facts {
   readonly cgo: boolean;
   readonly traits: GoTraits;
   readonly mode: string;
-  /** Why the environment requires libc; null: it does not. */
+  /** Why the environment requires libc, or null if it does not. */
   readonly preference: string | null;
 }
 

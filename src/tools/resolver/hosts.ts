@@ -68,7 +68,10 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
   return byName.get(name.toLowerCase()) ?? [];
 }
 
-/** Returns a name's alias from HOSTALIASES: lines of `alias canonical`, for names without dots; null: none. */
+/**
+ * Returns a name's alias from HOSTALIASES: lines of `alias canonical`, for names without dots, or null if there is
+ * none.
+ */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;
   for (const line of linesOf(text)) {

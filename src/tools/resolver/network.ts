@@ -99,7 +99,9 @@ export interface Socket {
   send(query: QueryToSend, server: string): SentQuery | Fault;
   /** Returns the oldest unread arrival; null: none. */
   take(): Arrival | null;
-  /** Returns the next arrival, or null at the time `until` (on the network's clock, in ms; Infinity: no limit). */
+  /**
+   * Returns the next arrival, or null at the time `until` (on the network's clock, in ms, or Infinity for no limit).
+   */
   wait(until: number): Promise<Arrival | null>;
   /** Calls `run` on each arrival until the returned function is called. For clients that wait on several sockets. */
   watch(run: () => void): () => void;

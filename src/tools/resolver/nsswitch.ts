@@ -12,7 +12,7 @@ export type NsswitchAction = 'return' | 'continue' | 'merge';
 export interface NsswitchService {
   readonly name: string;
   readonly actions: Readonly<Record<Status, NsswitchAction>>;
-  /** The text in brackets after the service; empty: none. */
+  /** The text in brackets after the service, or empty if there is none. */
   readonly criteria: string;
 }
 

@@ -8,7 +8,7 @@ export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Tr
 export interface Picked<Traits> {
   readonly version: string;
   readonly traits: Traits;
-  /** A sentence if another release replaces the requested one; null: it is the requested one. */
+  /** A sentence if another release replaces the requested one, or null if it is the requested one. */
   readonly note: string | null;
 }
 

@@ -33,7 +33,7 @@ export interface ClientReply {
   readonly recursionAvailable: boolean;
   readonly truncated: boolean;
   readonly answer: readonly ReplyRecord[];
-  /** Seconds a client may cache a negative reply (RFC 2308); null: no SOA. */
+  /** Seconds a client may cache a negative reply (RFC 2308), or null if there is no SOA. */
   readonly negativeTtl: number | null;
   /** True if the additional section has an OPT record. */
   readonly opt: boolean;

@@ -20,7 +20,7 @@ const handshakeMs = 0.1;
 /** For RACE, in milliseconds. A second question from the same port within this time is lost. */
 const raceMs = 10;
 
-/** Answers in place of the script; null: no reply. */
+/** Answers in place of the script, or null if there is no reply. */
 export interface Answering {
   answer(query: QueryToSend, protocol: SocketKind): Promise<ClientReply | null>;
 }

@@ -75,7 +75,7 @@ export interface CheaperDocument {
   readonly ok: boolean;
   /** True if the lookup finds the same addresses. */
   readonly same: boolean;
-  /** The cost or risk of the change; empty: none. */
+  /** The cost or risk of the change, or empty if there is none. */
   readonly caution: string;
 }
 
@@ -86,11 +86,11 @@ export interface TraceDocument {
   readonly name: string;
   readonly families: readonly number[];
   readonly live: boolean;
-  /** The start of a live trace (ISO 8601); null: a plan. */
+  /** The start of a live trace (ISO 8601), or null for a plan. */
   readonly startedAt: string | null;
-  /** The source of the settings: `pod shop/web-0 (context prod)`; null: this machine. */
+  /** The source of the settings: `pod shop/web-0 (context prod)`, or null for this machine. */
   readonly from: string | null;
-  /** Assumptions about the pod's node, such as its search domains; null: none. */
+  /** Assumptions about the pod's node, such as its search domains, or null if there is none. */
   readonly assumed: string | null;
   readonly conf: {
     readonly servers: readonly string[];

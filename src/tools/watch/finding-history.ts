@@ -60,8 +60,8 @@ export class FindingHistory {
 
   /**
    * Records what the rules report now.
-   * @param short the last seconds; null: nothing was observed
-   * @param long the last minutes, for quiet traffic; null: the short window is enough
+   * @param short the last seconds, or null if nothing was observed
+   * @param long the last minutes, for quiet traffic, or null if the short window is enough
    * @returns what started and ended
    */
   take(

@@ -49,7 +49,10 @@ export class KeyCounts<Extra> {
     );
   }
 
-  /** Counts one occurrence of a key. @returns its entry; null: the time is before the window */
+  /**
+   * Counts one occurrence of a key.
+   * @returns its entry, or null if the time is before the window
+   */
   count(key: string, ms: number): KeyEntry<Extra> | null {
     const step = this.#steps.at(ms);
     if (step === null) return null;
@@ -57,7 +60,7 @@ export class KeyCounts<Extra> {
     return step.count(key, this.#bytes, written);
   }
 
-  /** Returns the entry of a key counted at this time; null: it no longer has one. */
+  /** Returns the entry of a key counted at this time, or null if it no longer has one. */
   find(key: string, ms: number): KeyEntry<Extra> | null {
     const step = this.#steps.at(ms);
     if (step === null) return null;

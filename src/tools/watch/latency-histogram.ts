@@ -40,7 +40,10 @@ export class LatencyHistogram {
     }
   }
 
-  /** @param part from 0 to 1. @returns milliseconds; null: no latencies */
+  /**
+   * @param part from 0 to 1.
+   * @returns milliseconds, or null if there is no latencies
+   */
   quantile(part: number): number | null {
     if (this.count === 0) return null;
     let left = Math.max(1, Math.ceil(part * this.count));

@@ -118,7 +118,7 @@ export class LiveInput {
     return this.#lostByKernel;
   }
 
-  /** @returns changes to its clock, as text; empty: none */
+  /** @returns changes to its clock, as text, or empty if there is none */
   advance(nowMs: number): string {
     if (!this.isOpen) return '';
     this.reading.advance(nowMs - SLACK_MS);

@@ -227,7 +227,7 @@ export class LiveModel {
     return { version: VIEW_VERSION, view: 'reloads', atMs, rows, leftOut, isReported };
   }
 
-  /** Returns the input for tracing a name as that client; null: it has no lookup here. */
+  /** Returns the input for tracing a name as that client, or null if it has no lookup here. */
   traceInput(client: string, name: string): TraceInputView | null {
     return traceInput(this, client, name);
   }

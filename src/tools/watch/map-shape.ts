@@ -10,7 +10,7 @@ export interface MapNode {
   readonly role: MapRole;
   /** The address of a server, or of the only client in a group without a workload; otherwise empty. */
   readonly address: string;
-  /** `shop/deploy/cart`, `kube-system/kube-dns`; empty: only the address is known. */
+  /** `shop/deploy/cart`, `kube-system/kube-dns`, or empty if only the address is known. */
   readonly name: string;
   /** The number of clients in a group; 0 for a server. */
   readonly clients: number;

@@ -87,7 +87,7 @@ export class RecentExamination {
     this.#younger = this.#generation(nowMs);
   }
 
-  /** The observations behind the diagnosis; null: there are none, or too many. */
+  /** The observations behind the diagnosis, or null if there are none, or too many. */
   get observed(): Observations | null {
     return this.#older?.examination?.observed[0] ?? null;
   }

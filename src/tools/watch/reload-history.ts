@@ -25,14 +25,14 @@ const CONFIGURATION_BYTES = 128 * 1024;
 const CHANGED_BYTES = 1500;
 const CLIENT_BYTES = 60;
 
-/** The files of a server's configuration; null: its texts are unknown. */
+/** The files of a server's configuration, or null if its texts are unknown. */
 export type ReportedFiles = readonly ConfigurationFile[] | null;
 
 /** Part of a reload: one server. */
 interface ReloadedServer {
   readonly number: number;
   readonly name: string;
-  /** The result, once a later reload has ended the comparison; null: it goes on. */
+  /** The result, once a later reload has ended the comparison, or null if it goes on. */
   ended: ServerResult | null;
 }
 
@@ -52,7 +52,7 @@ interface Reload {
   before: readonly ConfigurationFile[];
   after: readonly ConfigurationFile[];
   readonly servers: ReloadedServer[];
-  /** The result once the comparison has ended on all servers; null: it goes on. */
+  /** The result once the comparison has ended on all servers, or null if it goes on. */
   result: MergedAnswers | null;
 }
 

@@ -29,7 +29,7 @@ export interface ChangedAnswer {
   /** Replies that were seen before and after it. */
   readonly repliesBefore: number;
   readonly repliesAfter: number;
-  /** Clients that queried it; null: more than were counted separately. */
+  /** Clients that queried it, or null if more than were counted separately. */
   readonly clients: number | null;
   /** Servers that changed this answer. */
   readonly servers: number;
@@ -53,9 +53,9 @@ export interface ReloadMark {
 
 /** A reload: what changed in the Corefile, and the answers that were seen to change. */
 export interface ReloadRow extends ReloadMark {
-  /** A unified diff of the files; empty: the texts are unknown or equal. */
+  /** A unified diff of the files, or empty if the texts are unknown or equal. */
   readonly diff: string;
-  /** The files before and after it; empty: unknown, or no longer stored. */
+  /** The files before and after it, or empty if unknown, or no longer stored. */
   readonly before: readonly ConfigurationFile[];
   readonly after: readonly ConfigurationFile[];
 }

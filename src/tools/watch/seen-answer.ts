@@ -58,7 +58,7 @@ function afterName(bytes: Uint8Array, start: number): number {
   return bytes.length + 1;
 }
 
-/** Reads the answer in a reply; null: it is malformed. */
+/** Reads the answer in a reply, or null if it is malformed. */
 export function readAnswer(reply: Uint8Array): SeenAnswer | null {
   try {
     const { rcode, answer } = readMessage(reply);

@@ -21,7 +21,7 @@ export class TimeSlots<S> {
     this.#make = make;
   }
 
-  /** The state of the step that includes a time; null: already dropped. */
+  /** The state of the step that includes a time, or null if already dropped. */
   at(ms: number): S | null {
     const step = Math.floor(ms / this.stepMs);
     if (step > this.#newest) this.#newest = step;

@@ -39,7 +39,7 @@ export interface TraceInputParts {
   readonly resolvers: ClientResolvers;
 }
 
-/** Returns the input for a client; null: the client has no lookup. */
+/** Returns the input for a client, or null if the client has no lookup. */
 export function traceInput(
   { ring, parties, resolvers }: TraceInputParts,
   client: string,

@@ -110,7 +110,7 @@ export interface ViewHead<V extends ViewName> {
    * earlier by part of a step, because lists are counted in steps of a fifth of the window.
    */
   readonly window: { readonly fromMs: number; readonly toMs: number };
-  /** The start of the oldest lookup in full detail; null: none. */
+  /** The start of the oldest lookup in full detail, or null if there is none. */
   readonly detailFromMs: number | null;
   readonly inputs: readonly InputRow[];
   readonly memory: MemoryUse;
@@ -126,7 +126,7 @@ export interface InputRow {
   readonly state: 'reading' | 'away' | 'ended' | 'failed';
   /** Why it failed, as text; otherwise empty. */
   readonly why: string;
-  /** The time since which it is unavailable, in milliseconds since 1970; null: it is available. */
+  /** The time since which it is unavailable, in milliseconds since 1970, or null if it is available. */
   readonly awayMs: number | null;
   readonly queries: number;
   readonly lookups: number;
@@ -136,7 +136,7 @@ export interface InputRow {
   readonly lastMs: number | null;
   /** The lead of its clock over the model's in milliseconds, if known; otherwise 0. */
   readonly aheadMs: number;
-  /** Describes how it differs from the others; empty: it does not. */
+  /** Describes how it differs from the others, or empty if it does not. */
   readonly odd: string;
 }
 
@@ -144,7 +144,7 @@ export interface InputRow {
 export interface MemoryUse {
   readonly usedBytes: number;
   readonly limitBytes: number;
-  /** Describes data dropped early because the limit was reached; empty: none. */
+  /** Describes data dropped early because the limit was reached, or empty if there is none. */
   readonly dropped: string;
 }
 
@@ -152,7 +152,7 @@ export interface MemoryUse {
 export interface Party {
   readonly address: string;
   readonly kind: 'pod' | 'service' | 'node' | '';
-  /** `shop/cart-7d4b9c`, `kube-system/kube-dns`, `node7`; empty: only the address is known. */
+  /** `shop/cart-7d4b9c`, `kube-system/kube-dns`, `node7`, or empty if only the address is known. */
   readonly name: string;
   readonly namespace: string;
   /** `deploy/cart`. */
@@ -162,7 +162,7 @@ export interface Party {
   readonly isGone: boolean;
 }
 
-/** Milliseconds from query to reply, accurate to within 5%; null: no reply. */
+/** Milliseconds from query to reply, accurate to within 5%, or null if there is no reply. */
 export interface Latency {
   readonly p50: number | null;
   readonly p90: number | null;
@@ -252,13 +252,13 @@ export interface WasteRow {
   readonly wasted: number;
   /** Per second, over the window. */
   readonly wastedRate: number;
-  /** The change that avoids it; null: not computed yet, or no such change is known. */
+  /** The change that avoids it, or null if not computed yet, or no such change is known. */
   readonly plan: WastePlan | null;
 }
 
 /** The savings from one change to a workload. */
 export interface WastePlan {
-  /** The value of `ndots` that saves the most without breaking anything; null: none does. */
+  /** The value of `ndots` that saves the most without breaking anything, or null if none does. */
   readonly ndots: number | null;
   /** The number of queries that the window's lookups took, and would take with the change. */
   readonly queriesNow: number;
@@ -323,7 +323,7 @@ export interface LookupRow {
   readonly startMs: number;
   readonly tookMs: number;
   readonly outcome: LookupEnding;
-  /** The code of the reply that ended it; empty: no reply. */
+  /** The code of the reply that ended it, or empty if there is no reply. */
   readonly rcode: string;
   /** Queries for nonexistent names before the one that ended it. */
   readonly wasted: number;
@@ -347,7 +347,7 @@ export interface QueryRow {
   readonly tookMs: number | null;
   /** Empty: no reply. */
   readonly rcode: string;
-  /** Records in the answer section; null: a log does not say. */
+  /** Records in the answer section, or null if a log does not say. */
   readonly answers: number | null;
   readonly truncated: boolean;
   readonly attempt: number;
@@ -425,13 +425,13 @@ export interface ServerRow extends LiveCounts, Party {
   readonly port: number;
   /** `upstream`: one of these servers queries it. `behind`: queries to a service's address reach it. */
   readonly role: 'server' | 'upstream' | 'behind';
-  /** Clients that query it; null: more than were counted individually. */
+  /** Clients that query it, or null if more than were counted individually. */
   readonly clients: number | null;
   readonly firstMs: number;
   readonly lastMs: number;
   /** The pods behind a service address. */
   readonly behind: readonly Party[];
-  /** Describes how it differs from its peers; empty: it does not. */
+  /** Describes how it differs from its peers, or empty if it does not. */
   readonly odd: string;
 }
 

@@ -128,7 +128,7 @@ function firstMsOf({ minutes }: WindowCounts, nowMs: number): number {
   return firstMs;
 }
 
-/** Computes a workload's plan from its lookups in full detail; null: they do not show enough. */
+/** Computes a workload's plan from its lookups in full detail, or null if they do not show enough. */
 async function planOf(
   { parties, resolvers, ring }: WasteParts,
   id: string,
@@ -156,7 +156,7 @@ async function planOf(
   return printPlan(await planNdots(client, settings, asked), id);
 }
 
-/** The longest search path used in one client's lookups; empty: none. */
+/** The longest search path used in one client's lookups, or empty if there is none. */
 export function searchPathOf(lookups: readonly RingLookup[]): readonly string[] {
   return lookups
     .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))

@@ -13,7 +13,7 @@ export interface BenchServer {
 export interface BenchOptions {
   readonly servers: readonly BenchServer[];
   readonly names: string | null;
-  /** A capture, dnstap file or log with the queries to send. */
+  /** A capture, dnstap file or log whose queries are sent. */
   readonly recorded: string | null;
   readonly client: string;
   readonly resolvConf: string | null;

@@ -1,4 +1,4 @@
-/** `--recorded`: uses the queries in a capture, a dnstap stream or a log as load. */
+/** `--recorded`: generates load from the queries in a capture, a dnstap stream or a log. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -11,13 +11,13 @@ import { Query } from '../../../server/transport/query.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** Limit of queries, which are held in memory. A longer recording restarts from the beginning. */
+/** Limit on queries, which are held in memory. A longer recording starts over from the beginning. */
 const QUERIES_MAX = 1_000_000;
 
 /**
- * Reads the queries in their original order and number, including retries and search path steps. Each has the recorded
- * EDNS size, or no EDNS.
- * @param path `-` is standard input
+ * Reads the queries in their original order and number, including retries and search path steps. Each keeps its
+ * recorded EDNS size, or has no EDNS.
+ * @param path `-` for standard input
  * @throws Problem if there are no queries
  */
 export async function recordedQueries(
@@ -25,7 +25,7 @@ export async function recordedQueries(
   io: Pick<Io, 'err' | 'signal' | 'progress'>,
 ): Promise<readonly Query[]> {
   const queries: Query[] = [];
-  // Clients repeat the same names, so their queries are shared.
+  // Clients repeat names, so identical queries are shared.
   const known = new Map<string, Query | null>();
   const reading = new Reading({
     begun({ name, type, udpSize }) {
@@ -52,7 +52,7 @@ export async function recordedQueries(
   });
 }
 
-/** @returns null for a name that cannot be encoded */
+/** @returns null if the name cannot be encoded */
 function queryOf(name: string, type: number, udpSize: number): Query | null {
   const question = [{ name: absoluteName(name), type, class: 1 }];
   const edns = udpSize === 0 ? null : { udpSize, version: 0, dnssecOk: false, options: [] };

@@ -1,4 +1,4 @@
-/** `ndots bench`: puts a realistic load on one or two servers, and measures latency and losses as clients see them. */
+/** `ndots bench`: puts one or two servers under realistic load, and measures latency and losses as clients see them. */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { batchedUdp } from '../../../server/runtime/packet-loop.ts';
@@ -37,7 +37,7 @@ export const bench: Command = {
   },
 };
 
-/** Returns the queries, which are sent repeatedly, and a description of their source. */
+/** Returns the queries to send repeatedly, and a description of where they came from. */
 async function loadOf(
   options: BenchOptions,
   io: Io,

@@ -7,7 +7,7 @@ import { runtimeSamples, type Runtime } from '../../../server/metrics/runtime.ts
 import type { MetricSample } from '../../../server/metrics/sample.ts';
 
 /**
- * Computes metrics for the process, the runtime and the build at each scrape.
+ * Computes process, runtime and build metrics at each scrape.
  * @param workers the other JavaScript threads
  */
 export function processSamples(

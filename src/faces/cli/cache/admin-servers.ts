@@ -1,4 +1,4 @@
-/** Servers that accept admin commands, either directly or through their cluster's API server. */
+/** Servers that accept admin commands, either directly or through the cluster's API server. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -11,7 +11,7 @@ import type { Io } from '../command.ts';
 import { dnsPods, podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { readText } from '../named-file.ts';
 
-/** The servers to query and how to reach them. */
+/** The servers to send the command to, and how to reach them. */
 export interface AdminChoice {
   readonly servers: readonly { readonly host: string; readonly port: number }[];
   readonly tokenFile: string | null;
@@ -36,7 +36,7 @@ export interface AdminServer {
   run(command: string, words: Readonly<Record<string, string>>): Promise<unknown>;
 }
 
-/** Why a server could not run a command, and what to do. */
+/** Why a server could not run a command, and what to do about it. */
 export class AdminFailure extends Error {
   readonly remedy: string;
 
@@ -47,12 +47,12 @@ export class AdminFailure extends Error {
   }
 }
 
-/** Maximum size of a reply, bytes; an entry takes a few hundred. */
+/** Maximum size of a reply in bytes. An entry takes a few hundred. */
 const ANSWER_MAX = 64 * 1024 * 1024;
 const PATH = '/v1/command';
 
 /**
- * The servers on the command line, or all DNS pods of the cluster.
+ * The servers on the command line, or all of the cluster's DNS pods.
  * @throws Problem
  */
 export async function adminServers(
@@ -140,7 +140,7 @@ async function podServers(
   }
 }
 
-/** The API server passes on the status of the pod's server, and returns its own for requests that it rejects. */
+/** The API server passes on the pod's status, but returns its own for requests that it rejects. */
 function podFailure(
   { kind, message, status }: ApiFailure,
   pod: string,

@@ -26,7 +26,7 @@ export interface CacheAnswerDocument {
 }
 
 /**
- * Sends each server a request for each name.
+ * Sends each server one request per name.
  * @param names absolute
  * @param below true to include all subdomains
  */

@@ -1,9 +1,9 @@
-/** Parses and validates cache reports, because any program may be listening at the address. */
+/** Parses and validates cache reports, because any program may be listening at that address. */
 import { isObject } from '../../../server/base/json-object.ts';
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';
 import { hasFields, isListOf, type FieldKind } from '../field-kinds.ts';
 
-/** The reports in a reply; null: it is not a reply to the `cache` command. */
+/** The reports in a reply, or null if it is not a reply to `cache`. */
 export function readReports(answer: unknown): readonly CacheReport[] | null {
   if (!isObject(answer)) return null;
   const { results } = answer;

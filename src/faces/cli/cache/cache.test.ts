@@ -22,7 +22,7 @@ writeFileSync(wrongToken, 'no-secret-of-this-server');
 
 const run = (...words: readonly string[]): Promise<Ran> => runCommand(cache, words);
 
-/** Sends A queries from a separate socket and waits for all replies. */
+/** Sends A queries from a separate socket, then waits for all the replies. */
 async function ask(port: number, names: readonly string[]): Promise<void> {
   const socket = createSocket('udp4');
   let next = 0;
@@ -51,7 +51,7 @@ describe('ndots cache', () => {
   let ports: readonly number[];
   let api: Server;
   let kubeconfig: string;
-  /** Pod names and the ports of their admin directives. */
+  /** Pod names and the ports in their admin directives. */
   const pods = new Map<string, number>();
   let forbidden = false;
 
@@ -68,7 +68,7 @@ describe('ndots cache', () => {
     for (const { port } of servers)
       for (let i = 0; i < 8; i++) await ask(port, ['www.example.', 'a.www.example.']);
     ports.forEach((port, index) => pods.set(`coredns-${index}`, port));
-    // Acts as the API server: lists the pods and forwards requests for `proxy`.
+    // Acts as the API server by listing pods and forwarding `proxy` requests.
     api = createServer((asked, answer) => {
       if (forbidden && asked.method === 'POST') {
         answer.writeHead(403, { 'content-type': 'application/json' });
@@ -255,7 +255,7 @@ contexts: [{name: test, context: {cluster: test}}]
     const commands = (async () => {
       for (let i = 0; i < 5; i++) assert.equal((await run('explain', '--all', ...words)).code, 0);
       const { out } = await run('flush', 'large.example', '--below', ...words);
-      // Some shards evicted entries because names are not distributed evenly.
+      // Some shards evicted entries because names are not evenly distributed.
       assert.ok(Number(/: (\d+) of \d+ entries forgotten/.exec(out)![1]) > 7500, out);
       done = true;
     })();

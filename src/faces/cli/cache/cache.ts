@@ -86,7 +86,7 @@ function row(worker: number, entry: EntryReport): readonly string[] {
   return [...entryCells(entry), String(worker)];
 }
 
-/** Formats a table; if it is too wide, a few lines per row. */
+/** Formats a table, or a few lines per row if it is too wide. */
 function columns(rows: readonly (readonly string[])[], width: number): string {
   const table = aligned(rows);
   const isWide = table.split('\n').some((line) => line.length > width);

@@ -1,4 +1,4 @@
-/** Formats a cache entry as table cells, for the terminal and the console. */
+/** Formats a cache entry as table cells for the terminal and the console. */
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 
 /** The column titles. */

@@ -1,4 +1,4 @@
-/** Formats the processes behind queries as text and as JSON. */
+/** Formats the processes behind queries, as text and as JSON. */
 import type {
   Asker,
   SeenContainer,
@@ -14,7 +14,7 @@ import { type Paint } from '../page.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 
-/** Number of container id digits to show, as container runtimes do. */
+/** The number of container id digits to show, as container runtimes do. */
 const ID_SHOWN = 12;
 
 const reasons: Readonly<Record<WhyUnknown, string>> = {
@@ -38,7 +38,7 @@ export function askerText(asker: Asker, paint: Paint): string {
   return `${where}${who}`;
 }
 
-/** Further details about a process: `curl backend, of sh[29500], pod 1a2b-…`. */
+/** More about a process: `curl backend, of sh[29500], pod 1a2b-…`. */
 export function askerDetails({ container, processes }: Asker): string {
   const parts = [
     ...processes
@@ -67,7 +67,7 @@ export function connectionRow(
   return `  ${paint.dim(at)}  connects to ${name(server)}${to}${by}`;
 }
 
-/** The share of queries with a known process, and why the others have none. */
+/** The share of queries whose process is known, and why the rest are not. */
 export function attributionLine({ attributed, unknown }: AttributionCounts): string {
   const rest = Object.entries(unknown) as [WhyUnknown, number][];
   const missing = rest.reduce((sum, [, each]) => sum + each, 0);
@@ -90,7 +90,7 @@ export interface AskerDocument {
   readonly why: WhyUnknown | null;
 }
 
-/** The client and server processes as JSON fields; none without --process. */
+/** The client and server processes as JSON fields. Empty without --process. */
 export function askerDocuments(exchange: {
   readonly asker?: Asker | null;
   readonly answerer?: Asker | null;

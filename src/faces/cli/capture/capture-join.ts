@@ -1,4 +1,4 @@
-/** `ndots capture join`: finds the path segment where queries and replies were lost. */
+/** `ndots capture join`: finds the part of the path where queries and replies were lost. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { Filter } from '../../../tools/capture/filter.ts';
@@ -18,12 +18,12 @@ import { count } from '../../../server/base/counted.ts';
 import { type Paint } from '../page.ts';
 import { readGiven } from './reading-progress.ts';
 
-/** Limit of listed lost queries. The others are only counted. */
+/** Limit on listed lost queries. The rest are only counted. */
 const SHOWN = 20;
 
 /**
  * Compares captures and reports where queries were lost.
- * @returns the exit code: 0 nothing was lost, 1 otherwise
+ * @returns the exit code: 0 if nothing was lost, otherwise 1
  */
 export async function captureJoin(
   options: CaptureOptions,
@@ -42,7 +42,7 @@ export async function captureJoin(
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await readGiven(reading, path, io, () => vantage.isOver);
-    // A file that is not a capture would look like a capture point that missed every query.
+    // A file that is not a capture would look like a capture point that no query reached.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
         code: 'capture-unreadable',

@@ -1,4 +1,4 @@
-/** Live captures: packets from an interface, or dnstap from other programs. */
+/** Captures live traffic: packets from an interface, or dnstap from other programs. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createServer, type Socket } from 'node:net';
@@ -20,7 +20,7 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 export interface LiveCapture {
   /** Display name: `interface eth0`. */
   readonly name: string;
-  /** Number of packets dropped because they arrived too fast. */
+  /** The number of packets dropped because they arrived too fast. */
   dropped(): number;
   stop(): void;
 }
@@ -28,7 +28,7 @@ export interface LiveCapture {
 /** DNS over TLS, whose packets are only counted. */
 const ENCRYPTED = 853;
 
-/** Limit of dnstap connections. The incomplete frame of each may take up to 1 MiB. */
+/** Limit on dnstap connections, each of which may hold an incomplete frame of up to 1 MiB. */
 const SENDERS_MAX = 256;
 
 /**
@@ -70,7 +70,7 @@ export function capturePackets(
   };
 }
 
-/** `port 53`, `ports 53 and 5353`: explains why queries on other ports are not shown. */
+/** `port 53` or `ports 53 and 5353`, to explain why queries on other ports are not shown. */
 function printPorts(ports: readonly number[]): string {
   const last = ports.at(-1);
   return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;
@@ -116,7 +116,7 @@ function told(error: unknown, device: string, netns: string | null): unknown {
 }
 
 /**
- * Listens for dnstap at `unix:PATH` or `tcp:IP:PORT`.
+ * Listens for dnstap messages at `unix:PATH` or `tcp:IP:PORT`.
  * @throws Problem
  */
 export async function captureDnstap(at: string, reading: Reading): Promise<LiveCapture> {
@@ -177,7 +177,7 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
 }
 
 function notListening(at: string, where: ReturnType<typeof readPlace>, error: Error): Problem {
-  // The runtime also reports EACCES for a missing directory.
+  // The runtime reports EACCES for a missing directory, too.
   if ('path' in where && !existsSync(dirname(where.path)))
     return new Problem({
       code: 'dnstap-not-listening',

@@ -1,4 +1,4 @@
-/** Readable names for addresses: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a service. */
+/** Readable names for addresses: `shop/cart-7d4b9c` for a pod or `svc kube-system/kube-dns` for a service. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { Redaction } from '../../../tools/capture/redaction.ts';
@@ -21,8 +21,8 @@ export interface NameChoice extends ClusterOptions {
 }
 
 /**
- * Reads the owners of addresses if names were requested.
- * @param note called with warnings
+ * Reads who owns which address, if names were requested.
+ * @param note called for each warning
  */
 export async function addressOwners(
   choice: NameChoice,
@@ -40,10 +40,10 @@ export async function addressOwners(
 /** Returns the display name of a peer. */
 export type PeerNaming = (peer: Peer) => string;
 
-/** dnstap programs may omit the server's address, which then reads as this one. */
+/** dnstap programs may omit the server's address, in which case it reads as this one. */
 const UNKNOWN = '0.0.0.0';
 
-/** @param redaction applied to the names, too; null: no redaction */
+/** @param redaction also applied to names; null for no redaction */
 export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
   const shown = shownOwners(owners, redaction);
   return (peer) => {
@@ -55,7 +55,7 @@ export function namingOf(owners: AddressOwners, redaction: Redaction | null): Pe
   };
 }
 
-/** The owner of an address, as text and in separate fields. Unknown fields are empty. */
+/** An address's owner, both as text and as separate fields. Unknown fields are empty. */
 export interface NamedAddress {
   readonly address: string;
   /** `shop/cart-7d4b9c`, `node node7`. */
@@ -67,7 +67,7 @@ export interface NamedAddress {
 
 export type AddressNaming = (address: string) => NamedAddress;
 
-/** @param redaction applied to all fields; null: no redaction */
+/** @param redaction applied to every field; null for no redaction */
 export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
   const shown = shownOwners(owners, redaction);
   return (given) => {
@@ -78,7 +78,7 @@ export function addressNamingOf(owners: AddressOwners, redaction: Redaction | nu
   };
 }
 
-/** The owners by their original addresses, with pseudonyms instead of names. */
+/** The owners, with pseudonyms for their names, by original address. */
 export function shownOwners(owners: AddressOwners, redaction: Redaction | null): AddressOwners {
   if (redaction === null) return owners;
   const show = (text: string): string => (text === '' ? '' : redaction.name(text));

@@ -10,11 +10,11 @@ import { filtersOf, sourcesOf, trafficOptions, type TrafficSources } from './tra
 import { choice, duration, file, integer, usage } from '../option-values.ts';
 
 export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOptions {
-  /** `join`: the files show the same traffic at several capture points. */
+  /** True for `join`, where the files show the same traffic at several capture points. */
   readonly action: 'show' | 'join';
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
-  /** Limit of listed clients, and where the list goes: the output or the summary. */
+  /** The maximum number of clients to list, and whether they are part of the output or the summary. */
   readonly clients: { readonly most: number; readonly in: 'output' | 'summary' };
   readonly forMs: number | null;
   readonly output: CaptureOutput;
@@ -24,7 +24,7 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly quiet: boolean;
-  /** True if client processes are looked up; `bpf`: true if kernel programs record them. */
+  /** True to look up client processes; `bpf` is true if kernel programs record them. */
   readonly process: boolean;
   readonly bpf: boolean;
 }
@@ -32,7 +32,7 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
 const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
 export type CaptureOutput = (typeof outputs)[number];
 
-/** Default client limits, in a summary and in the client list. */
+/** Default client limits for the summary and for the client list. */
 const CLIENTS = { behind: 10, list: 1000 };
 
 const table = {
@@ -63,7 +63,7 @@ const table = {
   }),
 };
 
-/** Options that `join` would ignore, because it compares whole captures. */
+/** Options that have no effect on `join`, which compares whole captures. */
 const ofShow = ['count', 'for', 'write', 'quiet', 'clients'] as const;
 
 export const captureUsage: Usage = {
@@ -111,7 +111,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (joins && output !== 'text' && output !== 'json') throw usage('join takes -o text or -o json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
   if (other !== null) throw usage(`join does not take ${other}`);
-  // JSON output contains only queries by default because programs read it.
+  // By default, JSON output contains only queries because programs read it.
   const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {

@@ -1,4 +1,4 @@
-/** Capture output: text and JSON on standard output, packets to a file or to standard output. */
+/** Capture output: text and JSON on standard output, packets in a file or on standard output. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../../../server/base/problem.ts';
@@ -32,20 +32,18 @@ const INDENT = ' '.repeat(6);
 /** Output handlers for matching exchanges, lookups and frames. */
 export interface CaptureOutputs {
   exchange(exchange: SeenExchange): void;
-  /** @param next connections that the client process then opened to addresses in the answer */
+  /** @param next connections that the client process opened afterwards to addresses in the answer */
   lookup(lookup: SeenLookup, next?: readonly OpenedConnection[]): void;
-  /** Null: original frames are not needed because packets are built from exchanges. */
+  /** Null if original frames are not needed because packets are built from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
-  /** Called at the end, if clients are part of the output rather than the summary. */
+  /** Called at the end if clients belong to the output rather than the summary. */
   clients(clients: ListedClients): void;
   /** Writes buffered data. */
   flush(): void;
   close(): void;
 }
 
-/**
- * @param asPassed true if original packets can be written: the input is packets, and nothing in them needs redaction
- */
+/** @param asPassed true if original packets can be written, because the input has them and they need no redaction */
 export function captureOutputs(
   options: CaptureOptions,
   parts: {
@@ -55,7 +53,7 @@ export function captureOutputs(
     readonly addressNaming: AddressNaming;
     readonly redaction: Redaction | null;
     readonly asPassed: boolean;
-    /** True to print lines in time order; false to print each one as soon as it is known. */
+    /** True to print lines in time order, false to print each as soon as it is known. */
     readonly inOrder: boolean;
   },
 ): CaptureOutputs {
@@ -68,7 +66,7 @@ export function captureOutputs(
   };
   const lines = new TimeOrder(
     ({ line }: TimedLine) => say(line),
-    // Several captures of the same period are read one after the other.
+    // Several captures of the same period are read one after another.
     options.files.length > 1 ? Infinity : LATEST_MS,
     ({ line }) => 2 * line.length,
   );
@@ -125,14 +123,14 @@ export function captureOutputs(
   };
 }
 
-/** Formats exchanges with pod names and without redacted parts. */
+/** Formats exchanges with pod names, leaving out anything that is redacted. */
 export interface ExchangeTexts {
   hidden(exchange: SeenExchange): SeenExchange;
   row(exchange: SeenExchange): string;
   document(exchange: SeenExchange): ExchangeDocument;
 }
 
-/** @param parts `naming` redacts the names of addresses itself */
+/** @param parts `naming` takes care of redacting names itself */
 export function exchangeTexts(parts: {
   readonly naming: PeerNaming;
   readonly redaction: Redaction | null;
@@ -141,7 +139,7 @@ export function exchangeTexts(parts: {
   const { naming, redaction, paint } = parts;
   const hidden = (exchange: SeenExchange): SeenExchange =>
     redaction === null ? exchange : redaction.exchange(exchange);
-  // Names are looked up by the original address; everything else is redacted.
+  // Names are looked up by original address, and everything else is redacted.
   const shown = (exchange: SeenExchange): SeenExchange =>
     redaction === null
       ? exchange
@@ -200,7 +198,7 @@ function exchangeOrder(give: (frame: Frame) => void): {
 }
 
 /**
- * Creates a file with packets built from exchanges.
+ * Creates a file with packets that are built from exchanges.
  * @throws Problem
  */
 export function packetsFile(path: string): {
@@ -224,7 +222,7 @@ interface PacketOutput {
   close(): void;
 }
 
-/** @param path a file; used in addition to standard output, or alone */
+/** @param path a file to write, with or without standard output */
 function packetOutput(toStdout: boolean, path: string | null): PacketOutput | null {
   const all: PacketOutput[] = [];
   if (path !== null) all.push(openPackets(path));

@@ -1,4 +1,4 @@
-/** `ndots capture --process`: sets up the lookup of socket owners in the kernel. */
+/** `ndots capture --process`: prepares to look up socket owners in the kernel. */
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -17,11 +17,11 @@ import { SentQueries } from '../../../tools/capture/process/sent-queries.ts';
 import { SocketHolders } from '../../../tools/capture/process/socket-holders.ts';
 
 const OWN = '/proc/self/ns/net';
-/** The host's network namespace, where kube-proxy translates addresses. */
+/** The host's network namespace, in which kube-proxy translates addresses. */
 const MACHINE = '/proc/1/ns/net';
-/** The host's PID namespace always has this inode number (PROC_PID_INIT_INO). */
+/** The host's PID namespace always has this inode number, PROC_PID_INIT_INO. */
 const FIRST_PIDS = 'pid:[4026531836]';
-/** A lookup's socket is open for only milliseconds, so the search must not wait for a CPU. */
+/** A lookup's socket is open for only a few milliseconds, so the search must not wait for a CPU. */
 const PRIORITY = -10;
 /** Number of searches before the first query. */
 const WARM_UP = 5;
@@ -29,7 +29,7 @@ const UNPRIVILEGED = new Set(['EPERM', 'EACCES']);
 
 /** The search method for processes, and its namespace. */
 export interface ProcessChoice {
-  /** The namespace in which packets are captured; null: our own. */
+  /** The namespace to capture packets in, or null for our own. */
   readonly netns: string | null;
   readonly ports: readonly number[];
   /** True if kernel programs record the senders. */
@@ -37,7 +37,7 @@ export interface ProcessChoice {
 }
 
 /**
- * @param note called with limitations of the result
+ * @param note called for anything that limits the result
  * @throws Problem
  */
 export function openAttribution(
@@ -51,7 +51,7 @@ export function openAttribution(
     const holders = new SocketHolders(cgroups === null ? null : new CgroupTree(cgroups));
     const nowMs = wallClock();
     const network = readlinkSync(OWN);
-    // Runs the code once so that the first query does not wait for compilation.
+    // Runs the code once, so that the first query does not have to wait for compilation.
     const warmUp = (own: FoundSocket): void => {
       for (let i = 0; i < WARM_UP; i++) holders.find(own, network, nowMs(), nowMs());
     };
@@ -100,7 +100,7 @@ function requireForPrograms(cgroups: string | null): void {
     });
 }
 
-/** Connection tracking tables of the capture's namespace and of the host. */
+/** Connection tracking tables of the host and of the namespace being captured. */
 function translationsAt(path: string): readonly TranslationTable[] {
   const found: TranslationTable[] = [];
   const paths = [path, MACHINE].filter((each) => existsSync(each));
@@ -112,7 +112,7 @@ function translationsAt(path: string): readonly TranslationTable[] {
       seen.add(ino);
       found.push(inNetworkNamespace(each, () => new TranslationLookup()));
     } catch {
-      // The namespace cannot be entered, so only translations visible in packets are known.
+      // The namespace cannot be entered, so the only known translations are those visible in packets.
     }
   return found;
 }

@@ -17,12 +17,12 @@ import { askerDetails, askerDocuments, askerText, type AskerDocument } from './a
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
 
-/** Limit of addresses shown per answer. The others are only counted. */
+/** Limit on addresses shown per answer. The rest are only counted. */
 const SHOWN = 3;
 /** Users notice lookups that take at least this long, milliseconds. */
 const FELT_MS = 1000;
 
-/** One line per exchange: time, client, query and result. */
+/** One line per exchange, with its time, client, query and result. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
   const { client, server, hops, stray } = exchange;
   const behind = [...hops.map((hop) => hop.server), ...behindOf(exchange)]
@@ -36,28 +36,28 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
   return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
 }
 
-/** The server behind an address translation, if only the kernel's connection tracking shows it. */
+/** The server behind an address translation, if the kernel's connection tracking is the only source for it. */
 function behindOf({ behind = null }: SeenExchange): readonly Peer[] {
   return behind === null ? [] : [behind];
 }
 
-/** The client process, printed before its address: `341cbd92c83b/curl[29549] `. */
+/** The client process to print before its address: `341cbd92c83b/curl[29549] `. */
 function askerOf({ asker = null }: SeenExchange, paint: Paint): string {
   return asker === null ? '' : `${askerText(asker, paint)} `;
 }
 
-/** ` by coredns[12139]`, if the server runs on this machine. */
+/** ` by coredns[12139]` if the server runs on this machine. */
 function answererOf({ answerer = null }: SeenExchange, paint: Paint): string {
   return answerer === null || answerer.why !== null ? '' : ` by ${askerText(answerer, paint)}`;
 }
 
-/** One line for the lookup, and one for each name that it tried. */
+/** One line for the lookup, followed by one for each name that it tried. */
 export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
   const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
   const first = exchanges[0]!;
-  // The name was found, but the program had to wait.
+  // The name was found, but the program had to wait for it.
   const late = lost > 0 || (!isTimeless(first) && endMs - startMs >= FELT_MS);
   const mark = !found ? paint.bad('✗') : late ? paint.warn('!') : paint.good('✓');
   const counts = [
@@ -110,7 +110,7 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
   return `${bad ? paint.bad(text) : text} ${paint.dim(printElapsed(took))}`;
 }
 
-/** ` #12 #14`: the packet numbers of the query and its reply, as in Wireshark. */
+/** ` #12 #14`: the packet numbers of the query and its reply, as Wireshark shows them. */
 function framesOf({ queryFrame, replyFrame, logged }: SeenExchange, paint: Paint): string {
   if (logged !== undefined) return '';
   const frames = [queryFrame, replyFrame].filter((frame) => frame > 0);
@@ -170,7 +170,7 @@ export interface ExchangeDocument {
     readonly latencyMs: number | null;
   }[];
   readonly frames: readonly number[];
-  /** With --process: the client and server processes, and the target of a translation. */
+  /** With --process: the client and server processes, and where a translation leads. */
   readonly asker?: AskerDocument;
   readonly answerer?: AskerDocument;
   readonly behind?: Peer;
@@ -225,7 +225,7 @@ function micros(at: number): string {
   return String(Math.floor(at * 1000 + 0.5) % 1000).padStart(3, '0');
 }
 
-/** The second printed last, cached because most rows have the same second as the row before. */
+/** The last second that was printed. It is cached because most rows share their second with the row before. */
 const printed = { second: Number.NaN, text: '' };
 
 /** `2026-11-22T03:07:20.123456Z`. */

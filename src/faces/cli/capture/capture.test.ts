@@ -96,7 +96,7 @@ interface ListedClient {
   };
 }
 
-/** Parses the clients at the end of JSON output. */
+/** Parses the clients at the end of the JSON output. */
 function clientsIn(out: string): {
   readonly exchanges: number;
   readonly listed: readonly ListedClient[];
@@ -159,7 +159,7 @@ describe('ndots capture', () => {
 
   test('packets that were cut within the question are reported as cut', async () => {
     const cut = at('cut.pcap');
-    // Keeps 14 bytes of the message, after 14 of Ethernet, 20 of IP and 8 of UDP.
+    // Keeps 14 bytes of the message after the Ethernet (14), IP (20) and UDP (8) headers.
     writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 56 }));
     const { err } = await run(cut);
     assert.match(err, /13 × the capture has only the beginning of a message/);
@@ -205,7 +205,7 @@ describe('ndots capture', () => {
         exchange(100 + i * 500, `n${i}.example.`, 'A', { id: 10 + i, address: '192.0.2.2' }),
       ).flat(),
     ].toSorted((one, other) => one.timeMs - other.timeMs);
-    // A capture read by several CPUs has some packets out of order.
+    // When several CPUs read a capture, some packets are out of order.
     const mixed = late.map((_, i) => late[i % 7 === 3 ? i + 1 : i % 7 === 4 ? i - 1 : i]!);
     const half = Math.ceil(mixed.length / 2);
     const files = { whole: mixed, first: late.slice(half), second: late.slice(0, half) };
@@ -500,7 +500,7 @@ describe('ndots capture', () => {
 `.replace('-  A', '-  A'),
     );
     assert.match(err, /2 queries/);
-    // The log shows that it was answered but not the answer, which is not a failure.
+    // The log shows that the query was answered, but not the answer itself, which is not a failure.
     assert.match((await run(at('coredns.log'), '-o', 'flow')).out, /✓ www\.example\.com/);
   });
 
@@ -593,7 +593,7 @@ describe('ndots capture', () => {
     assert.deepEqual(half[0], { ...all, queries: all!.queries / 2 });
     const [redis] = await of('--from-ip', '10.244.1.1', '--name', 'redis*');
     assert.deepEqual([redis!.lookups, all!.lookups], [1, 8]);
-    // The filtered queries of a lookup do not show what its other queries do.
+    // The queries left by the filter do not reveal what happened to the lookup's other queries.
     assert.deepEqual(all!.resolver.kinds, ['glibc']);
     assert.deepEqual(
       (await of('-c', '1')).map(({ queries, lookups }) => [queries, lookups]),
@@ -673,7 +673,7 @@ describe('ndots capture', () => {
   });
 
   test('packets beyond -c are not written, and a file that is not read to its end is not reported as cut', async () => {
-    // Longer than one read of 256 KiB, with a packet across the boundary.
+    // Longer than one 256 KiB read, with a packet across the boundary.
     const many = Array.from({ length: 2500 }, (_, at) =>
       exchange(at * 3, 'www.example.com.', 'A', { id: at, address: '192.0.2.1' }),
     ).flat();
@@ -717,7 +717,8 @@ describe('ndots capture', () => {
       writeFileSync(at(name), pcapFile(LINK.RAW, packets));
       return at(name);
     };
-    // Query 1 (packet 2) never reaches the node; reply 2 (packet 5) is lost before the client; query 3 gets no reply.
+    // Query 1 (packet 2) never reaches the node. Reply 2 (packet 5) is lost on its way to the client, and query 3 gets
+    // no reply.
     const paths = [
       at3('client.pcap', (packet) => [3, 5, 7].includes(packet), 0),
       at3('node.pcap', (packet) => [2, 3, 7].includes(packet), 3_600_000),

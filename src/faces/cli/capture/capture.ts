@@ -1,4 +1,4 @@
-/** `ndots capture`: shows queries and replies from an interface, captures, dnstap streams and logs. */
+/** `ndots capture`: shows queries and replies from an interface, captures, dnstap streams or logs. */
 import { ClientList } from '../../../tools/doctor/observe/client-list.ts';
 import { isLost, type SeenExchange } from '../../../tools/capture/pair/seen-exchange.ts';
 import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/capture/filter.ts';
@@ -80,14 +80,14 @@ class CaptureRun {
   /** Printed queries without a reply. */
   #lostShown = 0;
   #failed = 0;
-  /** Finds the process of a client; null without --process. */
+  /** Finds a client's process; null without --process. */
   #attribution: Attribution | null = null;
   #story: ProcessStory | null = null;
   /** Output errors, which end the capture. */
   readonly #unwritten: unknown[] = [];
   /** True if the current frame is selected for packet output. */
   #keep = false;
-  /** True after the frame that reached the limit (-c). Later frames are ignored. */
+  /** True after the frame that reached the -c limit. Later frames are ignored. */
   #isPast = false;
 
   constructor(
@@ -110,7 +110,7 @@ class CaptureRun {
 
   async run(): Promise<number> {
     const { forMs, quiet } = this.#options;
-    // The first Ctrl-C ends the capture, a second one the program.
+    // The first Ctrl-C ends the capture, and a second one ends the program.
     const asked = untilSignal();
     asked.addEventListener('abort', () => this.#stop.abort(), { once: true });
     const timer = forMs === null ? null : setTimeout(() => this.#stop.abort(), forMs);
@@ -139,7 +139,7 @@ class CaptureRun {
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
   }
 
-  /** True if no packet, message or line could be read and the reason was already reported. */
+  /** True if nothing could be read and the reason has already been reported. */
   get #isUnread(): boolean {
     const { remarks, totals } = this.#reading;
     return (
@@ -163,7 +163,7 @@ class CaptureRun {
       ended: (exchange) => {
         this.#attribution?.ended(exchange);
         const takes = this.#takes(exchange);
-        // With -o flow, -c counts lookups instead of exchanges.
+        // With -o flow, -c counts lookups rather than exchanges.
         const counts = takes && !(output === 'flow' && count !== null);
         if (listsClients && this.#isTheirs(exchange)) this.#clients.exchange(exchange, counts);
         if (!takes) return;
@@ -215,7 +215,7 @@ class CaptureRun {
     this.#write(() => this.#outputs.flush());
   }
 
-  /** Also called from timers and sockets, where nothing catches exceptions. */
+  /** Timers and sockets call this too, and nothing catches exceptions there. */
   #write(action: () => void): void {
     if (this.#unwritten.length > 0) return;
     try {
@@ -255,7 +255,7 @@ class CaptureRun {
     const { quiet } = this.#options;
     const progress = quiet ? null : readingProgress(this.#io, input, this.#reading);
     const before = this.#reading.totals.exchanges;
-    // Shows data from a pipe as it arrives, before the buffer is full.
+    // Shows data from a pipe as it arrives, without waiting for a full buffer.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;
     try {
       await this.#reading.read(input, () => this.#stop.signal.aborted);
@@ -272,7 +272,7 @@ class CaptureRun {
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
-  /** Waits for the output to drain before reading on. Otherwise a slow pager would fill the memory. */
+  /** Waits for the output to drain before reading on, because a slow pager would otherwise fill up memory. */
   async *#asTaken(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const chunk of chunks) {
       yield chunk;

@@ -11,10 +11,10 @@ import { count } from '../../../server/base/counted.ts';
 import { wrap, type Page } from '../page.ts';
 
 const head = ['CLIENT', 'QUERIES', 'LOOKUPS', 'RESOLVER'] as const;
-/** On narrower terminals, resolvers are on a line of their own. */
+/** On narrower terminals, resolvers get a separate line. */
 const RESOLVER_COLUMNS = 28;
 
-/** One line per client, two if the terminal is narrow, and one for the clients that are not listed. */
+/** One line per client, or two on narrow terminals, and one for the clients that are not listed. */
 export function clientRows(
   { listed, others }: ListedClients,
   naming: AddressNaming,
@@ -45,7 +45,7 @@ export function clientRows(
   return lines;
 }
 
-/** `shop/cart-7d4b9c (deploy/cart)`, or the address. */
+/** `shop/cart-7d4b9c (deploy/cart)`, or only the address. */
 function shownAs({ address, name, workload }: NamedAddress): string {
   if (name === '') return address === '' ? '-' : address;
   return workload === '' ? name : `${name} (${workload})`;
@@ -56,7 +56,7 @@ const words: Readonly<Partial<Record<Kind, string>>> = {
   forwarder: 'a forwarder (dnsmasq, Unbound, CoreDNS)',
 };
 
-/** `glibc 98 %`, `glibc or c-ares 84 %`, `not told apart: too few lookups`. */
+/** `glibc 98 %`, `glibc or c-ares 84 %` or `not told apart: too few lookups`. */
 export function resolverText({ kinds, confidence, why }: NamedResolver): string {
   if (confidence === null) return kinds.length > 0 ? why : `not told apart: ${why}`;
   return `${kinds.map((kind) => words[kind] ?? kind).join(' or ')} ${percent(confidence)} %`;
@@ -88,12 +88,12 @@ export interface ClientDocument
   };
 }
 
-/** The JSON form of the clients that are not listed. */
+/** Represents the clients that are not listed, as JSON. */
 export interface OtherClientsDocument extends OtherClients {
   readonly kind: 'OtherClients';
 }
 
-/** A document per client, and one for the others if there are any. */
+/** One document per client, and one for the rest if there are any. */
 export function clientDocuments(
   { listed, others }: ListedClients,
   naming: AddressNaming,

@@ -1,11 +1,11 @@
-/** Saves memory during long reads by releasing what only startup needed. */
+/** Saves memory during long reads by releasing what was only needed at startup. */
 import { unmapUnusedCode } from '../../../server/runtime/program-pages.ts';
 
 /** Short captures finish earlier. */
 const AFTER_MS = 1000;
 
 /**
- * Releases the memory of startup code once reading takes a while.
+ * Releases startup code from memory once reading takes a while.
  * @returns a function that cancels this
  */
 export function readLean(): () => void {

@@ -1,4 +1,4 @@
-/** Progress of a command that reads a capture, dnstap stream or log. */
+/** Shows the progress of a command that reads a capture, dnstap stream or log. */
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
@@ -9,7 +9,7 @@ import { count } from '../../../server/base/counted.ts';
 const EVERY_MS = 500;
 
 /**
- * Reads a whole file and shows the progress.
+ * Reads a whole file while showing the progress.
  * @param stopped returns true once no more data is needed
  * @throws Problem
  */
@@ -29,7 +29,7 @@ export async function readGiven(
   return input;
 }
 
-/** Shows the progress until the returned timer is cleared. */
+/** Shows the progress until the caller clears the returned timer. */
 export function readingProgress(
   io: Pick<Io, 'progress'>,
   input: Input,
@@ -40,7 +40,7 @@ export function readingProgress(
       io.progress(() => {
         const { name, size } = input;
         const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
-        // A log has no messages: each line is a query with its reply. A list has neither.
+        // A log has no messages, because each line is a query with its reply. A list has neither.
         const { messages, exchanges } = reading.totals;
         const read = Math.max(messages, exchanges);
         const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];

@@ -1,4 +1,4 @@
-/** Options shared by all commands that show live traffic: packet sources, filters and names for addresses. */
+/** Options shared by all commands that show live traffic: where packets come from, filters, and names for addresses. */
 import {
   filterWords,
   ofOwners,
@@ -93,9 +93,9 @@ export interface TrafficSources {
   readonly files: readonly string[];
   /** Interface or `any`; null: packets are not captured. */
   readonly device: string | null;
-  /** Path of the network namespace to capture in; null: our own. */
+  /** Path to the network namespace to capture in, or null for our own. */
   readonly netns: string | null;
-  /** Listening address for dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
+  /** Address to listen on for dnstap: `unix:/run/tap.sock` or `tcp:127.0.0.1:6000`. */
   readonly dnstap: string | null;
   readonly ports: readonly number[] | null;
 }
@@ -130,7 +130,7 @@ export function sourcesOf(
 }
 
 /**
- * The given filters and the source of names.
+ * The filters given and where names come from.
  * @param knowsProcesses true if the command finds client processes
  * @throws Problem (`usage`)
  */

@@ -1,31 +1,31 @@
 /**
- * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that an existing deployment
- * works unchanged.
+ * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that existing deployments work
+ * unchanged.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
 import { usage } from '../option-values.ts';
 
 export interface KeptJobCounts {
-  /** Finished pods per check, and retention times in milliseconds. */
+  /** The number of finished pods that each check retains, and their retention times in milliseconds. */
   readonly completed: number;
   readonly failed: number;
   readonly failedMs: number;
   readonly jobsMs: number;
 }
 
-/** Kuberhealthy 3's defaults; for jobs, the value in version 2's deployment. */
+/** Kuberhealthy 3's defaults, except that the value for jobs comes from version 2's deployment. */
 const USUAL: KeptJobCounts = {
   completed: 1,
   failed: 2,
   failedMs: 36 * 3_600_000,
   jobsMs: 15 * 60_000,
 };
-/** One year. By then, the logs and their node no longer exist. */
+/** A year, by which time the logs and their node no longer exist. */
 const LONGEST_MS = 366 * 86_400_000;
 const COUNT_MAX = 1000;
 
-/** Variables that are read elsewhere or passed to checkers. */
+/** Variables that are read elsewhere or passed on to checkers. */
 const known: ReadonlySet<string> = new Set([
   ...['KH_TARGET_NAMESPACE', 'KH_CHECK_REPORT_URL', 'KH_EXTERNAL_REPORTING_URL'],
   ...['KH_MAX_COMPLETED_POD_COUNT', 'KH_MAX_ERROR_POD_COUNT', 'KH_ERROR_POD_RETENTION_TIME'],
@@ -34,8 +34,8 @@ const known: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads the retention limits.
- * @throws Problem if one is not a number or a duration
+ * Reads how long to keep pods and how many.
+ * @throws Problem if a value is not a number or a duration
  */
 export function keptOf(env: Environment): KeptJobCounts {
   const count = (name: string, usual: number): number => {
@@ -60,7 +60,7 @@ export function keptOf(env: Environment): KeptJobCounts {
   };
 }
 
-/** Kuberhealthy variables that have no effect here, to warn their users. */
+/** Kuberhealthy variables that have no effect here, so that we can warn about them. */
 export function unheard(env: Environment): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('KH_') || name === 'CHECK_REAPER_RUN_INTERVAL')

@@ -1,4 +1,4 @@
-/** Formats check results for people and for programs: JSON, JUnit, Prometheus, Nagios. */
+/** Formats check results as text, JSON and JUnit, and for Prometheus and Nagios. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printExposition } from '../../../server/metrics/exposition.ts';
 import { groupSamples } from '../../../server/metrics/sample.ts';
@@ -36,7 +36,7 @@ const glyphs: Readonly<Record<CheckState, string>> = {
   unknown: '?',
 };
 
-/** Column where the result starts, after name and time. */
+/** The column where the result starts, after the name and time. */
 const TARGET_COLUMN = 14;
 
 function asText(results: readonly CheckResult[], page: Page): string {
@@ -124,7 +124,7 @@ function asJUnit(results: readonly CheckResult[]): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ndots check">\n${suites.join('\n')}\n</testsuites>\n`;
 }
 
-/** Nagios states and exit codes, worst first in Nagios' order. */
+/** Nagios states and exit codes, worst first in Nagios's order. */
 const nagios = {
   failed: ['CRITICAL', 2],
   unknown: ['UNKNOWN', 3],
@@ -136,7 +136,7 @@ export function nagiosCode(results: readonly CheckResult[]): number {
   return nagios[worst(results.map(({ state }) => state))][1];
 }
 
-/** A summary line, then a line for each check that is not OK; performance data follows the bar. */
+/** A summary line with performance data after the bar, then a line for each check that is not OK. */
 function asNagios(results: readonly CheckResult[]): string {
   const state = worst(results.map((result) => result.state));
   const bad = results.flatMap(({ check, observations }) =>

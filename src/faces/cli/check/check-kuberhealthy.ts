@@ -1,4 +1,4 @@
-/** Runs `ndots check run` in a Kuberhealthy pod: finishes before the deadline and reports the results. */
+/** Runs `ndots check run` in a Kuberhealthy pod, finishing and reporting before the deadline. */
 import { promises as dns } from 'node:dns';
 import { hostname, networkInterfaces } from 'node:os';
 import { printSpan } from '../../../server/base/elapsed.ts';
@@ -31,21 +31,21 @@ import { clusterIpOf, contextOf, planOf, type ServiceLabels } from './check-plan
 import { EXIT, wantsColour, type Io } from '../command.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** The report must be sent this long before the deadline, milliseconds. */
+/** Time between sending the report and the deadline, in milliseconds. */
 const MARGIN_MS = 5000;
 /** Time limit for resolving the reporting host, milliseconds. */
 const LOOKUP_MS = 3000;
 
 /**
- * Runs the checks and reports them. Returns exit code 0 if the report was accepted or too late; the check results are
- * in the report.
+ * Runs the checks and reports the results. The exit code is 0 if the report was accepted or came too late, whatever the
+ * results are.
  */
 export async function runForKuberhealthy(
   run: KuberhealthyRun,
   options: CheckOptions,
   io: Io,
 ): Promise<number> {
-  // Resolved once, before the checks, which may find that DNS is down.
+  // Resolved once before the checks, because those may find that DNS is down.
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);
@@ -68,7 +68,7 @@ export async function runForKuberhealthy(
   }
 }
 
-/** The report, which explains why if the checks could not run or did not finish in time. */
+/** The report. If the checks could not run or did not finish in time, it says why. */
 async function checked(
   run: KuberhealthyRun,
   options: CheckOptions,
@@ -123,8 +123,8 @@ async function checkAll(
 }
 
 /**
- * The plan that `dns-resolution-check` derives from these variables: one name, queried through the service or at each
- * server.
+ * The plan that `dns-resolution-check` derives from these variables, with one name that is queried through the service
+ * or at each server.
  */
 function planOfEnvironment(io: Io): readonly [CheckPlan, ServiceLabels | null] {
   const { name, labels, namespace, remarks } = resolutionCheck(io.env, hostname());
@@ -157,7 +157,7 @@ function addressSources(options: CheckOptions, io: Io): AddressSources {
   };
 }
 
-/** Logs where reports go and, if clients resolve the host differently, why. */
+/** Logs where reports are sent and, if clients resolve the host differently, why. */
 async function tellAddresses(
   { url }: KuberhealthyRun,
   { addresses, failures }: FoundAddresses,

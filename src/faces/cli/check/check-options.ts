@@ -16,12 +16,12 @@ export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
 export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly action: 'run' | 'serve' | 'list' | 'init';
-  /** Check files; `-` is standard input. Null: the default checks. */
+  /** Check files, where `-` is standard input. Null for the default checks. */
   readonly file: string | null;
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
   readonly service: string | null;
-  /** Runs only checks with these kinds or titles; empty: all. */
+  /** Kinds or titles of the checks to run. If empty, runs all checks. */
   readonly only: readonly string[];
   readonly output: CheckOutput;
   readonly failOn: 'warning' | 'failed';
@@ -31,11 +31,11 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly kuberhealthy: boolean;
   /** The namespace whose checks run; `''`: all. */
   readonly targetNamespace: string;
-  /** URL for reports; null: the service `kuberhealthy` in the same namespace. */
+  /** URL to send reports to, or null for the `kuberhealthy` service in the same namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
   readonly kept: KeptJobCounts;
-  /** True to send no reports to Kuberhealthy, even from one of its pods. */
+  /** True to send Kuberhealthy no reports, even from one of its pods. */
   readonly noReport: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Determines the checks and the servers from the check file, the command line, the cluster and this machine. */
+/**
+ * Determines which checks to run on which servers, from the check file, the command line, the cluster and this machine.
+ */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
@@ -28,7 +30,7 @@ import { accessOf, withCluster } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Default checks: those that need no names, and the search path check for the only name that every cluster has. */
+/** The default checks: those that need no names, and the search path check for the one name that every cluster has. */
 const usual = checkKinds
   .filter(({ parameters }) =>
     Object.values(parameters).every((each) => each.fallback !== undefined),
@@ -61,8 +63,8 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
 }
 
 /**
- * The selected checks. Without a service or replicas, checks that need replicas could only be unknown, so they are
- * skipped with a note.
+ * The selected checks. If there is no service and no replica, checks that need replicas could only be unknown, so they
+ * are skipped with a note.
  */
 export function checksOf(
   plan: CheckPlan,
@@ -78,7 +80,7 @@ export function checksOf(
   return checks.filter((check) => !left.includes(check));
 }
 
-/** The servers from the first source that has any: the command line, the file, the service, this machine. */
+/** The servers from the first source that has any, in the order command line, file, service, this machine. */
 export async function contextOf(
   plan: CheckPlan,
   options: CheckOptions,
@@ -130,7 +132,7 @@ function tellOnce(why: string, io: Io): void {
   io.err(`ndots check: the address of the service itself is unknown: ${why}\n`);
 }
 
-/** A service selected by labels, as in Kuberhealthy's check. */
+/** A service selected by labels, as in Kuberhealthy's own check. */
 export interface ServiceLabels {
   /** `''`: all namespaces. */
   readonly namespace: string;
@@ -138,7 +140,7 @@ export interface ServiceLabels {
   readonly labels: string;
 }
 
-/** The ClusterIP of a service; null: none. Rejects if the API server does not reply. */
+/** A service's ClusterIP, or null if it has none. Rejects if the API server does not reply. */
 export async function clusterIpOf(
   namespace: string,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * `ndots check serve --kuberhealthy`: runs the cluster's check objects instead of Kuberhealthy, and the checks in a
- * file.
+ * `ndots check serve --kuberhealthy`: takes over from Kuberhealthy by running the cluster's check objects, along with
+ * the checks in a file.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -41,7 +41,7 @@ import { EXIT, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** Kuberhealthy's own lease, so that only one of the two programs is active. */
+/** The same lease that Kuberhealthy uses, so that only one of the two programs is active. */
 const LEASE = 'kuberhealthy-controller';
 
 /**
@@ -137,7 +137,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   return EXIT.ok;
 }
 
-/** Runs the checks in an annotation in this process. */
+/** Runs the checks listed in an annotation, in this process. */
 async function runOwn(
   content: string,
   check: CheckObject,
@@ -147,7 +147,7 @@ async function runOwn(
 ): Promise<KuberhealthyReport> {
   try {
     const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
-    // Servers from the command line apply only to the file's checks.
+    // Servers on the command line apply only to the checks in the file.
     const context = await contextOf(plan, { ...options, vip: [], replicas: [], service: null }, io);
     return reportOf(await runChecks(plan.checks, context, systemClock, signal));
   } catch (error) {

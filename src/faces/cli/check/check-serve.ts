@@ -1,4 +1,4 @@
-/** `ndots check serve`: repeats checks, and exports their metrics and the burn rate of the error budget. */
+/** `ndots check serve`: runs checks repeatedly, and exports their metrics and the error budget's burn rate. */
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
@@ -36,7 +36,7 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   return EXIT.ok;
 }
 
-/** The checks in a file, or the default checks, with their runner. */
+/** The checks in a file, or the default ones, together with their runner. */
 export interface FileWatch {
   readonly watch: CheckSchedule;
   document(): object;
@@ -45,7 +45,7 @@ export interface FileWatch {
 }
 
 /**
- * Reads the file and determines the servers before it resolves.
+ * Reads the file and finds the servers before it resolves.
  * @throws Problem
  */
 export async function watchFile(options: CheckOptions, io: Io, log: Log): Promise<FileWatch> {

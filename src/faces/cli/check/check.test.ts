@@ -78,7 +78,7 @@ describe('ndots check run', () => {
     return JSON.parse(out) as Report;
   }
 
-  /** Returns state and text of the only check's observations. */
+  /** Returns the state and text of the observations made by the only check. */
   async function seen(checks: string, more = ''): Promise<(readonly [string, string])[]> {
     const { checks: all } = await report(checks, more);
     return all[0]!.observations.map(({ state, text }) => [state, text] as const);
@@ -283,7 +283,7 @@ describe('Ctrl-C during the checks', () => {
   const yaml =
     'vip: 127.0.0.1:1\ntimeout: 30s\nchecks:\n  - check: tcp\n  - check: search-walk\n    name: a.example\n';
 
-  /** Interrupts after the first check, while the second waits for a silent server. */
+  /** Interrupts after the first check, while the second is waiting for a silent server. */
   async function interrupted(...words: readonly string[]): Promise<Ran> {
     const silent = createSocket('udp4');
     silent.bind(0, '127.0.0.1');

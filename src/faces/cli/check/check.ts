@@ -1,4 +1,4 @@
-/** `ndots check`: checks that DNS works for clients at this place in the network. */
+/** `ndots check`: checks that DNS works for clients at this point in the network. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { commonParameters, fileParameters } from '../../../tools/probe/check-file.ts';
@@ -32,7 +32,7 @@ export const check: Command = {
         return run(options, io);
       case 'serve': {
         if (!options.kuberhealthy) return serveChecks(options, io);
-        // Loaded on demand, so that a checker stays small.
+        // Loaded on demand to keep checkers small.
         const { serveKuberhealthy } = await import('./check-serve-kuberhealthy.ts');
         return serveKuberhealthy(options, io);
       }
@@ -41,7 +41,7 @@ export const check: Command = {
 };
 
 async function run(options: CheckOptions, io: Io): Promise<number> {
-  // Nagios would read exit code 2 as CRITICAL, so errors need a different code.
+  // Nagios would read exit code 2 as CRITICAL, so errors use another code.
   if (options.output !== 'nagios') return runOnce(options, io);
   try {
     return await runOnce(options, io);
@@ -58,7 +58,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const plan = await planOf(options, io);
   const checks = checksOf(plan, options, (text) => io.err(`ndots check: ${text}\n`));
   const context = await contextOf(plan, options, io);
-  // The clock's timers do not keep the process alive, so this timer does until the checks end.
+  // The clock's timers do not keep the process alive, so this timer does so until the checks end.
   const hold = setInterval(() => undefined, 60_000);
   const results = await runChecks(checks, context, systemClock, io.signal).finally(() =>
     clearInterval(hold),
@@ -66,7 +66,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const left = checks.length - results.length;
   if (left > 0) {
     const text = `ended before ${left} of ${count(checks.length, 'check', 'checks')} could be done`;
-    // Nagios has no code for an interruption, but failures found so far count.
+    // Nagios has no code for an interruption, but failures found before it still count.
     if (options.output === 'nagios' && exitCode(results, options) !== EXIT.no) throw cutShort(text);
     io.err(`ndots check: ${text}\n`);
   }

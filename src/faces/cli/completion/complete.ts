@@ -1,7 +1,7 @@
 /**
  * Completes the word at the cursor. Shells run `ndots __complete WORD…`, where the last word is the one being typed.
- * The output has cobra's format, which kubectl understands: one candidate per line, a tab, its description, and finally
- * a colon and the sum of the `DIRECTIVE` values.
+ * The output is in cobra's format, which kubectl understands. Each candidate is followed by a tab and its description,
+ * and the last line is a colon and the sum of the `DIRECTIVE` values.
  */
 import type { OfferContext, Offers, Option, Usage } from '../option.ts';
 import { isVerb, splitVerb, verbSummaries } from '../verb-names.ts';
@@ -15,7 +15,7 @@ export interface Candidates {
   readonly directive: number;
 }
 
-/** @param words all words after `ndots`; the last, which may be empty, is completed */
+/** @param words all words after `ndots`, of which the last, possibly empty, is completed */
 export async function complete(
   words: readonly string[],
   env: OfferContext['env'],
@@ -63,7 +63,7 @@ function isOneOf(words: Offers['words'], word: string): boolean {
   return Array.isArray(words) && words.includes(word);
 }
 
-/** True if the next word is this option's value. */
+/** True if the next word is the value for this option. */
 function takesNext({ names, kind }: Option, last: string): boolean {
   return (kind === 'one' || kind === 'many') && !last.startsWith('+') && names.includes(last);
 }

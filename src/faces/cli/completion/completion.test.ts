@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 
-/** A directory with ndots under all of its names. */
+/** A directory that contains ndots under all of its names. */
 const folder = mkdtempSync(join(tmpdir(), 'ndots-completion-'));
 for (const name of ['ndots', 'kubectl-ndots', 'kubectl_complete-ndots'])
   symlinkSync(resolve('bin/ndots'), join(folder, name));
@@ -44,7 +44,7 @@ describe('bash', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('bash', t)) return;
-      // Bash splits words at = and @, and inserts completions for the last part only.
+      // Bash splits words at = and @, and inserts only the last part of a completion.
       const parts = line.split(/([=@,]|\s+)/).filter((part) => part.trim() !== '');
       const list = parts.map((part) => `'${part}'`).join(' ');
       const { out, err } = run(
@@ -84,7 +84,7 @@ describe('zsh', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('zsh', t)) return;
-      // Types a line and a tab in a terminal and returns the screen.
+      // Types a line and a tab into a terminal, then returns the screen.
       const { out, err } = run(
         'zsh',
         '-fc',

@@ -1,4 +1,4 @@
-/** Reads the state of any number of `ndots check serve` processes for the Checks page. */
+/** Reads the state of several `ndots check serve` processes for the Checks page. */
 import type { Clock } from '../../../server/base/clock.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -7,10 +7,10 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import type { TargetStatus } from '../../../tools/probe/watch.ts';
 import { hasFields, isListOf, type FieldKind } from '../field-kinds.ts';
 
-/** Cache lifetime of a status, milliseconds. All browsers share the cache. */
+/** Cache lifetime of a status in milliseconds. All browsers share the cache. */
 const FRESH_MS = 2000;
 const WAIT_MS = 5000;
-/** Maximum size of a status, bytes; the default limit of 1000 targets takes a few hundred KiB. */
+/** Maximum size of a status in bytes. The default limit of 1000 targets takes a few hundred KiB. */
 const STATUS_MAX = 8 * 1024 * 1024;
 
 /** A single `ndots check serve`. */
@@ -18,7 +18,7 @@ export interface CheckSource {
   /** `10.0.0.7:9154`. */
   readonly name: string;
   readonly targets: readonly TargetStatus[];
-  /** Why there is no status, for people; empty: there is one. */
+  /** Why there is no status, as a message. Empty if there is one. */
   readonly failure: string;
 }
 
@@ -90,7 +90,7 @@ const fields: Readonly<Record<keyof TargetStatus, FieldKind>> = {
   budgetLeft: 'number',
 };
 
-/** Parses the targets of a status; null: it is not a status. */
+/** Parses the targets in a status, or returns null if it is not a status. */
 function targetsOf(text: string): readonly TargetStatus[] | null {
   let status: unknown;
   try {

@@ -1,4 +1,4 @@
-/** The page's files, bundled by the build or, without a build, from the sources. */
+/** The page's files, either bundled or, if there is no build, from the sources. */
 import { existsSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Problem } from '../../../server/base/problem.ts';
@@ -20,7 +20,7 @@ const types: Readonly<Record<string, string>> = {
 
 /**
  * Finds the page's files.
- * @throws Problem if the page was not built
+ * @throws Problem if the page has not been built
  */
 export function findConsoleAssets(directory: string): ConsoleAssets {
   if (!existsSync(join(directory, 'console.js')))

@@ -29,18 +29,18 @@ export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly contexts: readonly string[];
   readonly manifests: string | null;
   readonly cluster: boolean;
-  /** Replay speed relative to the recorded time; Infinity: as fast as possible. */
+  /** Replay speed relative to recorded time. Infinity means as fast as possible. */
   readonly speed: number;
   readonly limits: Partial<LiveLimits>;
   readonly listen: { readonly host: string; readonly port: number };
-  /** Additional host names under which browsers may open the page. */
+  /** Additional host names that browsers may use to open the page. */
   readonly hosts: readonly string[];
-  /** File with the token; null: a new token at each start. */
+  /** File with the token. If null, a new token is created at each start. */
   readonly tokenFile: string | null;
   /** True if the API server decides about readers. */
   readonly isDelegated: boolean;
   readonly privacy: PrivacyLevel;
-  /** The Corefile for the Configuration page; null: the user pastes one. */
+  /** The Corefile for the Configuration page, or null to let the user paste one. */
   readonly corefile: string | null;
   /** Servers for the Cache page. */
   readonly admin: readonly { readonly host: string; readonly port: number }[];
@@ -53,12 +53,12 @@ export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly opens: boolean;
 }
 
-/** Changes that the page may be allowed to make. */
+/** The changes that the page is allowed to make. */
 const actions = ['flush'] as const;
 /** The default port of `ndots check serve`. */
 const CHECK_PORT = 9154;
 
-/** A Grafana dashboard URL. If it has no placeholders for the times, Grafana's parameters are appended. */
+/** A Grafana dashboard URL. Unless it has placeholders for the times, Grafana's own parameters are appended. */
 const dashboardUrl: OptionValue<string> = {
   placeholder: 'URL',
   read(given, name) {

@@ -1,4 +1,4 @@
-/** Tests the console in real Chromium, with the real program and a real capture. */
+/** Tests the console in real Chromium, using the real program and a real capture. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -20,7 +20,7 @@ import { watched } from '../../../../test/kit/watched.ts';
 import type { ConsoleServer } from './console-server.ts';
 
 const options = fileSource(resolve('examples/captures/tcp-blocked.pcapng'));
-/** Size limit for the page and its styles, compressed, in bytes. */
+/** Size limit for the compressed page and its styles, in bytes. */
 const PAGE_MOST = 60 * 1024;
 const corefile = '.:53 {\n    errors\n    forward . 10.0.0.2\n    cache 30\n    loop\n}\n';
 
@@ -198,7 +198,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     const owners = new Map([['10.244.1.1', { ...pod, node: hostile } as AddressOwner]]);
     const lookups = [{ atMs: 0, name: 'hostilename.example.com.' }];
     const packets = await play([{ address: '10.244.1.1', resolver: 'go', lookups }], healthy);
-    // Resolvers do not send such names, but any other program can.
+    // Resolvers do not send such names, but other programs can.
     for (const { bytes } of packets) {
       const at = Buffer.from(bytes.buffer, bytes.byteOffset).indexOf('hostilename');
       if (at >= 0) bytes.set(Buffer.from('<b>bold</b>'), at);

@@ -1,6 +1,6 @@
 /**
- * Renders the console's HTML document. It contains the current numbers, so the page is useful before its script runs,
- * and without scripts.
+ * Renders the console's HTML document. It includes the current numbers, so the page is useful before its script runs or
+ * if scripts are disabled.
  */
 import { escape } from '../../../server/base/html.ts';
 import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';

@@ -1,4 +1,4 @@
-/** The console's HTTP server: the page, its files, and the views as JSON and as streams. */
+/** The console's HTTP server, which serves the page, its files, and views as JSON and as streams. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,11 +31,11 @@ const TARGET_MAX = 8192;
 /** Limit of concurrent connections. */
 const CONNECTIONS_MAX = 256;
 const HEADERS_MS = 10_000;
-/** Path of the only request that changes something. The request needs a special header. */
+/** The path for the only request that changes anything. It must carry a special header. */
 const FLUSH_PATH = '/api/cache/flush';
 const CHANGE_HEADER = 'ndots-console';
 
-/** Forbids scripts, styles and data from other origins, and framing by other pages. */
+/** Forbids scripts, styles and data from other origins, and prevents other pages from framing this one. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -59,9 +59,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** The views of a cluster, or of all sources if there are no clusters. */
+/** The views for one cluster, or for all sources if there are no clusters. */
 export interface ConsoleCluster {
-  /** The context; empty: there is at most one cluster. */
+  /** The context. Empty if there is at most one cluster. */
   readonly name: string;
   /** Description of the traffic source, for people. */
   readonly source: () => string;
@@ -87,7 +87,7 @@ export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly hosts: readonly string[];
   readonly gate: AccessGate;
-  /** For the address; null: each reader has a token of its own. */
+  /** The token in the address, or null if each reader has a separate one. */
   readonly token: string | null;
   readonly clock: Clock;
   readonly assets: ConsoleAssets;
@@ -95,7 +95,7 @@ export interface ConsoleServerParts {
   readonly clusters: readonly ConsoleCluster[];
   /** The privacy level of the views. */
   readonly privacy: PrivacyLevel;
-  /** Reads the `--corefile` file; the name is empty if there is none. */
+  /** Reads the `--corefile` file. The name is empty if there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
   readonly checks: CheckSources;
   /** Dashboard URL with `{from}` and `{to}`; empty: none. */
@@ -137,7 +137,7 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The address for the user to open, including the token if there is only one. */
+  /** The address to open in a browser. Includes the token if there is only one. */
   get address(): string {
     const { host } = this.#parts.listen;
     const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
@@ -200,7 +200,7 @@ export class ConsoleServer {
     );
   }
 
-  /** Moves the token from the address, which people share, to a cookie. */
+  /** Moves the token from the address, which people share, into a cookie. */
   #welcome(token: string, response: ServerResponse): void {
     const cookie = `${cookieName(this.port)}=${encodeURIComponent(token)}`;
     response.setHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Strict`);
@@ -252,7 +252,7 @@ export class ConsoleServer {
   }
 
   /**
-   * @param key for `parseViewRequest`, with the cluster name
+   * @param key for `parseViewRequest`, including the cluster name
    * @throws Problem (`usage`)
    */
   #view(key: string): unknown {

@@ -47,7 +47,7 @@ export const console: Command = {
             makeLog((line) => io.err(`${line}\n`)),
           )
         : secretGate(() => token);
-    // Pseudonyms of clients stay the same for as long as a token does.
+    // Client pseudonyms stay the same for as long as a token does.
     const key = token ?? madeToken();
     const asked = untilSignal('log');
     const clusters = await startClusters(options, io, note);
@@ -76,7 +76,7 @@ export const console: Command = {
       try {
         io.out(`${server.address}\nCtrl-C ends it.\n`);
         if (options.opens && io.colour) openBrowser(server.address, note);
-        // A finished replay stays on the page, but unreadable input ends the command.
+        // A finished replay stays on the page, whereas unreadable input ends the command.
         const failed = clusters.map(({ feed }) =>
           feed.over.then(() => new Promise<never>(() => undefined)),
         );
@@ -91,7 +91,7 @@ export const console: Command = {
   },
 };
 
-/** Next to the bundled program, or in this checkout's build output. */
+/** Found next to the bundled program, or in this checkout's build output. */
 function pageDirectory(): string {
   return import.meta.url.includes('/src/') ? '../../../../dist/console' : '../../../console';
 }
@@ -113,7 +113,7 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
   return token;
 }
 
-/** Servers for the Cache page: those given, or the pods of the cluster. */
+/** Servers for the Cache page, either those given or the cluster's pods. */
 function adminOf(
   { admin, adminToken }: ConsoleOptions,
   { replicas }: Pick<LiveSources, 'replicas'>,

@@ -1,4 +1,4 @@
-/** Renders the current findings as a single HTML file without scripts, for sharing. */
+/** Renders the current findings for sharing, as a single HTML file without scripts. */
 import { escape, htmlPage } from '../../../server/base/html.ts';
 import type { FindingRow, FindingsView, NowView } from '../../../tools/watch/view.ts';
 import { nowFigures } from '../../console/now-figures.ts';
@@ -22,7 +22,7 @@ th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: start; border-bottom: 1px 
 @media print { body { margin: 0; } }
 `;
 
-/** @param source description of the traffic source, for people */
+/** @param source describes where the traffic comes from, for display */
 export function findingsReport(now: NowView, findings: FindingsView, source: string): string {
   const rows = findings.rows.filter(({ endedMs }) => endedMs === null);
   const at = new Date(now.atMs).toISOString().replace('T', ' ').slice(0, 19);

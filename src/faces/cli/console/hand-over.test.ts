@@ -1,4 +1,4 @@
-/** Exports a selection from a real capture and reads the packets with the real tshark. */
+/** Exports a selection from a real capture, then reads the packets with the real tshark. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ describe('what the console hands over', () => {
     const fields = ['-T', 'fields', '-e', 'frame.time_epoch', '-e', 'dns.id', '-e', 'ip.id'];
     const file = await packetsOf('protocol=tcp');
     const packets = tshark(file, ...fields);
-    // Three lookups, each with two queries over UDP and the same two in one TCP segment.
+    // Three lookups, each with two queries over UDP and the same two in a single TCP segment.
     assert.equal(packets.length, 3 * 6);
     const all = new Set(tshark(capture, ...fields));
     assert.ok(packets.every((packet) => all.has(packet)));

@@ -1,4 +1,4 @@
-/** Exports what a page shows: packets, findings, and the equivalent command. */
+/** Exports what a page shows as packets, findings, or an equivalent command. */
 import { Problem } from '../../../server/base/problem.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { usualPorts } from '../../../tools/capture/read/reading.ts';
@@ -7,11 +7,11 @@ import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import { equivalentWords, printCommand, type CommandSource } from '../top/equivalent-command.ts';
 import { whyNoPackets, writeSelectedPackets } from './selected-packets.ts';
 
-/** The available exports of a selection, as plain data for the page. */
+/** The exports available for a selection, as plain data for the page. */
 export interface HandOverView {
   /** The command that shows the same lookups in a terminal. */
   readonly command: string;
-  /** Why packets are not available, for people; empty: they are. */
+  /** Why packets are not available, as a message. Empty if they are. */
   readonly noPackets: string;
 }
 

@@ -2,7 +2,7 @@
 import { problemsIn } from '../../../server/base/problem.ts';
 
 /**
- * `{ text, hint }` of a Problem.
+ * Converts a Problem to `{ text, hint }`.
  * @throws any other error
  */
 export function refusalJson(error: unknown): string {

@@ -1,4 +1,4 @@
-/** Tests reloads on the Now and Configuration pages in real Chromium, with a real server that reloads. */
+/** Tests reloads on the Now and Configuration pages in real Chromium, using a real server. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-reloads-'));
 const token = join(folder, 'token');
 writeFileSync(token, 'a-token-that-is-long-enough');
 
-/** The names that clients ask for, and their address before and after the reload. */
+/** The names that clients look up, and their addresses before and after the reload. */
 const hosts = (address: string, last: string): string =>
   `hosts {\n    ${address} a.example\n    192.0.2.9 same.example\n    192.0.2.3 ${last}\n  }`;
 
@@ -40,7 +40,7 @@ describe('reloads of a server', { skip, timeout: 900_000 }, () => {
     for (const name of ['a', 'new', 'old', 'same']) await asker!.ask(`${name}.example.`, 'A');
   };
   const queries = (): number => model.inputs[0]!.row().queries;
-  /** Asks until the model has seen that many further queries. */
+  /** Sends queries until the model has seen this many more. */
   const askUntil = async (holds: () => boolean): Promise<void> => {
     for (let turn = 0; !holds(); turn++) {
       assert.ok(turn < 1000, JSON.stringify(model.reloads().rows));

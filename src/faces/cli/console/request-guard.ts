@@ -1,6 +1,6 @@
 /**
- * Decides which requests the console accepts. Other web pages must not be able to read it. Requests therefore need the
- * token, a known host name (DNS rebinding) and the same site.
+ * Decides which requests the console accepts, because other web pages must not be able to read it. Requests need the
+ * token, a known host name (against DNS rebinding) and the same site.
  */
 import type { IncomingMessage } from 'node:http';
 import {
@@ -10,18 +10,18 @@ import {
   type AccessRequest,
 } from '../../../server/base/http-access.ts';
 
-/** The cookie name includes the port because browsers share cookies between the ports of a host. */
+/** The cookie name includes the port because browsers share cookies between a host's ports. */
 export function cookieName(port: number): string {
   return `ndots-console-${port}`;
 }
 
-/** Why a request is rejected; null: it is accepted. */
+/** Why a request is rejected, or null if it is accepted. */
 export interface Refusal {
   readonly status: 401 | 403 | 421 | 503;
   readonly text: string;
 }
 
-/** The path in decisions about readers, instead of the paths of the page's many requests. */
+/** The path used for decisions about readers, instead of the many paths that the page requests. */
 const PATH = '/console';
 
 export interface GuardParts {
@@ -33,7 +33,7 @@ export interface GuardParts {
   readonly hosts: readonly string[];
 }
 
-/** Rejects requests that do not come from the page, opened with the token. */
+/** Rejects requests unless they come from a page that was opened with the token. */
 export class RequestGuard {
   readonly #gate: AccessGate;
   readonly #cookie: string;
@@ -46,7 +46,7 @@ export class RequestGuard {
     this.#hosts = new Set(['localhost', '127.0.0.1', '[::1]', own, ...hosts].map(lowerCase));
   }
 
-  /** The host and the site must be right, whoever sends the request. */
+  /** The host and site must match, regardless of the client. */
   foreign(request: IncomingMessage): Refusal | null {
     const { host = '', 'sec-fetch-site': site, origin } = request.headers;
     if (!this.#hosts.has(hostName(host)))
@@ -54,7 +54,7 @@ export class RequestGuard {
         status: 421,
         text: `This page is not available as ${hostName(host)}. Start ndots console with --host ${hostName(host)} to allow that name.`,
       };
-    // A link to the page from elsewhere is a harmless navigation. Other cross-site requests are not harmless.
+    // Following a link to the page from elsewhere is harmless. Other cross-site requests are not.
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate';
     if (!isNavigation && (site === 'cross-site' || site === 'same-site'))
       return { status: 403, text: 'Requests from other sites are refused.' };
@@ -63,7 +63,7 @@ export class RequestGuard {
     return null;
   }
 
-  /** @param given token in the request's address, if there is one */
+  /** @param given the token in the request's address, if any */
   asked(request: IncomingMessage, given: string | null): AccessRequest {
     return {
       token: given ?? cookieOf(request, this.#cookie) ?? bearerIn(request),
@@ -81,7 +81,7 @@ export class RequestGuard {
   }
 }
 
-/** The host name from a Host header, without the port, in lower case. */
+/** The host name in a Host header, in lower case and without the port. */
 function hostName(host: string): string {
   return lowerCase(host.replace(/:\d{1,5}$/, ''));
 }
@@ -98,7 +98,7 @@ function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): 
   return null;
 }
 
-/** A cookie's value is encoded, because tokens may contain any character. */
+/** Cookie values are encoded, because tokens may contain any character. */
 function decoded(value: string): string | null {
   try {
     return decodeURIComponent(value);

@@ -1,6 +1,6 @@
 /**
- * Exports the packets of selected lookups as recorded, with the client and its findings as comments. Rereads the
- * capture because the live model stores no packets.
+ * Exports the packets of selected lookups as recorded, with clients and findings as comments. The capture is read again
+ * because the live model stores no packets.
  */
 import { Problem } from '../../../server/base/problem.ts';
 import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
@@ -30,7 +30,7 @@ export interface SelectionParts {
 }
 
 /**
- * Why a file has no packets, for people; null: it has.
+ * Why a file's packets are not available, as a message, or null if they are.
  * @throws Problem if it cannot be read
  */
 export async function whyNoPackets(file: string): Promise<string | null> {
@@ -71,7 +71,7 @@ export async function writeSelectedPackets(
   await flush();
 }
 
-/** The comments of the selected frames, by frame number. */
+/** Comments on the selected frames, by frame number. */
 async function selectedFrames(parts: SelectionParts): Promise<ReadonlyMap<number, string>> {
   const { filters, fromMs, toMs, parties, findings } = parts;
   const isWanted = filterOf(filters, parties.owners);

@@ -1,4 +1,4 @@
-/** Queries caches for the Cache page, using the servers' `admin` directives. */
+/** Queries servers' caches for the Cache page through their `admin` directives. */
 import { NameError, parseName } from '../../../server/wire/name.ts';
 import { adminServers, type AdminChoice } from '../cache/admin-servers.ts';
 import {
@@ -10,7 +10,7 @@ import {
 import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 
-/** Limit of queued requests. A server runs one command at a time. */
+/** Limit on queued requests, because a server runs one command at a time. */
 const WAITING_MAX = 8;
 
 /** The replies to one request. */
@@ -43,7 +43,7 @@ export class ServerCaches {
   }
 
   /**
-   * @param name empty: no server is queried
+   * @param name if empty, no server is queried
    * @throws Problem
    */
   async ask(action: CacheAction, name: string, below: boolean): Promise<CachesView> {

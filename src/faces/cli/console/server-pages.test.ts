@@ -1,4 +1,4 @@
-/** Tests the Cache and Checks pages in real Chromium, with real servers and a real checker. */
+/** Tests the Cache and Checks pages in real Chromium, using real servers and a real checker. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Parses a browser's request into a query to the live model. */
+/** Parses a browser's request into a query for the live model. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
@@ -10,7 +10,7 @@ import { usage } from '../option-values.ts';
 const ROWS_MAX = 1000;
 
 /**
- * Parses a view request: `now?filter=namespace=shop`.
+ * Parses a view request such as `now?filter=namespace=shop`.
  * @throws Problem (`usage`)
  */
 export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQuery {

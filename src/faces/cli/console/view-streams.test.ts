@@ -6,7 +6,7 @@ import { VirtualClock } from '../../../server/base/virtual-clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { FRAME_MS, STREAMS_MAX, ViewStreams } from './view-streams.ts';
 
-/** A simulated browser that records what it receives and can stop reading. */
+/** A simulated browser that records what it receives and may stop reading. */
 class Browser extends EventEmitter {
   received: string = '';
   writableNeedDrain: boolean = false;

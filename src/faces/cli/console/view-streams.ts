@@ -1,6 +1,6 @@
 /**
  * Sends views to browsers as server-sent events. Browsers with the same view share one computation. A slow browser
- * misses frames, and its next frame contains the number of missed ones.
+ * misses frames, and its next frame tells it how many.
  */
 import type { ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
@@ -8,7 +8,7 @@ import { refusalJson } from './refusal-json.ts';
 
 /** Interval between frames of a view, milliseconds. */
 export const FRAME_MS = 500;
-/** Limit of streams. A new stream replaces the oldest one. */
+/** Limit on streams. Beyond it, a new stream replaces the oldest one. */
 export const STREAMS_MAX = 64;
 
 interface Stream {
@@ -21,7 +21,7 @@ export interface ViewStreamsParts {
   readonly clock: Clock;
   /**
    * Renders the view for a key as JSON.
-   * @throws Problem for an invalid key
+   * @throws Problem if the key is invalid
    */
   readonly view: (key: string) => string;
 }

@@ -1,4 +1,4 @@
-/** `--names`: reads the names to compare from a list, a log, a capture or a dnstap stream. */
+/** `--names`: reads names to compare from a list, a log, a capture or a dnstap stream. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -8,12 +8,12 @@ import { TYPE, typeNumber } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** Limit of names; more would exceed the number of queries that diff sends. */
+/** Limit on names. More would exceed the number of queries that diff sends. */
 const NAMES_MAX = 50_000;
 
 /**
- * Reads each distinct name in a file, with its types. Text that is not a log has lines of the form `NAME [TYPE…]`.
- * Reports skipped lines.
+ * Reads each distinct name in a file, along with its types. If the text is not a log, its lines must look like `NAME
+ * [TYPE…]`. Reports skipped lines.
  */
 export async function readNames(
   path: string,
@@ -48,7 +48,7 @@ export async function readNames(
   await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
   if (found.size >= NAMES_MAX)
     reading.remarks.add(`${path}: only the first ${NAMES_MAX} names are queried`);
-  // In a list, odd lines are errors, or the file is not a list of names.
+  // In a list, odd lines are errors, unless the file is not a list of names at all.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
       `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and ignored; the first: ${JSON.stringify(firstOdd)}`,

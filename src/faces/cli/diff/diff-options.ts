@@ -9,7 +9,7 @@ export interface DiffOptions extends ColourOptions {
   readonly after: string;
   readonly manifests: string | null;
   readonly names: string | null;
-  /** The least significant difference that makes the command fail. */
+  /** The smallest difference that makes the command fail. */
   readonly failOn: 'answers' | 'upstreams' | 'ttls' | 'never';
   readonly output: 'text' | 'json';
 }

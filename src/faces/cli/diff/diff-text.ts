@@ -72,7 +72,7 @@ function classLines(
   ];
 }
 
-/** `www.example.org. A`, followed by anything unusual about the query. */
+/** `www.example.org. A`, followed by whatever is unusual about the query. */
 export function questionText(question: DiffQuestion): string {
   const { name, type, client, address, port, proto, udpSize, dnssecOk } = question;
   const usual = question.class === 1 ? [] : [className(question.class)];

@@ -56,7 +56,7 @@ async function changes(
   return (JSON.parse(out) as { changes: Change[] }).changes;
 }
 
-/** The Corefile with one replacement; `from` must occur in it. */
+/** The Corefile after one replacement. It must contain `from`. */
 function edited(text: string, from: string | RegExp, to: string): string {
   const changed = text.replace(from, to);
   assert.notEqual(changed, text);
@@ -108,7 +108,7 @@ describe('no answer changes when', () => {
 });
 
 describe('a change is shown by its effect:', () => {
-  /** Lists the differences as kind, name, and plugins of both sides. */
+  /** Lists each difference as its kind, its name, and the plugins on both sides. */
   const found = async (from: string | RegExp, to: string, text = kubeadm): Promise<string[]> =>
     (await changes(text, edited(text, from, to))).map(
       ({ difference, witness: { name, type, before, after: later } }) =>
@@ -424,7 +424,7 @@ describe('ndots diff', () => {
       additional: [],
       edns: null,
     });
-    // A capture with one raw IP packet: file header, packet header, IPv4, UDP.
+    // A capture of a single raw IP packet, with file header, packet header, IPv4 and UDP.
     const size = 28 + query.length;
     const head = Buffer.alloc(24 + 16 + 28);
     head.writeUInt32LE(0xa1b2c3d4, 0);

@@ -1,4 +1,4 @@
-/** `ndots diff BEFORE AFTER`: shows which replies a configuration change affects. */
+/** `ndots diff BEFORE AFTER`: shows which replies are affected by a configuration change. */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../../../server/base/problem.ts';
@@ -38,7 +38,7 @@ export const diff: Command = {
   },
 };
 
-/** Describes when a query is sent, after the query count. */
+/** Describes when a query is sent. Printed after the query count. */
 const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',
@@ -48,7 +48,7 @@ const momentText: Readonly<Record<AskingMoment, string>> = {
 
 const exampleCluster = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
 
-/** Reads a Corefile, either plain or inside a ConfigMap or chart values. */
+/** Reads a Corefile from a plain file, a ConfigMap or chart values. */
 async function readCorefile(path: string, io: Io): Promise<NamedCorefileText> {
   const text = await givenText(path, 'Corefile', io);
   const file = path === '-' ? 'stdin' : path;

@@ -27,7 +27,7 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Reads all inputs.
- * @param parts time ranges, each examined separately with the exchanges that began in it
+ * @param parts time ranges, each examined separately using the exchanges that began in it
  * @param domains learned in an earlier pass
  */
 export async function observe(
@@ -97,7 +97,7 @@ export async function observe(
 }
 
 /**
- * Reads captures that contain the same packets as one. Skips unreadable files and all others.
+ * Reads captures that contain the same packets as if they were one. Skips all others and those it cannot read.
  * @returns the files that were read
  */
 async function readSameTraffic(
@@ -140,7 +140,7 @@ function printAhead(ms: number): string {
   return `${Math.abs(ms).toFixed(1)} ms ${ms > 0 ? 'ahead' : 'behind'}`;
 }
 
-/** The first queries in a capture; empty if the file is not a capture or cannot be read. */
+/** The first queries in a capture. Empty if the file is unreadable or not a capture. */
 async function sampleOf(
   path: string,
   ports: DoctorOptions['ports'],
@@ -154,7 +154,7 @@ async function sampleOf(
     if (isCapture) await reading.readWhole(input, () => sample.isFull || signal.aborted);
     else input.close();
   } catch (error) {
-    // The file is read again later, and the error is reported then.
+    // The file will be read again, and the error is reported then.
     if (problemsIn(error) === null) throw error;
   }
   return sample;
@@ -182,7 +182,7 @@ async function live(
     reading.remarks.add('packets arrived too fast and were lost', '', capture.dropped());
 }
 
-/** Writes the packets of all exchanges that findings refer to, into the `--evidence` file. */
+/** Writes the packets of all exchanges mentioned in findings to the `--evidence` file. */
 export function writeEvidence(
   { evidence, redactKey }: DoctorOptions,
   { findings }: Diagnosis,

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { doctor } from './doctor.ts';
 
-/** Recorded captures with the fault present in each: `test/captures/*.json`. */
+/** Recorded captures and the fault in each one: `test/captures/*.json`. */
 interface Truth {
   readonly files: readonly string[];
   readonly truth: string;
@@ -13,7 +13,7 @@ interface Truth {
   readonly without?: readonly string[];
   /** Patterns that the report must match. */
   readonly says?: readonly string[];
-  /** True if the report must find nothing wrong with DNS. */
+  /** True if the report must not find anything wrong with DNS. */
   readonly well?: boolean;
   /** True if packets that appear in several files must count once. */
   readonly fewerThanSum?: boolean;

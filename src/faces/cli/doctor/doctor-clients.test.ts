@@ -6,7 +6,7 @@ import { doctor } from './doctor.ts';
 
 const folder = new URL('../../../../test/captures/clients/', import.meta.url);
 
-/** The resolver that doctor reports for the only client in a capture of real programs. */
+/** The resolver that doctor reports for the only client in a capture made with real programs. */
 async function resolverIn(file: string): Promise<{
   readonly kinds: readonly Kind[];
   readonly confidence: number;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { clusterFaults } from '../../../../test/kit/cluster-faults.ts';
 import { LivingCluster } from '../../../../test/kit/living-cluster.ts';
 
-/** Tests faults that only show while waiting for missing replies. */
+/** Tests faults that show up only while waiting for missing replies. */
 
 describe('ndots doctor cluster without replies', () => {
   for (const [what, { code, slow = false, ...fault }] of Object.entries(clusterFaults)) {

@@ -22,7 +22,9 @@ interface RbacObject {
   }[];
 }
 
-/** Examines a running cluster. If it is healthy, there are no findings; a single fault is the first finding. */
+/**
+ * Examines a running cluster. If it is healthy, there are no findings. If it has one fault, that is the first finding.
+ */
 
 describe('ndots doctor cluster', () => {
   test('finds nothing wrong with a healthy cluster, and lists the causes that are ruled out', async () => {
@@ -31,7 +33,8 @@ describe('ndots doctor cluster', () => {
     assert.deepEqual(found.findings, []);
     assert.deepEqual(found.cluster.lacking, []);
     assert.equal(found.code, 0);
-    // Only counters, which need traffic, and connection tracking, which needs a machine that has it, remain unchecked.
+    // Only two things remain unchecked: counters, which need traffic, and connection tracking, which not every machine
+    // has.
     const open = found.unknown.map(({ code }) => code);
     const usual = ['ND4002', 'ND4003', 'ND2001', 'ND3003'];
     assert.deepEqual(
@@ -130,7 +133,7 @@ describe('with fewer rights', () => {
     await using cluster = await LivingCluster.start();
     cluster.api.faults.add({
       resource: 'pods',
-      // The cluster-wide request; after it, requests for the DNS pods' namespace follow.
+      // The request for the whole cluster, which is followed by requests for the DNS pods' namespace.
       times: 1,
       fault: { kind: 'status', status: 403, reason: 'Forbidden' },
     });
@@ -257,7 +260,7 @@ describe('with fewer rights', () => {
           ) ?? [];
         return `${own === '' ? '' : `${own} `}${group}/${plural}`;
       });
-    // A right for all namespaces covers each of them.
+    // A right that applies to all namespaces covers each of them.
     const needed = [...new Set(listed)].filter(
       (right) => !right.startsWith('kube-system ') || !listed.includes(right.split(' ')[1]!),
     );

@@ -56,7 +56,7 @@ export async function examineCluster(options: DoctorOptions, io: Io): Promise<Cl
   );
 }
 
-/** This machine's search path if its resolv.conf is a pod's; empty otherwise. */
+/** This machine's search path if its resolv.conf is that of a pod, otherwise empty. */
 function ownSearch(): readonly string[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
@@ -71,7 +71,7 @@ function ownSearch(): readonly string[] {
   }
 }
 
-/** Text for the end of the report; empty if everything was read. */
+/** Text for the end of the report. Empty if everything could be read. */
 export function notReadText(lines: readonly string[], page: Page): string {
   if (lines.length === 0) return '';
   const told = lines.flatMap((line) => wrap(line, '  ', page));

@@ -41,10 +41,10 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly skip: readonly string[];
   readonly failOn: 'critical' | 'warning' | 'info' | 'never';
   readonly output: 'text' | 'json';
-  /** Output file for the packets of exchanges that findings refer to. */
+  /** The file to write packets to, from exchanges mentioned in findings. */
   readonly evidence: string | null;
   readonly explain: string | null;
-  /** Lists causes that are ruled out or cannot be checked. */
+  /** Lists causes that have been ruled out or cannot be checked. */
   readonly ruledOut: boolean;
   readonly redactKey: string | null;
   readonly manifests: string | null;
@@ -52,7 +52,7 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly quiet: boolean;
 }
 
-/** Removes duplicates, because several kinds may share a code. */
+/** Removes duplicates, because several kinds may have the same code. */
 const knownCodes = async (): Promise<readonly string[]> => {
   const { findingKinds } = await import('../../../tools/doctor/findings/table.ts');
   return [...new Set(findingKinds.map(({ code }) => code))].toSorted();
@@ -156,7 +156,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
   const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
   if (idle !== null) {
-    // --rbac may be combined with the words for a cluster, to print their rights.
+    // --rbac may be combined with the words for a cluster, to print the rights they need.
     const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
     if (other !== null) throw usage(`${idle} does not accept input: omit "${other}"`);
   }

@@ -1,4 +1,4 @@
-/** Prints a diagnosis as text: each finding with its evidence, affected clients, cause, fix and proof. */
+/** Prints a diagnosis as text. Each finding comes with its evidence, affected clients, cause, fix and proof. */
 import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
 import type { Finding } from '../../../tools/doctor/findings/finding.ts';
 import type { Who } from '../../../tools/doctor/report/who.ts';
@@ -45,7 +45,7 @@ export function diagnosisText(
     );
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
-    // Findings with the lowest severity take three lines; --explain prints the rest.
+    // Minor findings take up three lines, unless --explain prints everything.
     if (severity === 'info') {
       part('seen', finding.seen[0] ?? '');
       part('fix', finding.fix[0] ?? '');
@@ -83,7 +83,7 @@ export function diagnosisText(
   return `${lines.join('\n')}\n`;
 }
 
-/** Summarizes causes without a finding in one line, to keep the report short. */
+/** Summarizes causes without findings in one line to keep the report short. */
 function counted(excluded: number, unknown: number): string {
   const causes = (number: number): string => count(number, 'cause', 'causes');
   const cannot = unknown === 0 ? '' : `${causes(unknown)} cannot be checked with this input`;

@@ -171,7 +171,7 @@ describe('ndots doctor', () => {
   });
 
   test('a small capture with a few lost queries does not prove that it is not DNS', async () => {
-    // A short capture with a single lookup, which got no reply.
+    // A short capture of a single lookup that got no reply.
     const packets = await play(
       pods('glibc', 1, { lookups: 12, everyMs: 900, resolvConf: 'nameserver 10.96.0.10\n' }),
       ({ name, ...passing }) =>
@@ -250,7 +250,7 @@ describe('ndots doctor', () => {
     const { out } = await run(at('alpine.pcap'), at('alpine.log'));
     assert.match(out, /musl \d+ %/);
     assert.doesNotMatch(out, /^[✕!] ND2002/m);
-    // The replies to failed queries arrive after those to later queries.
+    // Failed queries are answered after later ones.
     const failed = ['cart.', 'cart.shop.'].flatMap((name) =>
       ['A', 'AAAA'].map((type) => line(42_000, name, type, 'SERVFAIL')),
     );
@@ -441,7 +441,7 @@ describe('ndots doctor', () => {
     const headings = [...page.matchAll(/^## (ND\d{4}) (.+)$/gm)].map(
       ([, code, title]) => `${code} ${title}`,
     );
-    // A cause that both captures and running clusters can show has the same code and title in both.
+    // Captures and running clusters use the same code and title for any cause that both can show.
     const all = new Set(findingKinds.map(({ code, title }) => `${code} ${title}`));
     assert.deepEqual(headings, [...all].toSorted());
     assert.equal(new Set([...all].map((each) => each.slice(0, 6))).size, all.size);

@@ -71,7 +71,7 @@ export const doctor: Command = {
         : [diagnoseCluster(facts, (kind) => isWanted(kind, options))]),
     ].reduce(mergedDiagnosis);
     print(found, packets, facts, options, io);
-    // Written after the report, which therefore exists even if this file cannot be written.
+    // Written after the report, so the report exists even if this file cannot be written.
     if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     if (worst >= grades[options.failOn]) return EXIT.no;
@@ -85,7 +85,7 @@ interface NoCluster {
   readonly why: string;
 }
 
-/** @param hasMore true if the report has other content */
+/** @param hasMore true if the report says anything else */
 async function clusterFacts(
   options: DoctorOptions,
   hasMore: boolean,
@@ -110,7 +110,7 @@ interface Packets {
   readonly failed: number;
   readonly reading: Reading;
   readonly observed: Observations;
-  /** Copied before the details are freed; null: they still exist. */
+  /** Copied before the details are freed, or null if they have not been. */
   details: VerdictDetails | null;
   readonly owners: AddressOwners;
   readonly naming: AddressNaming;
@@ -155,7 +155,7 @@ async function diagnosePackets(
 ): Promise<Diagnosis> {
   const { observed } = packets;
   const isThere = options.device === null && !options.files.some(comesOnce);
-  // Remarks on the capture were printed during the first pass.
+  // Remarks about the capture were already printed during the first pass.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
     packets.details = verdictDetails(observed);
@@ -210,9 +210,9 @@ function print(
   io.out(notReadText(notRead, page));
 }
 
-/** Limit of listed clients, in text and in JSON. */
+/** Limit on listed clients, both in text and in JSON. */
 const CLIENTS = { text: 10, json: 1000 };
-/** Limit of packets per finding in the JSON document. */
+/** Limit on packets per finding in the JSON document. */
 const FRAMES_MAX = 100;
 
 function clientsText(packets: Packets, page: Page): string {
@@ -223,7 +223,7 @@ function clientsText(packets: Packets, page: Page): string {
   return `${[page.paint.strong('Clients, busiest first'), ...rows].join('\n')}\n\n`;
 }
 
-/** Addresses are not redacted here because the whole document is redacted at once. */
+/** Addresses are not redacted here, because redaction applies to the whole document later. */
 function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
   const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
   return clientDocuments(busiestClients(packets.observed, CLIENTS.json), naming);
@@ -271,7 +271,7 @@ function totalsOf({ reading: { totals }, observed }: Packets): object {
   };
 }
 
-/** The section for a code in docs/findings.md. */
+/** The section in docs/findings.md that explains a code. */
 function section(code: string): string {
   const page = readFileSync(new URL('../../../../docs/findings.md', import.meta.url), 'utf8');
   const start = page.indexOf(`## ${code}`);

@@ -44,7 +44,7 @@ test('an etcd that requires a user or denies access: the error names options of 
 });
 
 /**
- * An etcd that rejects every call with this status.
+ * An etcd server that rejects every call with this status.
  * @returns its endpoint
  */
 async function refusing(t: TestContext, status: number, message: string): Promise<string> {

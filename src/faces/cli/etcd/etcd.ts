@@ -46,7 +46,7 @@ export const etcd: Command = {
   },
 };
 
-/** Suggests a fix. The error's own text is worded for reading and for a Corefile. */
+/** Suggests a fix, because the error's own text is also meant for Corefiles. */
 function remedyOf(
   { kind, advice }: EtcdFailure,
   { action, prefix, access }: EtcdVerbOptions,
@@ -63,7 +63,7 @@ function remedyOf(
     : advice;
 }
 
-/** Warns about certificate files without effect, because users would believe that they are protected. */
+/** Warns about certificate files that have no effect, since users would think they were protected. */
 function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
   if (tls === null) return;
   const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
@@ -79,7 +79,7 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   const read = packService(value, 0n);
   const host = String(options.fields['host'] ?? '');
   if (typeof read !== 'string') throw usage(`servers would ignore this record: ${read.detail}`);
-  // Any name can be served, but these are errors. No top-level domain is a number (RFC 3696, section 2).
+  // Any name can be served, but these are errors. No top-level domain is numeric (RFC 3696, section 2).
   if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
     throw usage(`the host ${JSON.stringify(host)} is neither an address nor a host name`);
   if (options.leaseSeconds === null) {
@@ -94,7 +94,7 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   return EXIT.ok;
 }
 
-/** Maintains a record and its lease until a signal arrives, then removes the record. */
+/** Maintains a record and its lease until a signal arrives, and then removes the record. */
 async function keepAlive(
   client: EtcdClient,
   {
@@ -112,7 +112,7 @@ async function keepAlive(
     if (ended.aborted) break;
     try {
       if ((await client.keepLeaseAlive(id)).ttl > 0) continue;
-      // etcd was unavailable for longer than the lease lasts.
+      // etcd was unavailable for longer than the lease.
       ({ id } = await client.grantLease(lease.ttl));
       await client.put(key, value, id);
       io.err('ndots etcd: the lease had expired, so the record was written again\n');
@@ -170,7 +170,7 @@ async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Pro
 }
 
 /**
- * Reports names without a record, with a hint if subdomains have records.
+ * Reports names that have no record, with a hint if their subdomains do.
  * @returns the exit code
  */
 async function tellMissing(
@@ -198,7 +198,7 @@ const PAGE = 500;
 async function readAll(client: EtcdClient, range: KeyRange, found: KeyValue[]): Promise<void> {
   for (let { key } = range; ;) {
     const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });
-    // Copied, because keys and values are views of the receive buffer.
+    // Copied, because keys and values are views into the receive buffer.
     found.push(
       ...kvs.map((kv) => ({ ...kv, key: Buffer.from(kv.key), value: Buffer.from(kv.value) })),
     );

@@ -1,4 +1,4 @@
-/** `ndots exec POD -- COMMAND …`: runs an ndots command from inside a pod, in an ephemeral container. */
+/** `ndots exec POD -- COMMAND …`: runs an ndots command inside a pod, using an ephemeral container. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';

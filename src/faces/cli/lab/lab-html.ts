@@ -1,4 +1,4 @@
-/** Renders stories as a page without scripts: a packet ladder for each act, with expected and observed facts. */
+/** Renders stories as a page without scripts. Each act has a packet ladder with the expected and observed facts. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
 import { isAsTold, type Act, type StoryOutcome } from '../../../tools/lab/story.ts';

@@ -1,4 +1,4 @@
-/** `ndots lab list`: lists the stories and what this machine lacks to run them. */
+/** `ndots lab list`: lists the stories and what this machine still needs in order to run them. */
 import { lacksOfMachine, lacksOfStory } from '../../../tools/lab/machine.ts';
 import { stories } from '../../../tools/lab/stories.ts';
 import type { Story } from '../../../tools/lab/story.ts';
@@ -9,7 +9,7 @@ import { beside, wrap } from '../page.ts';
 interface Listed {
   readonly name: string;
   readonly title: string;
-  /** `played`: in a lab; `model`: in virtual time; `no`: not at all. */
+  /** `played` for a lab, `model` for virtual time, or `no` if it cannot run at all. */
   readonly here: 'played' | 'model' | 'no';
   /** Expected duration, seconds. */
   readonly seconds: number;

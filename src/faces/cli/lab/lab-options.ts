@@ -23,9 +23,12 @@ export interface LabOptions {
   readonly words: readonly string[];
   /** `exec`: the program with its arguments. */
   readonly program: readonly string[];
-  /** `up`: Kubernetes objects; null: the example cluster. `run`: a story file; null: the named stories. */
+  /**
+   * `up`: Kubernetes objects, or null for the example cluster. `run`: a story file, or null if stories are given by
+   * name.
+   */
   readonly file: string | null;
-  /** `up`: the Corefile for its DNS pods; null: kubeadm's. */
+  /** `up`: the Corefile for its DNS pods, or null for kubeadm's. */
   readonly corefile: string | null;
   readonly rules: RulesOptions;
   readonly run: RunOptions;
@@ -33,13 +36,13 @@ export interface LabOptions {
 
 export interface RunOptions extends ColourOptions {
   readonly output: 'text' | 'json' | 'html';
-  /** A CoreDNS binary to run instead of ndots; null: ndots. */
+  /** A CoreDNS binary to run, or null to run ndots. */
   readonly coredns: string | null;
   readonly pcap: string | null;
   readonly keep: boolean;
   /** kube-proxy's mode. */
   readonly mode: 'iptables' | 'nftables';
-  /** Always uses virtual time, even if a real run is possible. */
+  /** Always uses virtual time, even if the story could be played for real. */
   readonly model: boolean;
   /** Output file for the results, which `report` reads. */
   readonly save: string | null;
@@ -49,7 +52,7 @@ export interface RulesOptions extends ClusterOptions {
   readonly mode: 'iptables' | 'nftables';
   readonly manifests: string | null;
   readonly proxy: ProxyOptions;
-  /** Uses the chain names of old kube-proxy versions. */
+  /** Uses the chain names from old kube-proxy versions. */
   readonly oldNames: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Runs stories, each in a separate, isolated lab, or on its model if a lab is not possible. */
+/** Runs stories, each in a separate, isolated lab, or on a model if a lab is not possible. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -14,13 +14,13 @@ import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** A story, and the arguments that make another ndots process run it. */
+/** A story, together with the arguments that make another ndots process run it. */
 export interface Performance {
   readonly story: Story;
   readonly words: readonly string[];
 }
 
-/** Set in the environment of the process inside the lab's namespaces. */
+/** Set in the environment of the process that runs inside the lab's namespaces. */
 export const INSIDE = 'NDOTS_LAB_INSIDE';
 /** File descriptor for the lab's report. */
 export const REPORT_FD = 3;
@@ -36,7 +36,7 @@ export function ownWords(): readonly string[] {
 }
 
 /**
- * Runs stories one at a time, each in a separate lab, and prints the results.
+ * Runs stories one after another, each in a separate lab, and prints the results.
  * @returns the exit code
  */
 export async function performStories(
@@ -87,7 +87,7 @@ export async function performStories(
   return asTold ? EXIT.ok : EXIT.no;
 }
 
-/** Stories longer than this are announced, because pipes and logs show no progress. */
+/** Longer stories are announced, because pipes and logs show no progress. */
 const LONG_SECONDS = 30;
 
 /** Interval between progress messages, milliseconds. */
@@ -113,7 +113,7 @@ function save(file: string, outcomes: readonly StoryOutcome[]): void {
   }
 }
 
-/** Checks in advance that the output files are writable and that CoreDNS exists. */
+/** Checks in advance that CoreDNS exists and that the output files are writable. */
 function checkFiles({ pcap, save, coredns }: RunOptions): void {
   for (const file of [pcap, save]) {
     if (file === null) continue;
@@ -149,8 +149,8 @@ export function checkCoredns(file: string | null): void {
 }
 
 /**
- * Runs a story in a process with its own namespaces. Ctrl-C ends it without a verdict, unless the story is over and
- * `--keep` keeps the lab running.
+ * Runs a story in a process with separate namespaces. Ctrl-C ends it without a verdict, unless the story is over and
+ * only `--keep` keeps the lab running.
  */
 async function playOutside(
   story: Story,

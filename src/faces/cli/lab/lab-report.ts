@@ -1,4 +1,4 @@
-/** `ndots lab report`, and the output of story results as text, JSON or HTML. */
+/** `ndots lab report`: prints story results as text, JSON or HTML, also for other commands. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { readFileText, FILE_MAX } from '../../../server/base/read-file.ts';
 import { Problem } from '../../../server/base/problem.ts';

@@ -16,7 +16,7 @@ import type { RulesOptions } from './lab-options.ts';
 import { usage } from '../option-values.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** @param services services to print, as NAMESPACE/NAME; empty: all */
+/** @param services to print, as NAMESPACE/NAME; if empty, all of them */
 export async function printRules(
   options: RulesOptions,
   services: readonly string[],

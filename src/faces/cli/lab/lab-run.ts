@@ -1,4 +1,4 @@
-/** `ndots lab run`: runs stories given by name, or a story file. */
+/** `ndots lab run`: runs named stories or a story file. */
 import { resolve } from 'node:path';
 import { nearest } from '../../../server/base/problem.ts';
 import { findStory, stories } from '../../../tools/lab/stories.ts';
@@ -9,7 +9,7 @@ import { isInside, performInside, performStories } from './lab-perform.ts';
 import { storyOfFile } from './lab-story.ts';
 import { usage } from '../option-values.ts';
 
-/** Runs the selected stories one at a time, each in a separate lab. */
+/** Runs the selected stories one after another, each in a separate lab. */
 export async function runStories(options: LabOptions, io: Io): Promise<number> {
   const chosen = choose(options);
   if (isInside(io)) return performInside(chosen[0]!, options.run, io);
@@ -27,7 +27,7 @@ function wordsFor({ name }: Story, { run, file }: LabOptions): readonly string[]
   ];
 }
 
-/** The selected stories: those named on the command line, or the one in the file. */
+/** The selected stories, either named on the command line or read from the file. */
 function choose({ file, words, run }: LabOptions): readonly Story[] {
   return file === null ? chooseStories(words) : [storyOfFile(file, run.coredns === null)];
 }

@@ -1,4 +1,4 @@
-/** Reads and validates story files before anything is built, and prints a template. */
+/** Reads and validates story files before anything is built, and also prints a template. */
 import { fileURLToPath } from 'node:url';
 import { Problems, type Problem } from '../../../server/base/problem.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
@@ -19,7 +19,7 @@ export function printExampleStory(io: Io): number {
 
 /**
  * Reads a story file.
- * @param servedByNdots true to check its Corefiles, too; CoreDNS has other plugins
+ * @param servedByNdots true to check its Corefiles as well, which CoreDNS may read differently
  * @throws Problems with all errors
  */
 export function storyOfFile(file: string, servedByNdots: boolean): Story {

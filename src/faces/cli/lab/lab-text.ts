@@ -1,4 +1,4 @@
-/** Prints stories as text: packets in order, expected and observed facts, and a verdict. */
+/** Prints stories as text, with packets in order, expected and observed facts, and a verdict. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
@@ -8,7 +8,7 @@ import { clip, type Page, pageFor, wrap } from '../page.ts';
 /** Longer packet lists are replaced by their length. */
 const PACKETS_MAX = 40;
 
-/** Limit of compared numbers, and maximum length of a bar. */
+/** Limits on the number of values compared and on the length of a bar. */
 const COMPARED_MAX = 3;
 const BAR = 24;
 /** On narrower terminals, titles are omitted. */
@@ -96,7 +96,7 @@ interface Measure {
   readonly value: number;
 }
 
-/** Compares the numbers that differ between the fault and its fixes: one row per act, with a bar. */
+/** Compares the numbers that differ between the fault and its fixes. Each act is a row with a bar. */
 function comparison(acts: readonly Act[], { paint, columns }: Page): readonly string[] {
   const measures = new Map<string, Measure[]>();
   for (const { kind, title, facts } of acts)

@@ -1,4 +1,4 @@
-/** `ndots lab up`, `exec` and `down`: a lab that runs until it is ended. */
+/** `ndots lab up`, `exec` and `down`: manage a lab that keeps running until it is ended. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -40,7 +40,7 @@ const example = fileURLToPath(new URL('../../../../examples/cluster', import.met
 /** Time limit for a lab to end, milliseconds. */
 const DOWN_MS = 10_000;
 
-/** Sent to the lab once its state is saved. */
+/** Sent to the lab after saving its state. */
 const STANDS = 'stands\n';
 
 /** Sent by the lab when it is ready. */
@@ -49,7 +49,7 @@ interface Ready {
   readonly services: readonly string[];
 }
 
-/** Runs `up`, `exec` or `down`, according to `options.action`. */
+/** Runs `up`, `exec` or `down`, depending on `options.action`. */
 export async function standingLab(options: LabOptions, io: Io): Promise<number> {
   if (io.env[INSIDE] !== undefined) return standInside(options, io);
   if (options.action === 'up') return up(options, io);
@@ -120,7 +120,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     child.signal('SIGKILL');
     throw errorCode(error) === 'EEXIST' ? standsAlready() : notWritten(error);
   }
-  // Until the lab receives this, it ends together with this process.
+  // Until it receives this, the lab ends together with this process.
   child.stdin?.end(STANDS);
   child.unref();
   const width = Math.max(...pods.map(({ namespace, pod }) => namespace.length + pod.length + 1));
@@ -173,7 +173,7 @@ async function down(io: Io): Promise<number> {
     io.out('No lab stands.\n');
     return EXIT.ok;
   }
-  // All processes in the lab end with its first process, and the namespaces disappear.
+  // When the lab's first process ends, so do all others, and the namespaces disappear.
   process.kill(standing.pid, 'SIGKILL');
   for (let waited = 0; !hasEnded(standing) && waited < DOWN_MS; waited += 50)
     await new Promise((done) => setTimeout(done, 50));
@@ -182,7 +182,7 @@ async function down(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Until the lab is recorded, `down` cannot find it, so it ends together with the process that started it. */
+/** `down` cannot find the lab until it is recorded, so before that it ends with the process that started it. */
 function endWithStarter(): void {
   let stands = false;
   process.stdin.on('data', () => (stands = true));

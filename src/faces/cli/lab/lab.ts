@@ -1,4 +1,4 @@
-/** `ndots lab`: reproduces network behaviour below DNS on this machine. */
+/** `ndots lab`: reproduces network behaviour that affects DNS, on this machine. */
 import type { Command } from '../command.ts';
 import { parseLabOptions } from './lab-options.ts';
 

@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const corefile =
   '.:53 {\n    errors\n    ready\n    health {\n        lameduck 5s\n    }\n    prometheus\n    loop\n    cache 30\n    kubernetes cluster.local\n    forward . 10.96.0.10 {\n        max_concurrent 1000\n    }\n}\n';
 
-/** API server lists by path. All other paths are forbidden. */
+/** API server lists by path. Any other path is forbidden. */
 const lists: Readonly<Record<string, readonly object[]>> = {
   '/api/v1/namespaces/kube-system/configmaps': [
     { metadata: { name: 'coredns', namespace: 'kube-system' }, data: { Corefile: corefile } },

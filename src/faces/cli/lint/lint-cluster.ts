@@ -10,8 +10,8 @@ import type { LintOptions } from './lint-options.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
 /**
- * Creates one file per kind and, for pods, one per workload with its own DNS settings. Reports and skips objects that
- * cannot be listed.
+ * Creates one file per kind or, for pods, one per workload that has its own DNS settings. Reports and skips objects
+ * that cannot be listed.
  */
 export async function clusterFiles(options: LintOptions, io: Io): Promise<readonly GivenFile[]> {
   const access = accessOf(options, io);

@@ -1,4 +1,4 @@
-/** Findings for programs: the output of `ndots lint -o json` (schema: docs/lint.schema.json). */
+/** Findings for programs, as printed by `ndots lint -o json` (schema: docs/lint.schema.json). */
 import type { LintFinding, Spot } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
 

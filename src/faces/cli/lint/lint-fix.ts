@@ -1,4 +1,4 @@
-/** `--fix`: applies fixes to files, or shows them as a diff. */
+/** `--fix`: fixes files, or shows the fixes as a diff. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { randomBytes } from 'node:crypto';
 import {
@@ -23,7 +23,7 @@ export interface FileChange {
   readonly after: string;
 }
 
-/** Applies the findings' edits and returns the changed files. */
+/** Makes the edits that findings suggest, and returns the changed files. */
 export function fixedTexts(
   findings: readonly LintFinding[],
   files: readonly GivenFile[],
@@ -42,7 +42,7 @@ export function showChanges(changes: readonly FileChange[], colour: boolean): st
 }
 
 /**
- * Writes each file to a temporary file and renames it.
+ * Writes each file under a temporary name before renaming it.
  * @throws Problem (`unwritable-file`)
  */
 export function writeChanges(changes: readonly FileChange[]): void {

@@ -1,4 +1,4 @@
-/** Prints findings for people (an excerpt with a caret) and for programs: JSON, SARIF, GitHub annotations, JUnit. */
+/** Prints findings as text (an excerpt with a caret), JSON, SARIF, GitHub annotations or JUnit. */
 import { visible } from '../../../server/base/visible.ts';
 import { severities, type LintFinding, type LintSeverity } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
@@ -40,7 +40,7 @@ function targetText({ target }: LintReport): string {
 
 const colours: Readonly<Record<LintSeverity, number>> = { error: 31, warning: 33, note: 36 };
 
-/** Indent of the lines after a finding's first line. */
+/** Indentation of the lines after a finding's first one. */
 const INDENT = ' '.repeat(6);
 
 function printText(report: LintReport, { colour, program, columns }: TextStyle): string {
@@ -85,7 +85,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
   return `${lines.join('\n')}\n`;
 }
 
-/** Above this number of inputs without anything to lint, only the number is printed. */
+/** If more inputs than this have nothing to lint, only their number is printed. */
 const DETAILS_MAX = 2;
 
 /** Describes a file without anything to lint. */
@@ -103,7 +103,7 @@ function headLines(where: string, what: string, page: Page): readonly string[] {
 
 /** Maximum number of characters shown from a line. */
 const EXCERPT_MAX = 110;
-/** Characters shown before the position in a long line. */
+/** The number of characters to show before the position in a long line. */
 const BEFORE_MAX = 20;
 
 function excerptLines(
@@ -141,7 +141,7 @@ function summary(report: LintReport): string {
   return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (${targetText(report)})`;
 }
 
-/** Prints GitHub workflow commands, worst first because a step shows only ten of each severity. */
+/** Prints GitHub workflow commands, starting with the worst because a step shows only ten of each severity. */
 function github({ findings }: LintReport): string {
   const word: Readonly<Record<LintSeverity, string>> = {
     error: 'error',

@@ -13,7 +13,7 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { Authority } from '../../../server/base/certificates.ts';
 import { lint } from './lint.ts';
 
-/** Tests rules that query the network, on real sockets. Without `--live`, nothing is sent. */
+/** Tests rules that query the network, on real sockets. Without `--live`, nothing may be sent. */
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
 
@@ -28,7 +28,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A server that answers every query with NXDOMAIN, optionally over TCP, too. */
+/** A server that answers every query with NXDOMAIN, optionally over TCP as well. */
 async function upstream(tcp: boolean): Promise<Upstream> {
   const udp = createSocket('udp4');
   const [port] = await freePorts(1);
@@ -170,7 +170,7 @@ describe('ndots lint --live', () => {
     writeFileSync(file, text + readFileSync(file, 'utf8'));
     const { out } = await run(file, '--live');
     assert.doesNotMatch(out, /CF53|CF48/);
-    // Without --live, or without the rule, the suppression is not reported as unused.
+    // If the rule did not run because of options, its suppression is not reported as unused.
     assert.doesNotMatch((await run(file, '--fail-on', 'never')).out, /CF48/);
     assert.doesNotMatch((await run(file, '--live', '--ignore', 'CF53')).out, /CF48/);
   });

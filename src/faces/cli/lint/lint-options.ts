@@ -13,7 +13,7 @@ import { firstBeside, parseOptions } from '../option-parse.ts';
 import { choice, duration, file, namespaceName, usage } from '../option-values.ts';
 
 export interface LintOptions extends ClusterOptions, ColourOptions {
-  /** Default: `Corefile` in the current directory. `-` is standard input. */
+  /** Defaults to `Corefile` in the current directory. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
   /** Namespace of the DNS servers. */

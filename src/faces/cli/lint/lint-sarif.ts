@@ -1,4 +1,4 @@
-/** Findings in SARIF 2.1.0 format, which GitHub and other code scanning services accept. */
+/** Findings in SARIF 2.1.0 format, as accepted by GitHub and other code scanning services. */
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
@@ -57,7 +57,7 @@ function resultOf(finding: LintFinding, ruleIndex: number): unknown {
   const { code, severity, text, spot, hint, remedy, excerpt } = finding;
   const message = [text, hint, remedy].filter((part) => part !== null).join(' ');
   const { file, line, column, endColumn } = spot;
-  // Uses the line's text instead of its number, so that a finding keeps its identity when the line moves.
+  // Uses the line's text rather than its number, so that findings keep their identity when lines move.
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([code, file, text, excerpt?.trim()]))
     .digest('hex')

@@ -102,7 +102,7 @@ Why: ndots lint --explain CF03
     const text = `${long}.:53 {\n    forward . 10.0.0.2 10.0.0.3 ${'10.0.0.4 '.repeat(12)}127.0.0.1\n}\n`;
     const path = join(files({ Corefile: text }), 'Corefile');
     const { out } = await runCommand(lint, [path], {}, { columns: 60 });
-    // Paths cannot be wrapped, and neither can the argument of --explain.
+    // Paths cannot be wrapped, nor can the argument for --explain.
     const lines = out.replaceAll(path, 'Corefile').split('\n');
     assert.ok(lines.length > 20, out);
     assert.deepEqual(

@@ -132,7 +132,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<GatheredFiles> {
   const files: GivenFile[] = [...found.files];
   if (options.paths.includes('-')) {
     const text = await io.stdin('configuration', FILE_MAX.manifest);
-    // Empty input, as from a failed command in a pipe, must not pass as valid configuration.
+    // Empty input, for example from a failed command in a pipe, must not pass as valid.
     if (text.trim() === '')
       throw cannotLint('lint-nothing', 'standard input is empty', {
         remedy: 'Check the output of the command before the pipe.',

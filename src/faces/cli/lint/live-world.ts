@@ -1,4 +1,4 @@
-/** The network and file access of live rules, using this machine's sockets and files. */
+/** Gives live rules access to the network and files, using this machine's own. */
 import { lookup } from 'node:dns/promises';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:tls';
@@ -8,7 +8,7 @@ import type { LiveWorld } from '../../../tools/lint/live/live-rule.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
 /**
- * @param asking sends the queries
+ * @param asking sends queries
  * @param resolvers this machine's name servers
  */
 export function systemWorld(
@@ -31,7 +31,7 @@ export function systemWorld(
   };
 }
 
-/** Why the certificate cannot be verified for the name; null: it can. */
+/** Why the certificate is not valid for the name, or null if it is. */
 function shownCertificate(
   { host, port }: ProbeServer,
   name: string,
@@ -42,7 +42,7 @@ function shownCertificate(
   try {
     authorities = ca.map((file) => readFileBytes(file, FILE_MAX.small));
   } catch {
-    // The CA file is on the server's machine, so the certificate cannot be judged without it.
+    // The CA file is on the server's machine, and the certificate cannot be judged without it.
     return Promise.resolve(null);
   }
   return new Promise((resolve) => {
@@ -51,7 +51,7 @@ function shownCertificate(
       port,
       servername: name,
       ...(authorities.length > 0 && { ca: authorities }),
-      // The certificate is judged below, and no data is sent over the connection.
+      // The certificate is judged below, and no data is sent over this connection.
       rejectUnauthorized: false,
       ALPNProtocols: ['dot'],
     });

@@ -9,15 +9,15 @@ export interface TextChange {
   readonly after: string;
 }
 
-/** Lines of context around a change, as in `diff -u`. */
+/** The number of context lines around a change, as in `diff -u`. */
 const CONTEXT = 3;
-/** Edit limit. The library's running time grows with lines times edits. */
+/** Limit on edits, because the library's running time grows with lines times edits. */
 const EDITS_MAX = 4000;
 
 const GREEN = 32;
 const RED = 31;
 
-/** Returns the diff with file names, or only the file names if there are more than 4000 edits. */
+/** Returns the diff with file names, or just the file names if there are more than 4000 edits. */
 export function unifiedDiff({ file, before, after }: TextChange, colour: boolean): string {
   const patch = createTwoFilesPatch(file, file, before, after, undefined, undefined, {
     context: CONTEXT,

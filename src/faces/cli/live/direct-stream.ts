@@ -39,7 +39,7 @@ export function directStream({ host, port }: FollowedServer, token: () => string
   };
 }
 
-/** Why the reply is not a stream, for people; null: it is one. */
+/** Why the reply is not a stream, for people, or null if it is one. */
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)

@@ -11,14 +11,14 @@ import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
 
 export type ClustersOptions = FeedOptions &
   NameChoice & {
-    /** Contexts in the kubeconfig; empty: the current one, or no cluster. */
+    /** Contexts in the kubeconfig, or empty for the current one, or no cluster. */
     readonly contexts: readonly string[];
     readonly limits: Partial<LiveLimits>;
   };
 
 /** A model and its sources. Clusters may use the same addresses, so they do not share a model. */
 export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> {
-  /** The context; empty: there is at most one cluster. */
+  /** The context, or empty if there is at most one cluster. */
   readonly name: string;
   /** The options for this context. */
   readonly options: Options;

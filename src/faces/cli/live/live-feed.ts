@@ -26,7 +26,7 @@ const FRESH_MS = 60_000;
 export interface PacketFeed {
   /** Display name: `any, port 53`. */
   readonly name: string;
-  /** Replay speed of files; null: the traffic is live. */
+  /** Replay speed of files, or null if the traffic is live. */
   readonly pace: ReplayPace | null;
   /** `43 %` of the current file; empty: unknown. */
   readonly progress: string;

@@ -118,7 +118,7 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
-  /** The DNS pods of a cluster; null: not used. */
+  /** The DNS pods of a cluster, or null if not used. */
   readonly replicas: DnsPodChoice | null;
 }
 

@@ -17,7 +17,7 @@ export class ReplayPace {
   #speed: number;
   #isPaused = false;
   #isStopped = false;
-  /** Maps file time to clock time; null: nothing was read yet. */
+  /** Maps file time to clock time, or null if nothing was read yet. */
   #anchor: { readonly fileMs: number; readonly nowMs: number } | null = null;
   #waiting: { readonly timer: Timer | null; readonly go: () => void } | null = null;
 
@@ -39,7 +39,7 @@ export class ReplayPace {
     return this.#speed === Infinity ? 'full speed' : `${this.#speed}×`;
   }
 
-  /** The current file time; null: reading lags behind, or nothing was read yet. */
+  /** The current file time, or null if reading lags behind, or nothing was read yet. */
   get reachedMs(): number | null {
     return this.#waiting === null || this.#anchor === null ? null : this.#reached();
   }

@@ -167,7 +167,7 @@ const table = {
   }),
 };
 
-/** The options of `ndots node-cache`; null: not given. */
+/** The options of `ndots node-cache`, or null if not given. */
 export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   /** Canonical and unique. */
   readonly localIp: readonly string[];

@@ -22,7 +22,7 @@ export class NameFacts {
   readonly #numbers = new Map<string, number>();
 
   /**
-   * @param source lists services; null: no source
+   * @param source lists services, or null if there is no source
    * @param domain the cluster domain, without a trailing dot
    */
   constructor(seen: SeenNames, source: PodSource | null, domain: string) {

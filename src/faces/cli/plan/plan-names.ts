@@ -14,7 +14,7 @@ import { readGiven } from '../capture/reading-progress.ts';
 export interface SeenName {
   /** True if a reply was NOERROR. */
   exists: boolean;
-  /** True if there were records of this type; null: it was not queried. */
+  /** True if there were records of this type, or null if it was not queried. */
   a: boolean | null;
   aaaa: boolean | null;
 }

@@ -25,7 +25,7 @@ export interface PlanOptions extends ClusterOptions {
   readonly clusterDns: readonly string[] | null;
   /** Limit of names per workload, busiest first. */
   readonly most: number;
-  /** `deploy/cart`: plans only for this workload; null: for all. */
+  /** `deploy/cart`: plans only for this workload, or null for all. */
   readonly workload: string | null;
   readonly output: 'text' | 'json' | 'patch';
 }

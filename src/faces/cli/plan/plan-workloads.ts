@@ -22,7 +22,7 @@ import { readText } from '../named-file.ts';
 /** Clients with the same settings: the pods of a workload. */
 export interface Workload {
   readonly namespace: string;
-  /** `deploy/cart`, `pod/web-0`; empty: the owner of the addresses is unknown. */
+  /** `deploy/cart`, `pod/web-0`, or empty if the owner of the addresses is unknown. */
   readonly name: string;
   /** Number of client addresses. */
   readonly clients: number;
@@ -39,7 +39,7 @@ export interface WorkloadPlan {
   readonly plans: readonly ClientPlan[];
   /** Names that may or may not be services. */
   readonly unknown: readonly string[];
-  /** The proposed ndots; null: no lower value is safe. */
+  /** The proposed ndots, or null if no lower value is safe. */
   readonly best: number | null;
 }
 

@@ -12,13 +12,13 @@ export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
-  /** The type as given on the command line; null: not given. */
+  /** The type as given on the command line, or null if not given. */
   readonly typeWord: string | null;
   /** A type given earlier, which a later one replaced. */
   readonly overridden: string | null;
   readonly class: number;
   readonly transport: QueryProtocol;
-  /** Host or address; null: the first server in /etc/resolv.conf. */
+  /** Host or address, or null for the first server in /etc/resolv.conf. */
   readonly server: string | null;
   readonly port: number;
   /** URL path on a DoH server. */
@@ -36,7 +36,7 @@ export interface QueryOptions extends ColourOptions {
   /** Accepts a truncated reply instead of retrying over TCP. */
   readonly ignoreTruncation: boolean;
   readonly output: 'dig' | 'short' | 'json';
-  /** Address family for a server given by name; null: the system's preference. */
+  /** Address family for a server given by name, or null for the system's preference. */
   readonly family: 4 | 6 | null;
   readonly opcode: number;
   readonly ednsVersion: number;
@@ -54,7 +54,7 @@ export interface QueryOptions extends ColourOptions {
   readonly showSearch: boolean;
   /** Overrides the file's value; null: the file's. */
   readonly ndots: number | null;
-  /** The only domain to search; null: the file's domains. */
+  /** The only domain to search, or null for the file's domains. */
   readonly domain: string | null;
   /** The file with the servers, search list and ndots. */
   readonly resolvConf: string;

@@ -100,7 +100,7 @@ function delegation({ answer, authority }: Message, zone: string): readonly stri
   return servers.map(({ data }) => (data as { target: string }).target);
 }
 
-/** The zone that a reply delegates to on the path to `name`; null: the reply is not a delegation. */
+/** The zone that a reply delegates to on the path to `name`, or null if the reply is not a delegation. */
 function delegated({ authority, flags }: Message, name: string): string | null {
   if ((flags & FLAG.AA) !== 0) return null;
   const full = (name.endsWith('.') ? name : `${name}.`).toLowerCase();

@@ -129,7 +129,7 @@ async function askServer(
 interface PrintedReply {
   readonly exchange: AnsweredExchange;
   readonly reply: Message;
-  /** Why the reply's signature is not trusted; null: it is valid, or none is required. */
+  /** Why the reply's signature is not trusted, or null if it is valid, or none is required. */
   readonly doubt: string | null;
 }
 

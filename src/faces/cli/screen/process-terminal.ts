@@ -7,7 +7,7 @@ import type { Terminal } from './full-screen.ts';
 const DEADLY = ['SIGHUP', 'SIGQUIT', 'SIGABRT'] as const;
 
 /**
- * Opens the process's terminal; null: standard output is not a terminal, or keys cannot be read.
+ * Opens the process's terminal, or null if standard output is not a terminal, or keys cannot be read.
  * @param keysElsewhere true if standard input is data, so that keys come from the controlling terminal
  */
 export function processTerminal(keysElsewhere: boolean): Terminal | null {

@@ -10,7 +10,7 @@ const END = '\u001b[?2026l';
 
 /**
  * The escape sequences that turn one frame into the next.
- * @param shown the current screen; null: unknown, so it is cleared first
+ * @param shown the current screen, or null if unknown, so it is cleared first
  * @param sequences escape sequences by style
  * @returns empty if nothing changed
  */

@@ -11,7 +11,7 @@ import type { TopItem } from './pages/top-page.ts';
 export interface ShownPage {
   readonly view: ViewName;
   readonly filters: readonly GivenFilter[];
-  /** The row with open details; null: the list is shown. */
+  /** The row with open details, or null if the list is shown. */
   readonly item: TopItem | null;
 }
 

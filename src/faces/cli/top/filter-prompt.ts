@@ -19,7 +19,7 @@ export type PromptResult =
 export class FilterPrompt {
   text: string;
   cursor: number;
-  /** Why the line is invalid; empty: it is valid. */
+  /** Why the line is invalid, or empty if it is valid. */
   mistake = '';
   readonly #history: string[];
   #at: number;

@@ -22,7 +22,7 @@ function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
 
 /**
  * Prints the view as one line of JSON.
- * @param cluster the context; empty: there is at most one cluster
+ * @param cluster the context, or empty if there is at most one cluster
  */
 export function printDocument(
   options: TopOptions,

@@ -30,7 +30,7 @@ export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
   readonly sort: string | null;
   readonly reversed: boolean;
   readonly most: number | null;
-  /** Replay speed relative to the recorded time; Infinity: as fast as possible. */
+  /** Replay speed relative to the recorded time, or Infinity for as fast as possible. */
   readonly speed: number;
   readonly forMs: number | null;
   readonly once: boolean;

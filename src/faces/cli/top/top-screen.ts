@@ -33,7 +33,7 @@ import { planTrace } from './trace-as-client.ts';
 const REFRESH_MS = 1000;
 /** Display time of a message, milliseconds. */
 const MESSAGE_MS = 4000;
-/** Time spans that `w` cycles through, milliseconds; null: the whole window. */
+/** Time spans that `w` cycles through, milliseconds, or null for the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
 /** A pane over a page. */
@@ -51,7 +51,7 @@ interface Pane {
 export interface TopScreenParts {
   readonly ask: AskModel;
   readonly feed: () => PacketFeed;
-  /** Switches to the next cluster and returns its name; null: there is at most one. */
+  /** Switches to the next cluster and returns its name, or null if there is at most one. */
   readonly next: (() => string) | null;
   readonly terminal: Terminal;
   readonly depth: ColourDepth;

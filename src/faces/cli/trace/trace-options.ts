@@ -42,18 +42,18 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly answers: string | null;
   readonly corefile: string | null;
   readonly plan: boolean;
-  /** `deploy/web`, in kubectl's syntax; `host`: this machine; null: not given. */
+  /** `deploy/web`, in kubectl's syntax; `host`: this machine, or null if not given. */
   readonly from: string | null;
   readonly manifests: string | null;
   readonly namespace: string | null;
   /** The kubelet's setting; null: taken from the cluster, or the most common value. */
   readonly clusterDns: readonly string[] | null;
-  /** resolv.conf of the pod's node; null: not given. */
+  /** resolv.conf of the pod's node, or null if not given. */
   readonly nodeResolvConf: string | null;
   readonly clusterDomain: string;
   readonly ndots: number | null;
   readonly repeat: number;
-  /** Time limit for the whole trace; null: the default. */
+  /** Time limit for the whole trace, or null for the default. */
   readonly timeoutMs: number | null;
   readonly output: Output;
   readonly compare: boolean;

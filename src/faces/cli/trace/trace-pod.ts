@@ -32,7 +32,7 @@ export const usualDns = '10.96.0.10';
 export interface PodSettings extends PodResolvConf {
   /** Display name: `pod shop/web-0, context prod`. */
   readonly from: string;
-  /** Search domains in the node's resolv.conf; null: the pod does not inherit them. */
+  /** Search domains in the node's resolv.conf, or null if the pod does not inherit them. */
   readonly nodeSearch: readonly string[] | null;
 }
 

@@ -40,7 +40,7 @@ export interface NamedCorefile {
   /** Base directory for relative paths. */
   readonly folder: string;
   readonly text: string;
-  /** Manifests that replace the clusters of the `kubernetes` blocks; null: use those clusters. */
+  /** Manifests that replace the clusters of the `kubernetes` blocks, or null to use those clusters. */
   readonly manifests: string | null;
 }
 

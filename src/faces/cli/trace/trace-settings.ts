@@ -19,7 +19,7 @@ export interface GatheredSettings {
   readonly settings: Settings;
   /** The source of resolv.conf, and notes about it. */
   readonly notes: readonly string[];
-  /** The pod that the settings belong to; null: they are not a pod's. */
+  /** The pod that the settings belong to, or null if they are not a pod's. */
   readonly from: string | null;
   /** The assumption about the pod's node; null: none. */
   readonly assumed: string | null;

@@ -16,7 +16,7 @@ export interface WatchOptions {
   readonly allClients: boolean;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tokenFile: string | null;
-  /** The API server that decides about readers; null: they need the agent's token. */
+  /** The API server that decides about readers, or null if they need the agent's token. */
   readonly decidedBy: ClusterOptions | null;
   /** Null: the name of the node or machine. */
   readonly identity: string | null;

@@ -107,7 +107,7 @@ function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
   };
 }
 
-/** Identifies the namespace and the interface that a capture would open now; null: they do not exist. */
+/** Identifies the namespace and the interface that a capture would open now, or null if they do not exist. */
 function placeOf({ device, netns }: WatchOptions): string | null {
   return unlessGone(() => {
     const index = (): number => (device === 'any' ? 0 : libc().interfaceIndex(device));

@@ -19,7 +19,7 @@ export interface ChainLink {
   readonly line: number;
   /** `beside`: the plugin listens, reloads or configures something, and never handles queries. */
   readonly role: 'link' | 'beside';
-  /** Worst severity of the findings on its lines; null: none. */
+  /** Worst severity of the findings on its lines, or null if there is none. */
   readonly severity: LintFinding['severity'] | null;
 }
 

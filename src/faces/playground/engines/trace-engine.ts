@@ -37,7 +37,7 @@ export interface TraceResult {
   readonly verdict: string;
   /** Savings from a lower `ndots` for the most common resolver libraries. */
   readonly plans: readonly ClientPlan[];
-  /** The `ndots` value that saves the most without breaking anything; null: none saves anything. */
+  /** The `ndots` value that saves the most without breaking anything, or null if none saves anything. */
   readonly best: number | null;
   /** Notes about the answers and the objects. */
   readonly notes: readonly string[];

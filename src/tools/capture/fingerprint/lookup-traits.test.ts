@@ -183,7 +183,7 @@ function walks(
   );
 }
 
-/** Bytes of each packet after the Ethernet header; Infinity: the whole packet. */
+/** Bytes of each packet after the Ethernet header, or Infinity for the whole packet. */
 const snaps = [96 - 14, 128 - 14, 160 - 14, Infinity];
 
 test('c-ares over TCP uses one connection for a whole walk and sends A and AAAA in one segment; it is recognised however little of the second query the capture has', () => {

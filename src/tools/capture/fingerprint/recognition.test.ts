@@ -54,7 +54,7 @@ const walks = (queries: readonly MeasuredQuery[]): boolean =>
 
 /**
  * Compares the recognised kind with the real one, for five runs of each client.
- * @param choose selects the five runs; empty: skip the client
+ * @param choose selects the five runs, or empty to skip the client
  * @param snap bytes of each packet in the capture
  */
 function recogniseRecorded(

@@ -21,7 +21,7 @@ export interface Recognised {
   readonly among: readonly Kind[];
   /** The probability that it is one of `among`, 0 to 1. */
   readonly sure: number;
-  /** The kinds of the programs that share the address; empty: a single program. */
+  /** The kinds of the programs that share the address, or empty for a single program. */
   readonly several: readonly Kind[];
 }
 

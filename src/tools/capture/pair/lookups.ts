@@ -143,7 +143,7 @@ export class LookupGrouping {
     this.#sweptMs = -Infinity;
   }
 
-  /** The lookup that the exchange continues; null: it starts one. */
+  /** The lookup that the exchange continues, or null if it starts one. */
   #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
     const isStub = isCut(exchange.name) && !exchange.name.includes('.');

@@ -46,7 +46,7 @@ export class Misfits {
     return this.#sockets.size === 0;
   }
 
-  /** The reply that reached a lost query's socket instead of the right one; null: none. */
+  /** The reply that reached a lost query's socket instead of the right one, or null if there is none. */
   take(socket: string, { id, name, type, sentMs }: SeenExchange): Misfit | null {
     const replies = this.#sockets.get(socket);
     if (replies === undefined) return null;

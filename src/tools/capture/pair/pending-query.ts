@@ -22,7 +22,7 @@ export interface AnsweredQuery {
   readonly timeMs: number;
   /** The interface where the reply is still expected; `NOWHERE`: none. */
   expectedAt: number;
-  /** The hop that it answered; null: the query itself. */
+  /** The hop that it answered, or null for the query itself. */
   readonly hop: Hop | null;
 }
 

@@ -37,7 +37,7 @@ export class SearchDomains {
     return this.#known;
   }
 
-  /** The longest known domain that contains the name; null: none. */
+  /** The longest known domain that contains the name, or null if there is none. */
   domainOf(name: string): string | null {
     for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1) {
       const domain = name.slice(at);

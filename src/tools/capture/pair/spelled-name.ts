@@ -4,7 +4,7 @@ import type { SeenLookup } from './seen-exchange.ts';
 export interface NameWalk {
   /** The first queried name, absolute. */
   readonly first: string;
-  /** The name before the search path was applied; null: there was no search. */
+  /** The name before the search path was applied, or null if there was no search. */
   readonly stem: string | null;
 }
 

@@ -146,7 +146,7 @@ export class Attribution {
     for (const each of this.#parts.translations) each.close();
   }
 
-  /** The translated address from the kernel's connection tracking; null: not translated, or not tracked here. */
+  /** The translated address from the kernel's connection tracking, or null if not translated, or not tracked here. */
   translated(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null {
     for (const table of this.#parts.translations)
       try {

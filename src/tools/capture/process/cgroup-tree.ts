@@ -19,7 +19,7 @@ export class CgroupTree {
     this.#root = root;
   }
 
-  /** A cgroup's path under the mount: `/kubepods.slice/…`; null: it is not in the tree. */
+  /** A cgroup's path under the mount: `/kubepods.slice/…`, or null if it is not in the tree. */
   pathOf(id: bigint): string | null {
     const known = this.#paths.get(id);
     if (known !== undefined) return known;

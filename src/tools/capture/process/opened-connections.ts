@@ -19,9 +19,9 @@ export interface OpenedConnection {
   readonly server: Peer;
   readonly openedMs: number;
   readonly asker: Asker;
-  /** The server after translation; null: not translated, or unknown. */
+  /** The server after translation, or null if not translated, or unknown. */
   behind: Peer | null;
-  /** The process that accepted, or listens there; null: not looked up yet. */
+  /** The process that accepted, or listens there, or null if not looked up yet. */
   acceptor: Asker | null;
 }
 

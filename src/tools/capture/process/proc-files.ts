@@ -66,7 +66,7 @@ export function holdsSocket(
   return false;
 }
 
-/** A process's start time, in milliseconds after boot, rounded down to 10; null: it has exited. */
+/** A process's start time, in milliseconds after boot, rounded down to 10, or null if it has exited. */
 export function startedMs(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

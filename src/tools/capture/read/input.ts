@@ -48,8 +48,8 @@ function unreadable(path: string, error: unknown): never {
 }
 
 /**
- * A named pipe; null: something else. Opening a pipe that has no writer would block one of the runtime's threads and
- * keep the program from exiting.
+ * A named pipe, or null for something else. Opening a pipe that has no writer would block one of the runtime's threads
+ * and keep the program from exiting.
  */
 async function pipeAt(path: string): Promise<Readable | null> {
   if (!(await stat(path)).isFIFO()) return null;

@@ -9,7 +9,7 @@ export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
 export interface Input {
   readonly name: string;
   readonly format: Format;
-  /** The file's size in bytes, before decompression; null: a pipe. */
+  /** The file's size in bytes, before decompression, or null for a pipe. */
   readonly size: number | null;
   /** The decompressed bytes, in chunks. A damaged end is reported after the chunks before it. */
   readonly chunks: AsyncIterable<Uint8Array>;

@@ -77,7 +77,7 @@ export class ConntrackTable {
     return this.#entries.size / this.#settings.buckets;
   }
 
-  /** The seconds left for a connection's entry; null: no entry. */
+  /** The seconds left for a connection's entry, or null if there is no entry. */
   secondsLeft(flow: string, nowMs: number): number | null {
     const entry = this.#live(flow, nowMs);
     return entry === null ? null : (entry.endsMs - nowMs) / 1000;

@@ -34,7 +34,7 @@ export interface ProxiedPort {
   readonly loadBalancerIPs: readonly string[];
   /** `spec.loadBalancerSourceRanges` with host bits cleared; empty: unrestricted. */
   readonly sourceRanges: readonly string[];
-  /** Seconds that a client stays with its endpoint (`sessionAffinity: ClientIP`); null: no affinity. */
+  /** Seconds that a client stays with its endpoint (`sessionAffinity: ClientIP`), or null if there is no affinity. */
   readonly affinitySeconds: number | null;
   /** 0: none. */
   readonly healthCheckNodePort: number;
@@ -102,7 +102,7 @@ export function holdsAddress(prefix: string, address: string): boolean {
   return parsed !== null && bytes !== null && netHolds(parsed, bytes);
 }
 
-/** The canonical text of an address in this family; null: another family, or malformed. */
+/** The canonical text of an address in this family, or null for another family, or malformed. */
 export function addressOf(given: string, family: IpFamily): string | null {
   const bytes = parseAddress(plainAddress(given));
   return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;

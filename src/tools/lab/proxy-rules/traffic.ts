@@ -9,14 +9,14 @@ export interface ProxyOptions extends Where {
   readonly family: IpFamily;
   /** The node's own address; null: unknown. */
   readonly nodeIP: string | null;
-  /** `--cluster-cidr`: traffic from other addresses is masqueraded; null: unknown to kube-proxy. */
+  /** `--cluster-cidr`: traffic from other addresses is masqueraded, or null if unknown to kube-proxy. */
   readonly clusterCIDR: string | null;
   readonly masqueradeAll: boolean;
   /** `--iptables-masquerade-bit`. */
   readonly masqueradeBit: number;
   /** `--iptables-localhost-nodeports`; IPv4 only. */
   readonly localhostNodePorts: boolean;
-  /** Node addresses that accept node ports (`--nodeport-addresses`); null: all. */
+  /** Node addresses that accept node ports (`--nodeport-addresses`), or null for all. */
   readonly nodePortIPs: readonly string[] | null;
 }
 

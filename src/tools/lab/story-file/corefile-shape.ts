@@ -17,7 +17,7 @@ import type { StoryReading } from './story-reading.ts';
 
 const anyText = simple('TEXT', 'a text', '', (value) => (typeof value === 'string' ? value : null));
 
-/** The text of a file that a story refers to; null: it cannot be read, which was reported. */
+/** The text of a file that a story refers to, or null if it cannot be read, which was reported. */
 function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {

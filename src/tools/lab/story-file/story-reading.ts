@@ -46,7 +46,7 @@ export class StoryReading extends YamlReading {
 export interface StepKind {
   readonly help: string;
   readonly fields: YamlFields;
-  /** The shape of a value that is not a mapping; null: it is always a mapping. */
+  /** The shape of a value that is not a mapping, or null if it is always a mapping. */
   readonly bare: YamlShape<unknown> | null;
   readonly results: Readonly<Record<string, string>>;
   /** Programs that this machine must have. */

@@ -55,8 +55,8 @@ function rootsOf(corefiles: readonly LintedCorefile[]): readonly LintedBlock[] {
 }
 
 /**
- * The names of `hosts` that are in no zone of node-cache; null: none. The hosts file of the pod
- * itself has no names that clients look up.
+ * The names of `hosts` that are in no zone of node-cache, or null if there is none. The hosts file of the pod itself
+ * has no names that clients look up.
  */
 function missedHosts(
   directive: Directive,

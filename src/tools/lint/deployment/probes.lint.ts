@@ -264,7 +264,7 @@ const slowReadiness: LintRule = {
   },
 };
 
-/** The readiness probe of an object that runs a DNS server behind a Service; null: it has none. */
+/** The readiness probe of an object that runs a DNS server behind a Service, or null if it has none. */
 function readinessOf(object: LintObject): {
   readonly path: DocumentPath;
   readonly times: ReadinessTimes;
@@ -307,7 +307,7 @@ function lameduckOf({ blocks }: LintedCorefile): readonly number[] {
     .filter((ms) => ms > 0);
 }
 
-/** The terminationGracePeriodSeconds of the pods that run this Corefile; null: unknown. */
+/** The terminationGracePeriodSeconds of the pods that run this Corefile, or null if unknown. */
 function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
   for (const object of subject.objects) {
     const given =

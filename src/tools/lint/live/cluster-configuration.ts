@@ -15,7 +15,7 @@ export interface UpstreamGroup {
   readonly place: string;
 }
 
-/** The first zone of the cluster that a Corefile serves, without a final dot; null: none says. */
+/** The first zone of the cluster that a Corefile serves, without a final dot, or null if none says. */
 export function domainIn({ corefiles }: Subject): string | null {
   for (const { blocks, role } of corefiles)
     for (const block of role === 'server' ? blocks : [])
@@ -27,7 +27,7 @@ export function domainIn({ corefiles }: Subject): string | null {
   return null;
 }
 
-/** The port of `prometheus` in the Corefiles of servers; null: none says. */
+/** The port of `prometheus` in the Corefiles of servers, or null if none says. */
 export function metricsPortIn({ corefiles }: Subject): number | null {
   for (const { blocks, role } of corefiles)
     for (const block of role === 'server' ? blocks : [])

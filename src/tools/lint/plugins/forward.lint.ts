@@ -23,7 +23,7 @@ function isPrivate(ip: Uint8Array): boolean {
   );
 }
 
-/** Addresses that the blocks of this Corefile listen on; empty: all of the machine's. */
+/** Addresses that the blocks of this Corefile listen on, or empty for all of the machine's. */
 function bindsOf(block: LintedBlock): readonly string[] {
   return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
 }
@@ -83,7 +83,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
 
 const CIRCLE = 'Each query loops; with the loop plugin, the server exits at startup instead.';
 
-/** Names the part of this server that an address belongs to; null: it leads elsewhere. */
+/** Names the part of this server that an address belongs to, or null if it leads elsewhere. */
 function waysBack(
   block: LintedBlock,
   subject: Subject,

@@ -19,7 +19,10 @@ export interface KuberhealthyRun {
 export interface ResolutionCheck {
   /** As an application would write it. */
   readonly name: string;
-  /** A label selector, in the API's syntax, for the service whose servers are queried individually; null: none. */
+  /**
+   * A label selector, in the API's syntax, for the service whose servers are queried individually, or null if there is
+   * none.
+   */
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;
@@ -31,7 +34,7 @@ export interface ResolutionCheck {
 const USUAL_MS = 5 * 60_000;
 
 /**
- * Returns the run this process was started for; null: none.
+ * Returns the run this process was started for, or null if there is none.
  * @param now wall-clock milliseconds
  * @throws Problem if the run is specified incorrectly
  */

@@ -28,7 +28,7 @@ export interface TopItem {
   readonly id: string;
   /** All details, in lines of at most `width` columns. */
   details(ask: AskModel, width: number): readonly StyledLine[];
-  /** Filters for the lookups that the row counts; null: there are none. */
+  /** Filters for the lookups that the row counts, or null if there are none. */
   readonly lookups: readonly GivenFilter[] | null;
   /** The lookup to trace; null: none. */
   target(ask: AskModel): TraceTarget | null;

@@ -48,7 +48,7 @@ export abstract class PacketFileReader implements CaptureReader {
   protected abstract read(): void;
   /** Adds remarks about the remainder when the file has ended. */
   protected abstract ended(): void;
-  /** True if a packet's unit starts at `at` in the queue; null: more bytes are needed. */
+  /** True if a packet's unit starts at `at` in the queue, or null if more bytes are needed. */
   protected abstract isPacketAt(at: number): boolean | null;
 
   /** Called if no unit starts where one should. */

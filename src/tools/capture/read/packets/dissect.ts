@@ -542,7 +542,7 @@ function isToMany({
   return head[addressesAt + (family === 4 ? 4 : 16)]! >= 0xe0;
 }
 
-/** A name that a type follows; null: it is cut, or continues elsewhere. */
+/** A name that a type follows, or null if it is cut, or continues elsewhere. */
 function wholeName(
   bytes: Uint8Array,
   from: number,

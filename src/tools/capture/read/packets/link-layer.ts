@@ -66,7 +66,7 @@ const [NUMBERED, DIRECTED] = [2 ** 40, 2 ** 41];
 /** Interface numbers reserved for one capture of several that are read together. */
 export const INTERFACES_MAX = 256;
 
-/** The capture and the number of the interface in it, from a place that `portOf` returned; null: unknown. */
+/** The capture and the number of the interface in it, from a place that `portOf` returned, or null if unknown. */
 export function interfaceAt(
   port: number,
 ): { readonly capture: number; readonly number: number } | null {

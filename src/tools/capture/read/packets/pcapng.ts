@@ -29,7 +29,7 @@ export function isPcapng(first: Uint8Array): boolean {
 }
 
 export class PcapngReader extends PacketFileReader {
-  /** Receives the losses that a live stream reports; null: they become a remark, as for a file. */
+  /** Receives the losses that a live stream reports, or null if they become a remark, as for a file. */
   dropped: ((packets: number) => void) | null = null;
   protected readonly unit = 'block';
   protected readonly least = 12;

@@ -74,7 +74,7 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /** @returns what the segment means for the connection; null: it continues it */
+  /** @returns what the segment means for the connection, or null if it continues it */
   push(key: string, segment: Segment, frame: number, give: GiveMessage): SegmentEvent | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;

@@ -41,7 +41,9 @@ export interface DnstapSender {
 export interface DnstapNotes {
   /** The number of messages it could not send. */
   leftOut?(messages: number): void;
-  /** The files that it serves or, before `reloaded`, that it has loaded; null: they are too large, or unreadable. */
+  /**
+   * The files that it serves or, before `reloaded`, that it has loaded, or null if they are too large, or unreadable.
+   */
   configuration?(files: readonly ConfigurationFile[] | null): void;
   /**
    * It serves a new configuration.
@@ -208,7 +210,7 @@ export class DnstapReader {
   }
 }
 
-/** Parses the files of a configuration; null: there are none. */
+/** Parses the files of a configuration, or null if there are none. */
 function configurationIn(text: string): readonly ConfigurationFile[] | null {
   let files: unknown;
   try {

@@ -7,7 +7,7 @@ import { asObject, text as textIn, type JsonObject } from '../../../../server/ba
 export interface LogLine {
   /** The line from its level on (`[ERROR] plugin/…`), if it has one. */
   readonly text: string;
-  /** From the prefix, in milliseconds since 1970; null: no time. */
+  /** From the prefix, in milliseconds since 1970, or null if there is no time. */
   readonly timeMs: number | null;
   /** The pod named in the prefix; empty: none. */
   readonly pod: string;

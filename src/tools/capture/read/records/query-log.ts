@@ -84,7 +84,7 @@ export class QueryLogReader {
   #isLog = false;
   #unboundQueries = 0;
   #unboundReplies = 0;
-  /** Lines read before the kind of text is known; null: it is known. */
+  /** Lines read before the kind of text is known, or null if it is known. */
   #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
   constructor(events: LogEvents, remarks: Remarks) {

@@ -12,7 +12,7 @@ export interface UnboundLine {
   readonly rcode: string;
   readonly tookMs: number;
   readonly isTcp: boolean;
-  /** Milliseconds since 1970; null: the line has no such timestamp. */
+  /** Milliseconds since 1970, or null if the line has no such timestamp. */
   readonly timeMs: number | null;
 }
 
