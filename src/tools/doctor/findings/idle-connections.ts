@@ -11,7 +11,7 @@ export const idleConnections: FindingKind = {
   title: 'Idle TCP connections to a name server are dropped, and queries on them are lost',
   name: 'idle TCP connections that are dropped',
   inCapture(observed, claims) {
-    const { lost, answered, fresh } = observed.reusedConnections;
+    const { lost, answered, fresh } = observed.connections.reused;
     if (lost.length + answered.length === 0)
       return unknown('no TCP connection to a name server was used twice');
     const open = new Set(claims.open);

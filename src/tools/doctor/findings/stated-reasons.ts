@@ -55,9 +55,10 @@ const filtered: Kind = {
   codes: new Set([...[EDE.FORGED_ANSWER, EDE.BLOCKED, EDE.CENSORED, EDE.FILTERED, EDE.PROHIBITED]]),
   whole: true,
   confidence: 0.93,
-  why: 'The upstream resolver has a list of names that it does not answer, for safety, by law or by contract, or it gives this client filtered replies (Prohibited). The reply looks like a missing name, a refusal or the filter’s own address. Only the Extended DNS Error shows the reason.',
+  why: 'The upstream resolver has a list of names that it does not answer, for safety, by law or by contract, or it gives this client filtered replies (Prohibited). If the reply is REFUSED within a millisecond, the list is more likely that of a DNS proxy on the node, which a network policy with DNS rules (such as toFQDNs) puts in front of certain pods. The reply looks like a missing name, a refusal or the filter’s own address. Only the Extended DNS Error shows the reason.',
   fix: (names, server) => [
     `Remove ${names} from the list on ${server}, or use another resolver for them (a server block with forward).`,
+    'If only some pods are refused, look for a network policy with DNS rules that selects them, and allow the names there.',
     'If the code is Prohibited, allow the DNS pods’ addresses there (or their nodes’, after masquerading).',
   ],
   prove: (name, server) =>

@@ -3,6 +3,7 @@ import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
 import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { LastLookups } from './last-lookups.ts';
 
 /** Addresses and ports that are listed; connections that are followed at a time. */
 const CONTACTS_MAX = 2000;
@@ -67,6 +68,8 @@ interface Followed {
 
 /** Follows connections from their first packet to the first thing that went wrong. */
 export class Contacts {
+  /** The lookups before them. */
+  readonly lookups: LastLookups = new LastLookups();
   readonly #contacts: BoundedMap<string, Contact> = new BoundedMap(CONTACTS_MAX);
   readonly #followed = new Map<string, Followed>();
   /** The ends of the last connection with this sequence number, and its time. */
@@ -177,6 +180,7 @@ export class Contacts {
     this.#followed.clear();
     this.#sequences.clear();
     this.#contacts.clear();
+    this.lookups.clear();
   }
 
   #waited(followed: Followed, ms: number): void {

@@ -17,13 +17,13 @@ export interface HeldAddress {
 
 /** The first of these connections that goes to an address whose lookup is too old; null: none does. */
 export function heldAddress(
-  { lastLookups }: Observations,
+  { contacts: { lookups } }: Observations,
   failing: readonly FailedContact[],
 ): HeldAddress | null {
   for (const { contact, name, otherWorks } of failing) {
     if (name === null) continue;
     for (const client of contact.clients.keys()) {
-      const last = lastLookups.of(client, name);
+      const last = lookups.of(client, name);
       if (last === undefined) continue;
       const untilMs = last.repliedMs + last.ttl * 1000 + TTL_MARGIN_MS;
       const late = contact.openings.filter((each) => each.client === client && each.ms > untilMs);

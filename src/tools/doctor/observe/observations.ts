@@ -55,8 +55,6 @@ import { SecondReplies } from './second-replies.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
-import { LastLookups } from './last-lookups.ts';
-import { ReusedConnections } from './reused-connections.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
 import { StuckSegments } from './stuck-segments.ts';
@@ -85,8 +83,6 @@ const MOST = {
 } as const;
 /** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
-/** Clients use ports from here on (Linux: ip_local_port_range). */
-const EPHEMERAL = 32_768;
 
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -141,10 +137,7 @@ export class Observations {
   readonly slowCut: SeenLookup[] = [];
   /** Lookups, the first ones, that ended with a name that a search domain of others made. */
   readonly searched: SeenLookup[] = [];
-  /**
-   * First queries of lookups, some, that began when the kernel of the client had just given up an
-   * address on the link.
-   */
+  /** First queries of lookups that began when the client's kernel had given up an address. */
   readonly begunLate: SeenExchange[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
@@ -177,8 +170,6 @@ export class Observations {
   readonly others: OtherConnections = new OtherConnections();
   readonly multicast: MulticastNames = new MulticastNames();
   readonly contacts: Contacts = new Contacts();
-  readonly lastLookups: LastLookups = new LastLookups();
-  readonly reusedConnections: ReusedConnections = new ReusedConnections();
   readonly pathTimes: PathTimes = new PathTimes();
   readonly otherSockets: OtherSockets = new OtherSockets();
   /**
@@ -186,9 +177,6 @@ export class Observations {
    * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** UDP ports, other than those of DNS, from which hosts send to clients. */
-  readonly otherPorts: BoundedMap<string, { readonly address: string; readonly port: number }> =
-    new BoundedMap(MOST.addresses);
   readonly prohibited: ProhibitedWays = new ProhibitedWays();
   readonly neighbours: Neighbours = new Neighbours();
   readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
@@ -277,8 +265,7 @@ export class Observations {
     this.rejections.length = 0;
     this.otherSockets.clear();
     this.contacts.clear();
-    this.lastLookups.clear();
-    this.reusedConnections.clear();
+    this.connections.reused.clear();
     this.pathTimes.clear();
     this.multicast.clear();
   }
@@ -342,8 +329,8 @@ export class Observations {
     }
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
-    this.lastLookups.add(exchange);
-    this.reusedConnections.add(exchange);
+    this.contacts.lookups.add(exchange);
+    this.connections.reused.add(exchange);
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
     this.unchecked.add(exchange);
@@ -466,14 +453,9 @@ export class Observations {
         this.astray.at(`${source} ${sourcePort}`, () => true);
       }
     } else if (kind === 'multicast') this.multicast.add(source, event);
-    else if (kind === 'datagram') {
-      this.otherSockets.add(source, sourcePort, timeMs);
-      if (sourcePort < EPHEMERAL && targetPort >= EPHEMERAL)
-        this.otherPorts.at(`${source} ${sourcePort}`, () => ({
-          address: source,
-          port: sourcePort,
-        }));
-    } else if (kind === 'syn') {
+    else if (kind === 'datagram')
+      this.otherSockets.datagram(source, sourcePort, targetPort, timeMs);
+    else if (kind === 'syn') {
       this.pathTimes.opening(source, sourcePort, target, targetPort, timeMs);
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))

@@ -5,6 +5,8 @@ const SOURCES_MAX = 500;
 /** Seconds of one source: ten minutes. */
 const SECONDS_MAX = 600;
 const PORTS = 65_536;
+/** Clients use ports from here on (Linux: ip_local_port_range). */
+const EPHEMERAL = 32_768;
 
 interface Source {
   /** One bit for each port that it used. */
@@ -14,7 +16,17 @@ interface Source {
 
 /** New sockets by the address that opened them, in each second. */
 export class OtherSockets {
+  /** UDP ports, other than those of DNS, from which hosts send to clients. */
+  readonly servers: BoundedMap<string, { readonly address: string; readonly port: number }> =
+    new BoundedMap(SOURCES_MAX);
   readonly #sources: BoundedMap<string, Source> = new BoundedMap(SOURCES_MAX);
+
+  /** UDP that is not DNS. */
+  datagram(source: string, port: number, targetPort: number, timeMs: number): void {
+    this.add(source, port, timeMs);
+    if (port < EPHEMERAL && targetPort >= EPHEMERAL)
+      this.servers.at(`${source} ${port}`, () => ({ address: source, port }));
+  }
 
   add(source: string, port: number, timeMs: number): void {
     const theirs = this.#sources.at(source, () => ({
@@ -46,5 +58,6 @@ export class OtherSockets {
 
   clear(): void {
     this.#sources.clear();
+    this.servers.clear();
   }
 }

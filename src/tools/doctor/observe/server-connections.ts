@@ -3,6 +3,7 @@
  * the client tried.
  */
 import { BoundedMap } from './bounded-map.ts';
+import { ReusedConnections } from './reused-connections.ts';
 import {
   CONNECT_LATE_MS,
   CONNECT_OPEN_MS,
@@ -63,6 +64,7 @@ export function failsOften({ refused, silent, late, unanswered }: ConnectionPair
 
 /** Follows connections from their first packet to what came of it. */
 export class ServerConnections {
+  readonly reused: ReusedConnections = new ReusedConnections();
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
   /**

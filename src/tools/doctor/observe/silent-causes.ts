@@ -86,7 +86,7 @@ function closedForZone(
 ): SilentCause | null {
   const zone = stubZone(observed, address, losses);
   if (zone === null || !isClosed(observed, address)) return null;
-  const ports = observed.otherPorts.list.flatMap((each) =>
+  const ports = observed.otherSockets.servers.list.flatMap((each) =>
     each.address === address ? each.port : [],
   );
   const domain = zone.slice(0, -1);
