@@ -51,7 +51,7 @@ const ofServers: ReadonlySet<string> = new Set([
 ]);
 /** Causes of failures. */
 const ofFailures: ReadonlySet<string> = new Set([
-  ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002', 'ND4038'],
+  ...['ND2003', 'ND3019', 'ND4004', 'ND4007', 'ND4038', 'ND4055', 'ND5001', 'ND8002'],
   ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
 ]);
 /** Causes of late replies. */
@@ -67,8 +67,11 @@ const REFUSED = 'ND4010';
 const RANDOM = 'ND3013';
 /** A server that stopped answers late when it continues. */
 const STOPPED = 'ND3007';
-/** A slow path delays every reply, and those of a part as well. */
-const FAR = 'ND3026';
+/**
+ * Causes that delay replies: a server that stopped, a slow path (which delays every reply), and
+ * something that servers wait for.
+ */
+const explainLateness: ReadonlySet<string> = new Set([STOPPED, 'ND3026', 'ND3045', 'ND4055']);
 /** A limit on packets: the rest of a burst is lost, so that the server seems to stop. */
 const LIMITED = 'ND4001';
 
@@ -91,7 +94,7 @@ const symptoms: readonly Symptom[] = [
   },
   {
     bad: ({ findings, late }) =>
-      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED || code === FAR)
+      findings.some(({ code }) => ofLateness.has(code) || explainLateness.has(code))
         ? []
         : (late ?? []),
     vague: new Set(),
