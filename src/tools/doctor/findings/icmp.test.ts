@@ -48,7 +48,7 @@ test('a TTL that runs out on the way shows a routing loop, and the zone that fai
   const { title, seen } = await silent(forwarded('onprem.example.', exceeded));
   assert.match(title, /routing loop/);
   assert.match(seen.join(' '), /from 10\.0\.1\.1 10 times/);
-  assert.match(seen.join(' '), /names below onprem\.example\./);
+  assert.match(seen.join(' '), /names under onprem\.example\./);
 });
 
 test('a query that the node routes on with the address of its pod lacks source NAT', async () => {

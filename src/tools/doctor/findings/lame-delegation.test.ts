@@ -44,7 +44,7 @@ test('a server that refuses the zones delegated to it is named with these; refer
     found!.seen.join(' '),
     /partner\.example\. is delegated to .*, and 203\.0\.113\.53 answers/,
   );
-  assert.match(found!.seen.join(' '), /old\.example\. is delegated to 198\.51\.100\.53 alone/);
+  assert.match(found!.seen.join(' '), /old\.example\. is delegated to 198\.51\.100\.53 only/);
   assert.deepEqual(
     findings.filter(({ code }) => code === 'ND3036'),
     [],

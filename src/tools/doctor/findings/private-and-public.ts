@@ -20,7 +20,7 @@ interface TwoViews {
 /** Upstreams with an internal and a public version of a zone are asked in turn. */
 export const privateAndPublic: FindingKind = {
   code: 'ND8008',
-  title: 'A name has now a private address, now a public one: the upstreams disagree',
+  title: 'A name alternates between private and public addresses because the upstreams disagree',
   name: 'private and public answers for one name',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
