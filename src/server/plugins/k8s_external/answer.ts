@@ -1,4 +1,4 @@
-/** Answers for services as seen from outside the cluster. */
+/** Answers for services as they appear from outside the cluster. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
@@ -32,14 +32,17 @@ export interface ExternalParts {
   readonly primary: ExternalZone;
   readonly headless: boolean;
   readonly services: OutsideServices;
-  /** True if queries for missing names are passed to the next plugin. */
+  /** True if queries for names that do not exist go to the next plugin. */
   readonly passes: (query: Query) => boolean;
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
 }
 
-/** Entries read for every reply, because the weight of SRV records is 1 with more than a hundred. */
+/**
+ * Number of entries to read for every reply, because with more than a hundred of them the weight of SRV records is 1
+ * anyway.
+ */
 const ENTRIES_MIN = 128;
 /** Maximum size of another record in bytes. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
@@ -49,7 +52,7 @@ const notReadyErrors = [
   { code: EDE.NOT_READY, text: 'the first listing of the Kubernetes API is not complete yet' },
 ] as const;
 
-/** Answers queries for the zones; replies are cached until the cluster changes. */
+/** Answers queries for the zones. Replies are cached until the cluster changes. */
 export class ExternalAnswerer {
   readonly #parts: ExternalParts;
   readonly #replies = new ReplyCache();
@@ -82,7 +85,7 @@ export class ExternalAnswerer {
     const most = query.limit === MESSAGE_MAX ? Infinity : Math.max(ENTRIES_MIN, query.limit >> 3);
     let entries = services.find(folded, end, headless, most);
     let cut = entries !== null && entries.length >= most;
-    // Records that the client cannot receive are read only for the cache, or to determine which types are missing.
+    // Records that the client cannot receive are read only to fill the cache, or to determine which types are missing.
     if (cut && (!hasSome(entries!, type) || this.#replies.wants(query))) {
       entries = services.find(folded, end, headless, Infinity);
       cut = false;
@@ -128,7 +131,7 @@ export class ExternalAnswerer {
     });
   }
 
-  /** @param partial there are more entries than these, so TC is set */
+  /** @param partial true if there are more entries than these, in which case TC is set */
   #writeEntries(
     query: Query,
     zone: ExternalZone,
@@ -177,7 +180,7 @@ export class ExternalAnswerer {
     return partial ? this.#partly(query, write) : this.#reply(query, write);
   }
 
-  /** Answers with an alias of an external host; the whole server looks up its addresses. */
+  /** Answers with an alias for an external host, whose addresses the whole server looks up. */
   #alias(query: Query, zone: ExternalZone, target: WireName): Maybe<Reply> {
     const { type } = query;
     if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)
@@ -188,7 +191,7 @@ export class ExternalAnswerer {
     return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
   }
 
-  /** @param write writes the records, and calls `cut` if one does not fit */
+  /** @param write writes the records, and calls `cut` if one of them does not fit */
   #write(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     const { writer } = this.#parts;
     let isCut = false;
@@ -203,7 +206,7 @@ export class ExternalAnswerer {
     return writer.finish(RCODE.NOERROR, PLUGIN);
   }
 
-  /** Writes the start of a reply, with TC, which is not cached. */
+  /** Writes the beginning of a reply with TC set, which is not cached. */
   #partly(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     return this.#write(query, (to, cut) => {
       write(to, cut);
@@ -234,7 +237,7 @@ function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
   return entries.some(({ address, named }) => !named && address.length === length);
 }
 
-/** Returns the size of an address of this type in bytes, or 0 for other types. */
+/** Returns the size in bytes of an address of this type, or 0 for any other type. */
 function sizeOf(type: number): number {
   return type === TYPE.A ? 4 : type === TYPE.AAAA ? 16 : 0;
 }
@@ -243,7 +246,7 @@ function hasRoom(to: MessageWriter): boolean {
   return to.length <= MESSAGE_MAX - RECORD_MAX;
 }
 
-/** If the target's server refuses or fails, only the alias is returned. */
+/** If the target's server refuses or fails, the answer is only the alias. */
 function joined(first: Reply, rest: Reply): Reply {
   const says = rest.rcode === RCODE.NOERROR || rest.rcode === RCODE.NXDOMAIN;
   return says ? joinAnswers(first, rest) : first;

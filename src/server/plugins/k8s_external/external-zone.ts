@@ -1,14 +1,14 @@
-/** A zone with services' external names: its own names and the encoding of its records. */
+/** A zone with the external names of services: the zone's own names, and how its records are encoded. */
 import type { OutsideEntry } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 
-/** A zone's name, its name server's name, and its SOA mailbox. Lower case, wire form. */
+/** A zone's name, the name of its name server, and its SOA mailbox, in lower case and wire form. */
 export interface ExternalZone {
   readonly text: string;
   readonly name: WireName;
-  /** `dns.ZONE`, which has no records but is the parent of the name server. */
+  /** `dns.ZONE`, which has no records but is the name server's parent. */
   readonly apex: WireName;
   readonly server: WireName;
   readonly mailbox: WireName;
@@ -59,7 +59,7 @@ export function writeSoa(
   to.close();
 }
 
-/** Writes a record whose data is a name. If `owner` is null, the question's name is used. */
+/** Writes a record with a name as its data. If `owner` is null, it belongs to the question's name. */
 export function writeNamed(
   to: MessageWriter,
   owner: WireName | null,
@@ -83,8 +83,8 @@ export function writeAddress(
 }
 
 /**
- * Returns the host shared by all entries. Returns null if any has an address, because a name with addresses cannot be
- * an alias (RFC 2181 section 10.1).
+ * Returns the host that all entries share. Returns null if any of them has an address, because a name with addresses
+ * cannot be an alias (RFC 2181 section 10.1).
  */
 export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
   return entries.every(({ named }) => named) ? (entries[0]?.address ?? null) : null;
@@ -103,7 +103,10 @@ export interface ServiceTarget {
   readonly address: Uint8Array | null;
 }
 
-/** Yields the entries' SRV records, weighted as in CoreDNS: entries without a port count, but have no record. */
+/**
+ * Yields SRV records for the entries, with weights as in CoreDNS: entries without a port count for the weight, but have
+ * no record.
+ */
 export function* targetsOf(
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
@@ -116,7 +119,7 @@ export function* targetsOf(
   }
 }
 
-/** Writes an SRV record. If `owner` is null, the question's name is used. */
+/** Writes an SRV record. If `owner` is null, it belongs to the question's name. */
 export function writeTarget(
   to: MessageWriter,
   owner: WireName | null,

@@ -1,4 +1,4 @@
-/** `k8s_external`: the cluster's services under their external names and addresses. */
+/** `k8s_external`: serves the cluster's services under their external names and addresses. */
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
@@ -50,7 +50,7 @@ const syntax = directive({
   },
 });
 
-/** Answers from the data of `kubernetes` in the same server block. */
+/** Answers from the data that `kubernetes` has in the same server block. */
 export const k8sExternal: Plugin = definePlugin({
   syntax,
   control(_options, context) {
@@ -67,7 +67,7 @@ export const k8sExternal: Plugin = definePlugin({
     const own = options.zones.map((text) => externalZone(text, apex, ttlSeconds));
     const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
 
-    // `kubernetes` is later in the chain, so it has already been set up.
+    // `kubernetes` comes later in the chain, so it has already been set up.
     const services: OutsideServices | undefined = context.find(outsideServices)[0];
     if (services === undefined) return next;
     context.offer(transferSources, externalTransfers(own, services, headless));

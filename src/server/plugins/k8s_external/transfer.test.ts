@@ -8,7 +8,7 @@ import { externalTransfers } from './transfer.ts';
 
 const zone = externalZone('example.com.', 'dns', 5);
 
-/** Transfers services with this many parts and endpoints each. */
+/** Transfers services that each have this many parts and endpoints. */
 function transfer(
   services: number,
   parts: number,
@@ -41,7 +41,7 @@ function transfer(
   return { stream: source.find(zone.name, zone.name.length)!.records(), made };
 }
 
-/** Returns the largest step between records or pauses, and the number of records. */
+/** Returns the longest time between two records or pauses, and the number of records. */
 function steps({ stream, made }: ReturnType<typeof transfer>): {
   readonly most: number;
   readonly records: number;

@@ -17,7 +17,7 @@ import {
   type ExternalZone,
 } from './external-zone.ts';
 
-/** Provides the forward zones once everything has been listed. No NOTIFY is sent, as with `kubernetes`. */
+/** Provides the forward zones once everything has been listed. As with `kubernetes`, no NOTIFY is sent. */
 export function externalTransfers(
   zones: readonly ExternalZone[],
   services: OutsideServices,
@@ -34,7 +34,7 @@ export function externalTransfers(
   };
 }
 
-/** Maximum record size: an owner name, another name, and the fixed bytes. */
+/** Maximum record size, which is an owner name, another name, and the fixed bytes. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
 function transferable(
@@ -68,12 +68,12 @@ function transferable(
 /** Null ends a turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** Number of entries to examine before queries are served again, which takes less than a millisecond. */
+/** Number of entries to examine before serving queries again, which takes less than a millisecond. */
 const ENTRIES_A_TURN = 1000;
 
 /**
- * Yields the entries at the time of the first record after the SOA; later changes do not affect the transfer. A
- * service's records are generated when it is reached.
+ * Yields the entries that exist when the first record after the SOA is requested; later changes do not affect the
+ * transfer. A service's records are generated when its turn comes.
  */
 function* recordsOf(
   zone: ExternalZone,

@@ -1,4 +1,4 @@
-/** `kubernetes`: the assembly of the plugin in both planes. */
+/** `kubernetes`: how the plugin is set up in both planes. */
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import {
   clientNamespaces,
@@ -26,8 +26,8 @@ import { clusterTransfers } from './worker/transfer-zone.ts';
 
 /**
  * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), reduces them to facts and sends these to
- * all workers (`publisher.ts`). A worker stores them in a form optimized for answering (`cluster.ts`), resolves names
- * (`lookup.ts`) and writes replies (`answer.ts`). Both survive reloads that do not change the source.
+ * all workers (`publisher.ts`). A worker stores them in a form that is optimized for answering (`cluster.ts`), resolves
+ * names (`lookup.ts`) and writes replies (`answer.ts`). Both parts survive reloads that do not change the source.
  */
 export const kubernetes: Plugin = definePlugin({
   syntax,
@@ -71,7 +71,7 @@ export const kubernetes: Plugin = definePlugin({
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
     context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
-    // Other servers would reject a zone without name servers.
+    // Other servers would reject a zone that has no name servers.
     const named = own.length > 0 ? own : boundAddresses(context.servers);
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));

@@ -137,7 +137,7 @@ describe('services with thousands of endpoints', () => {
       asked.arrived = 5000 + i / 100;
       ask(answerer, asked);
     }
-    // 64 large replies per second, and as much as fits into 512 bytes for the others.
+    // Each second, there are 64 large replies, and the others get as much as fits into 512 bytes.
     assert.ok(writer.records < 64 * 1000 + queries * 32, String(writer.records));
   });
 

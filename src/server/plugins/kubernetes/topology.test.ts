@@ -49,7 +49,7 @@ const pod = (name: string, on: string, ip: string, labels: object, ready = true)
 });
 const web = { app: 'web' };
 
-/** An endpoint in a manifest's slice, as in the API. */
+/** An endpoint from a slice in a manifest, as in the API. */
 interface WrittenEndpoint {
   readonly address: string;
   readonly ready: boolean;
@@ -348,7 +348,7 @@ describe('the options', () => {
   }
 });
 
-/** kube-proxy's rule (KEP-2433, KEP-4444, KEP-3015), implemented from its definition. */
+/** kube-proxy's rule (KEP-2433, KEP-4444, KEP-3015), implemented directly from its definition. */
 function chosenByProxy(
   endpoints: readonly WrittenEndpoint[],
   node: string,
@@ -402,7 +402,7 @@ test('for any hints, the result is a non-empty subset and what kube-proxy choose
   writeFileSync(join(own, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const text = `. {\ncache 30\nkubernetes cluster.local {\nmanifests ${own}\ntopology nodes\n}\n}`;
   const world = await makeWorld(text, { folder: own });
-  // A large file is read by another thread in real time.
+  // A large file is read in another thread, which takes real time.
   while ((await say(world, 's0', '203.0.113.9')) === 'SERVFAIL') {
     await new Promise((resolve) => setTimeout(resolve, 5));
     await world.clock.advance(100);

@@ -1,8 +1,8 @@
 /**
- * Messages about the cluster from the control part to the workers. Each added, changed or removed object is one fact
- * with only the fields that DNS needs. Endpoints' addresses, host names and zones are encoded as byte strings
- * (endpoint-encoding.ts), which a structured clone copies at once. A worker can therefore apply thousands of endpoints
- * in the time of one query.
+ * Messages about the cluster from the control part to the workers. Each object that is added, changed or removed is one
+ * fact, with only the fields that DNS needs. The addresses, host names and zones of endpoints are encoded as byte
+ * strings (endpoint-encoding.ts), which a structured clone copies at once. A worker can therefore apply thousands of
+ * endpoints in the time that one query takes.
  */
 export type ClusterFact =
   | NamespaceFact
@@ -33,7 +33,7 @@ export interface ServiceFact {
   readonly addresses: string;
   readonly ports: string;
   readonly external: string;
-  /** External addresses and host names, separated by spaces. Only set if a plugin needs them. */
+  /** External addresses and host names, separated by spaces. Set only if a plugin needs them. */
   readonly outside?: string;
 }
 
@@ -41,15 +41,15 @@ export interface SliceFact {
   readonly about: 'slice';
   readonly namespace: string;
   readonly name: string;
-  /** The slice's service, or empty; meaningless if `endpoints` is null. */
+  /** The service that the slice belongs to, or empty; meaningless if `endpoints` is null. */
   readonly service: string;
   readonly imported: string;
   readonly cluster: string;
   /** `NAME/PROTOCOL/PORT`, separated by commas (`printPorts`). */
   readonly ports: string;
-  /** Encoded ready endpoints (`encodeEndpoints`), or null if the slice was deleted. */
+  /** The ready endpoints in encoded form (`encodeEndpoints`), or null if the slice was deleted. */
   readonly endpoints: string | null;
-  /** Time of the change in milliseconds since 1970; 0 if not measured. */
+  /** Time of the change in milliseconds since 1970, or 0 if it was not measured. */
   readonly triggeredAt: number;
 }
 
@@ -62,36 +62,38 @@ export interface ImportFact {
   readonly ports: string;
 }
 
-/** All information about the pods at one address. Pods themselves stay on the main thread (pods.ts). */
+/** All information about the pods at an address. The pods themselves stay on the main thread (pods.ts). */
 export interface AddressFact {
   readonly about: 'address';
   /** 4 or 16 bytes. */
   readonly address: string;
-  /** The namespaces of the live pods whose first address this is. */
+  /** The namespaces of all live pods that have this as their first address. */
   readonly namespaces: readonly string[];
-  /** The namespace of the pod that sends from this address, or empty if ambiguous. */
+  /** The namespace of the pod that sends from this address, or empty if it is ambiguous. */
   readonly client: string;
-  /** True for a node's address, which is used by the node's own programs and by pods on the host network. */
+  /** True if this is a node's address, which the node's own programs and pods on the host network use. */
   readonly host?: true;
-  /** Name and labels of the only pod that sends from here, if metadata or top needs them. */
+  /** Name and labels of the only pod that sends from this address, if metadata or top needs them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** The node of the pods that send from here (`placeHash`); absent if unknown or not needed. */
+  /** The node where the pods that send from this address run (`placeHash`). Absent if unknown or not needed. */
   readonly node?: string;
 }
 
-/** A node's zone, and the addresses that it and its pods send from. */
+/** A node's zone, and the addresses that the node and its pods send from. */
 export interface NodeFact {
   readonly about: 'node';
   /** `placeHash` of the node's name. */
   readonly node: string;
-  /** `placeHash` of its zone; empty if it has none. */
+  /** `placeHash` of the node's zone, or empty if it has none. */
   readonly zone: string;
-  /** Encoded prefixes (`encodePrefixes`), or null if the node was deleted. */
+  /** The prefixes in encoded form (`encodePrefixes`), or null if the node was deleted. */
   readonly prefixes: string | null;
 }
 
-/** Time of the following facts in Unix seconds. It becomes the zone's serial once one of them changes anything. */
+/**
+ * Time of the facts that follow, in Unix seconds. It becomes the zone's serial as soon as one of them changes anything.
+ */
 export interface TimeFact {
   readonly about: 'time';
   readonly at: number;
@@ -108,8 +110,8 @@ export interface ListedFact {
 }
 
 /**
- * A worker's acknowledgement of a batch. Contains the times of its changes by kind of service, in milliseconds since
- * 1970, for the programming latency; undefined if not measured.
+ * A worker's acknowledgement of a batch. For the programming latency, it contains the times of the changes by kind of
+ * service, in milliseconds since 1970. They are undefined if they were not measured.
  */
 export type TriggerTimes =
   | { readonly cluster: readonly number[]; readonly headless: readonly number[] }

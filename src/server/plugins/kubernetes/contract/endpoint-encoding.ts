@@ -1,29 +1,29 @@
-/** Encodes endpoints, addresses and ports for workers and their memory. */
+/** Encodes endpoints, addresses and ports for transport to workers and for storage there. */
 import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { PLACE_BYTES, placeHash } from './place-hash.ts';
 import { NameError, parseName, type WireName } from '../../../wire/name.ts';
 
 /**
- * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string takes 16 bytes more than
- * its content; a typed array takes 200 or more. Two states of a slice are equal if their strings are.
- * One endpoint address: flags, then 4 or 16 address bytes or a length-prefixed domain name in wire form. Depending on
- * the flags, a length-prefixed host name, a length-prefixed zone, and hints follow. Hints start with a byte that holds
- * the number of zones (low four bits) and nodes (high four bits), followed by their `placeHash`es.
+ * Endpoints and addresses as strings in which each character is a byte. On V8's heap, such a string uses 16 bytes more
+ * than its content, while a typed array uses at least 200. Two states of a slice are equal if their strings are. One
+ * endpoint address consists of flags, then 4 or 16 address bytes or a length-prefixed domain name in wire form.
+ * Depending on the flags, a length-prefixed host name, a length-prefixed zone, and hints follow. Hints start with a
+ * byte that contains the number of zones (low four bits) and nodes (high four bits), followed by their `placeHash`es.
  */
 const V6 = 1;
 const HOST = 2;
 const ZONE = 4;
 const NAME = 8;
 const HINTS = 16;
-/** The API allows eight zones and eight nodes per endpoint. */
+/** The API allows eight zones and eight nodes for each endpoint. */
 const HINTS_MAX = 15;
 /** A zone has one length byte. */
 const TEXT_MAX = 255;
 
 /**
- * Encodes the ready addresses of a slice's endpoints in order, skipping those that are neither an IP address nor a
- * domain name.
+ * Encodes the ready addresses of a slice's endpoints in order. Addresses that are neither an IP address nor a domain
+ * name are skipped.
  */
 export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
   let encoded = '';
@@ -60,14 +60,14 @@ function encodeHints({ forZones = [], forNodes = [] }: Endpoint): string {
   return String.fromCharCode(zones.length | (nodes.length << 4)) + [...zones, ...nodes].join('');
 }
 
-/** Returns an endpoint's own host name, or an empty string if it is named after its address. */
+/** Returns an endpoint's own host name, or an empty string if its name is derived from its address. */
 function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
   return hostLabel(hostname) || (podNames ? hostLabel(pod) : '');
 }
 
 /**
- * Returns the host name label for a name, or an empty string if clients would not accept it. A dot inside a label has
- * to be escaped, and resolvers reject such names in PTR and SRV records (glibc's res_hnok, Go's dnsmessage).
+ * Returns the host name label for a name, or an empty string if clients would reject it. A dot inside a label has to be
+ * escaped, and resolvers reject such names in PTR and SRV records (glibc's res_hnok, Go's dnsmessage).
  */
 function hostLabel(name: string): string {
   return HOST_LABEL.test(name) ? name : '';
@@ -87,8 +87,8 @@ function domainName(text: string): WireName | null {
 }
 
 /**
- * Returns a text whose characters are bytes, or an empty string if it contains others or is too long. No label or zone
- * in the API is like that.
+ * Returns a string in which each character is a byte, or an empty string if that is impossible or it is too long. No
+ * label or zone in the API is like that.
  */
 function latin(text: string): string {
   if (text.length > TEXT_MAX) return '';
@@ -96,7 +96,7 @@ function latin(text: string): string {
   return text;
 }
 
-/** Encodes IP addresses, each preceded by its length, without malformed ones. */
+/** Encodes IP addresses, each preceded by its length. Malformed ones are omitted. */
 export function encodeAddresses(addresses: readonly string[]): string {
   let encoded = '';
   for (const text of addresses) {
@@ -106,7 +106,7 @@ export function encodeAddresses(addresses: readonly string[]): string {
   return flat(encoded);
 }
 
-/** Encodes prefixes, each preceded by its bits and its address length, without malformed ones. */
+/** Encodes prefixes, each preceded by its number of bits and its address length. Malformed ones are omitted. */
 export function encodePrefixes(prefixes: readonly string[]): string {
   let encoded = '';
   for (const text of prefixes) {
@@ -126,13 +126,14 @@ function flat(encoded: string): string {
   return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 
-/** Copies the bytes of an encoded string, which is faster than reading its characters one by one. */
+/** Copies the bytes of an encoded string, which is faster than reading it character by character. */
 export function copyEncoded(encoded: string, into: Buffer): number {
   return into.write(encoded, 0, 'latin1');
 }
 
 /**
- * Reads encoded endpoints without allocating objects. `over` starts, `next` advances, and the fields hold the values.
+ * Reads encoded endpoints without allocating objects. Call `over` to start and `next` to advance; the fields contain
+ * the values.
  */
 export class EndpointReader {
   #bytes = Buffer.allocUnsafeSlow(4096);
@@ -149,11 +150,11 @@ export class EndpointReader {
   /** 4 or 16, or up to 255 for a domain name. */
   addressLength = 0;
   hostAt = 0;
-  /** 0 if the endpoint has no host name and is named after its address. */
+  /** 0 if the endpoint has no host name, so that its name is derived from its address. */
   hostLength = 0;
   zoneAt = 0;
   zoneLength = 0;
-  /** Offset of the zone hints, which the node hints follow. */
+  /** Offset of the zone hints, which are followed by the node hints. */
   hintsAt = 0;
   zoneHints = 0;
   nodeHints = 0;
@@ -208,12 +209,12 @@ export class EndpointReader {
     return true;
   }
 
-  /** True if the endpoint is hinted for this zone (`placeHash`). */
+  /** True if the endpoint has a hint for this zone (`placeHash`). */
   isForZone(zone: string): boolean {
     return this.#isHinted(zone, this.hintsAt, this.zoneHints);
   }
 
-  /** True if the endpoint is hinted for this node (`placeHash`). */
+  /** True if the endpoint has a hint for this node (`placeHash`). */
   isForNode(node: string): boolean {
     return this.#isHinted(node, this.hintsAt + PLACE_BYTES * this.zoneHints, this.nodeHints);
   }
@@ -227,7 +228,7 @@ export class EndpointReader {
     return false;
   }
 
-  /** The endpoint's label in DNS; empty if it has none, because a domain name is too long for a label. */
+  /** The endpoint's label in DNS. It is empty if the endpoint is a domain name that is too long for a label. */
   get host(): string {
     const { addressAt, hostAt } = this;
     if (this.hostLength > 0)
@@ -238,14 +239,15 @@ export class EndpointReader {
 }
 
 /**
- * Encodes an address as a label. Dots and colons become dashes, and `0` is appended if the label would end in a dash.
+ * Encodes an address as a label. Dots and colons become dashes, and a `0` is appended if the label would otherwise end
+ * in a dash.
  */
 export function addressLabel(address: string): string {
   const label = address.replaceAll(/[.:]/g, '-');
   return label.endsWith('-') ? `${label}0` : label;
 }
 
-/** Decodes a label made by `addressLabel`; null for other labels. */
+/** Decodes a label made by `addressLabel`, or returns null for any other label. */
 export function labelledAddress(label: string): Uint8Array | null {
   const dashes = label.length - label.replaceAll('-', '').length;
   if (dashes < 2) return null;
@@ -263,19 +265,19 @@ export function printPorts(ports: readonly ServicePort[]): string {
 }
 
 export interface EndpointPort {
-  /** Lower case; empty if the port has no name. */
+  /** In lower case; empty if the port has no name. */
   readonly name: string;
   readonly protocol: string;
-  /** -1 if not declared, in which case there is no SRV record. */
+  /** -1 if no port number is declared, in which case there is no SRV record. */
   readonly port: number;
 }
 
 const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
-/** Maximum number of cached texts; few services have different ports. */
+/** Maximum number of cached texts; most services have the same few ports. */
 const KNOWN_MAX = 4096;
 const known = new Map<string, readonly EndpointPort[]>();
 
-/** Parses the ports in a text. The same text gives the same list. */
+/** Parses the ports in a text. Equal texts share one list. */
 export function parsePorts(text: string): readonly EndpointPort[] {
   if (text === '') return noPorts;
   let ports = known.get(text);

@@ -5,7 +5,7 @@ import { EndpointReader } from './endpoint-encoding.ts';
 
 export interface IndexedSlice {
   readonly endpoints: string;
-  /** Created by the first query that needs it, and never updated, because slices are immutable. */
+  /** Created by the first query that needs it. Never updated, because slices are immutable. */
   index: EndpointIndex | null;
 }
 
@@ -19,7 +19,7 @@ export function familyOf({ named, addressLength }: EndpointReader): number {
 
 const reader = new EndpointReader();
 
-/** Hashes a label or an address, ignoring ASCII case. */
+/** Hashes a label or an address without regard to ASCII case. */
 export function endpointHash(bytes: Uint8Array, at: number, length: number): number {
   return hashMapped(bytes, at, length, LOWER, folded);
 }
@@ -27,17 +27,17 @@ export function endpointHash(bytes: Uint8Array, at: number, length: number): num
 const folded = new Uint8Array(256);
 
 /**
- * Maps the hashes of a slice's host names and addresses to endpoint offsets, in a table that takes 16 to 32 bytes per
+ * Maps hashes of the host names and addresses in a slice to endpoint offsets. The table uses 16 to 32 bytes per
  * endpoint.
  */
 export class EndpointIndex {
   /** Bit flags of `FAMILY`. */
   readonly families: number;
-  /** Families that have an endpoint without a zone hint, as `FAMILY` flags. */
+  /** Address families in which some endpoint has no zone hint, as `FAMILY` flags. */
   readonly unzoned: number;
   /** The same for node hints. */
   readonly unnoded: number;
-  /** Pairs of a hash and an offset + 1; an offset of 0 is a free slot. */
+  /** Pairs of a hash and an offset + 1, where 0 marks a free slot. */
   readonly #table: Int32Array;
   readonly #mask: number;
   #hash = 0;
@@ -69,14 +69,14 @@ export class EndpointIndex {
     }
   }
 
-  /** Returns the offset of the first endpoint with this hash for `EndpointReader.seek`, or -1. */
+  /** Returns the offset of the first endpoint with this hash, to be passed to `EndpointReader.seek`, or -1. */
   first(hash: number): number {
     this.#hash = hash;
     this.#slot = hash & this.#mask;
     return this.#find();
   }
 
-  /** Returns the next offset for the hash passed to `first`, or -1. */
+  /** Returns the next offset for the hash that was passed to `first`, or -1. */
   next(): number {
     this.#slot = (this.#slot + 1) & this.#mask;
     return this.#find();

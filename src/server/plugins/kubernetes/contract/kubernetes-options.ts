@@ -38,10 +38,10 @@ import {
 } from '../../../corefile/word-values.ts';
 import { parseSelector } from '../../../kube/manifests/selector.ts';
 
-/** With a longer TTL, changes would stay invisible for over an hour. CoreDNS has the same limits. */
+/** With a longer TTL, changes would stay invisible for more than an hour. CoreDNS has the same limits. */
 const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
 
-/** Enough for twenty thousand services, in files of any size. */
+/** Enough for twenty thousand services, however large the files are. */
 const manifestMemoryLimit = limit({
   default: 64 * 1024 * 1024,
   min: 1024 * 1024,
@@ -50,7 +50,7 @@ const manifestMemoryLimit = limit({
 
 const apiserverMemoryLimit = { min: 1024 * 1024, max: 16 * 1024 * 1024 * 1024 };
 
-/** The `pods` option, which determines the addresses that have `pod` names. */
+/** The `pods` option, which determines which addresses have `pod` names. */
 export type PodMode = 'disabled' | 'insecure' | 'verified';
 
 const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
@@ -338,7 +338,7 @@ function checkTopology(options: ZoneOptions, at: Place): Problem[] {
   return [];
 }
 
-/** Returns the first zone that is not a reverse zone, or null if all are. */
+/** Returns the first zone that is not a reverse zone, or null if there is none. */
 export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }

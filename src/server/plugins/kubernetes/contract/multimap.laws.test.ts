@@ -5,7 +5,7 @@ import { Multimap } from './multimap.ts';
 
 const step = fc.record({
   add: fc.boolean(),
-  // Few keys, so that they collide, repeat and get removed again.
+  // A small set of keys, so that they collide, repeat and get removed again.
   key: fc.integer({ min: -6, max: 40 }),
   value: fc.integer({ min: 0, max: 3 }),
 });

@@ -1,14 +1,14 @@
-/** A table from addresses and hashes to numbers, without an object per entry. */
+/** A table from addresses and hashes to numbers that needs no object per entry. */
 import { hashPair } from '../../../base/hash.ts';
 
 const GROW_AT = 0.7;
 const SIZE_MIN = 16;
 
 /**
- * A compact multimap from keys of a fixed number of 32-bit words to non-negative integers. One word is an IPv4 address,
- * two are a 64-bit hash, and four are an IPv6 address. Uses only typed arrays, at 8 to 20 bytes per slot. Open
- * addressing with linear probing; removal moves later entries back, so there are no tombstones. The same pair may be
- * stored several times.
+ * A compact multimap from keys with a fixed number of 32-bit words to non-negative integers. One word is an IPv4
+ * address, two are a 64-bit hash, and four are an IPv6 address. It uses only typed arrays, with 8 to 20 bytes per slot.
+ * Open addressing with linear probing is used; a removal moves later entries back, so there are no tombstones. The same
+ * pair can be stored several times.
  */
 export class Multimap {
   readonly width: number;
@@ -34,14 +34,14 @@ export class Multimap {
     return this.#keys.byteLength + this.#values.byteLength;
   }
 
-  /** Adds a pair; the key is `key[at, at + width)`. */
+  /** Adds a pair whose key is `key[at, at + width)`. */
   add(key: Int32Array, at: number, value: number): void {
     if (this.#size + 1 > (this.#mask + 1) * GROW_AT) this.#resize(2 * (this.#mask + 1));
     this.#insert(key, at, value);
     this.#size++;
   }
 
-  /** Removes one such pair. Returns false if there is none. */
+  /** Removes one pair like this. Returns false if there is none. */
   remove(key: Int32Array, at: number, value: number): boolean {
     for (let slot = this.find(key, at); slot >= 0; slot = this.findNext(key, at, slot)) {
       if (this.#values[slot] === value + 1) {
@@ -60,7 +60,7 @@ export class Multimap {
     return this.#probe(key, at, this.#home(key, at));
   }
 
-  /** Returns the slot of the next pair with the same key after `slot`, or -1. */
+  /** Returns the slot of the next pair after `slot` with the same key, or -1. */
   findNext(key: Int32Array, at: number, slot: number): number {
     return this.#probe(key, at, (slot + 1) & this.#mask);
   }
@@ -110,7 +110,7 @@ export class Multimap {
     let hole = slot;
     for (let at = (hole + 1) & mask; values[at] !== 0; at = (at + 1) & mask) {
       const home = this.#home(keys, at * width);
-      // An entry may move into the hole only if its home slot is not between the hole and its current slot.
+      // An entry may move into the hole unless its home slot is between the hole and its current slot.
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       for (let i = 0; i < width; i++) keys[hole * width + i] = keys[at * width + i]!;
       values[hole] = values[at]!;

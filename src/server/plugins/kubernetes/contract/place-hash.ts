@@ -1,10 +1,10 @@
-/** Node and zone names as six-byte hashes, which suffice for comparison. */
+/** Hashes node and zone names to six bytes, which are enough to compare them. */
 import { hashBytes } from '../../../base/hash.ts';
 
-/** 48 bits. With 5 000 nodes, two collide in one of 22 million clusters. */
+/** 48 bits. With 5 000 nodes, two of them collide in one out of 22 million clusters. */
 export const PLACE_BYTES = 6;
 
-/** Returns the hash as a byte string, or `''` for an empty name. The result is the same in all threads. */
+/** Returns the hash as a byte string, or `''` for an empty name. All threads get the same result. */
 export function placeHash(name: string): string {
   if (name === '') return '';
   const bytes = Buffer.from(name);

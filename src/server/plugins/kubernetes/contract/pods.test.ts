@@ -49,14 +49,14 @@ class Watcher {
     return this;
   }
 
-  /** Returns the namespace of the pod that sends from the address, or null. */
+  /** Returns the namespace of the pod that sends from this address, or null. */
   client(text: string): string | null {
     const address = parseAddress(text)!;
     const number = this.clients.client(address, 0, address.length);
     return [...this.#numbers].find(([, id]) => id === number)?.[0] ?? null;
   }
 
-  /** The same, but only if a single pod has the address. */
+  /** Returns the same, but only if exactly one pod has the address. */
   own(text: string): string | null {
     const address = parseAddress(text)!;
     const number = this.clients.ownClient(address, 0, address.length);

@@ -13,7 +13,7 @@ const HOST_NETWORK = 2;
 const TERMINATING = 4;
 
 const utf8 = new TextEncoder();
-/** Namespaces have up to 63 characters, pod names up to 253. */
+/** Namespaces have up to 63 characters, and pod names up to 253. */
 const podText = new Uint8Array(512);
 
 interface PodName {
@@ -22,13 +22,13 @@ interface PodName {
 }
 
 /**
- * The main thread's table of pods by address. Workers receive only the result: an address's namespaces, and the pod
- * that sends from it. The typed arrays hold one entry per pod and address (about 80 bytes). A pod is identified by a
- * 64-bit hash of its namespace and name.
- * The pod that sends from an address is determined as follows:
- * - Finished (Succeeded, Failed) and lost (Unknown) pods never count, because another pod may have their address.
- * - Terminating pods count only while no other pod has the address.
- * - If pods in several namespaces remain (host network, a reassigned address), the pod is unknown.
+ * The main thread's table of pods by address. Workers receive only the outcome, which is an address's namespaces and
+ * the pod that sends from it. The typed arrays have one entry per pod and address (about 80 bytes). A pod is identified
+ * by a 64-bit hash of its namespace and name. The pod that sends from an address is determined as follows:
+ * - Finished (Succeeded, Failed) and lost (Unknown) pods never count, because another pod may have been given their
+ * address.
+ * - Terminating pods count only if no other pod has the address.
+ * - If there are still pods in several namespaces (host network, a reassigned address), the pod is unknown.
  */
 export class PodTable {
   readonly #named: boolean;
@@ -46,13 +46,13 @@ export class PodTable {
   #used = 0;
   readonly #namespaceNames: string[] = [];
   readonly #namespaceIds = new Map<string, number>();
-  /** Number of entries per namespace; a namespace number without entries can be reused. */
+  /** Number of entries per namespace. Once a namespace number has no entries, it can be reused. */
   readonly #namespaceEntries: number[] = [];
   readonly #freeNamespaces: number[] = [];
   readonly #hash = new Int32Array(2);
   readonly #key = new Int32Array(4);
 
-  /** @param named whether pod names and labels are needed (metadata, top) */
+  /** @param named true if pod names and labels are needed (by metadata or top) */
   constructor(named: boolean) {
     this.#named = named;
   }
@@ -66,7 +66,7 @@ export class PodTable {
     return this.#used - this.#free.length;
   }
 
-  /** Stores a pod's current state and returns the changes for its old and new addresses. */
+  /** Stores a pod's current state, and returns what has changed for its old and new addresses. */
   put(pod: Pod): AddressFact[] {
     const touched = this.#take(pod.namespace, pod.name);
     const live = pod.phase !== 'Succeeded' && pod.phase !== 'Failed' && pod.phase !== 'Unknown';
@@ -94,7 +94,7 @@ export class PodTable {
       if (this.#namespaces[entry]! < 0) continue;
       const address = this.#address(entry);
       const fact = this.#fact(address);
-      // A fact about an address shared by several pods is sent once, with the first of them.
+      // A fact about an address that several pods share is sent only once, with the first of them.
       if (this.#entriesAt(address)[0] === entry) yield fact;
     }
   }
@@ -157,7 +157,7 @@ export class PodTable {
     };
   }
 
-  /** Returns the node shared by these pods, or an empty string if it differs or is unknown. */
+  /** Returns the node shared by all of these pods, or an empty string if they differ or it is unknown. */
   #nodeOf(entries: readonly number[]): string {
     const node = this.#nodes[entries[0] ?? -1] ?? '';
     return entries.every((entry) => this.#nodes[entry] === node) ? node : '';
@@ -208,7 +208,7 @@ export class PodTable {
     this.#freeNamespaces.push(id);
   }
 
-  /** Returns 64 bits, as two hashes of the same text. */
+  /** Returns 64 bits in the form of two hashes of the same text. */
   #hashOf(namespace: string, name: string): Int32Array {
     const { written } = utf8.encodeInto(`${namespace}/${name}`, podText);
     this.#hash[0] = hashBytes(podText, 0, written, 1);

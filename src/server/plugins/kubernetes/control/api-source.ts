@@ -1,4 +1,4 @@
-/** The API server as the source of cluster objects. */
+/** The API server as a source of cluster objects. */
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Random } from '../../../base/random.ts';
@@ -27,7 +27,10 @@ export interface SourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Watches the plan's API server. @throws Problem (files, environment) */
+/**
+ * Watches the API server given in the plan.
+ * @throws Problem (files, environment)
+ */
 export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
   const { clock, log, random } = parts;
   return apiServerSource({

@@ -1,4 +1,4 @@
-/** The control part of `kubernetes`, which follows the cluster and delays startup until it is known. */
+/** The control part of `kubernetes`, which follows the cluster and delays startup until everything has been listed. */
 import type { ControlContext } from '../../../engine/contract/control-context.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 import { ClusterPublisher } from './publisher.ts';
@@ -6,7 +6,7 @@ import { planSource, sourceKey } from './source-plan.ts';
 import { loadSource } from './source.ts';
 import { waitForListing } from './startup.ts';
 
-/** Opens the source, unless an equal one is open, and publishes its changes to all workers. */
+/** Opens the source, unless an equal one is already open, and publishes its changes to all workers. */
 export async function control(options: KubernetesOptions, context: ControlContext): Promise<void> {
   const plan = planSource(options, context);
   const { clock, log, metrics } = context;

@@ -10,7 +10,9 @@ import { namespace, service, slice } from '../../../../../test/kit/kube-objects.
 import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
-/** A publisher with the test as its data set. Published facts are stored and are applied only when the test does so. */
+/**
+ * A publisher whose data set is the test itself. Published facts are stored, and applied only when the test does so.
+ */
 function rig(objects: readonly KubeObject[] = []) {
   const clock = new VirtualClock();
   const collection = new Collection();

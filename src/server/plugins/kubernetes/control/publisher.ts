@@ -28,23 +28,23 @@ export interface PublisherParts {
   readonly open: OpenDataSet;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** Names endpoints without a host name after their pod. */
+  /** If true, endpoints without a host name are named after their pod. */
   readonly podNames: boolean;
-  /** True if the workers get names and labels of client pods (for `metadata`). */
+  /** True if workers need the names and labels of client pods (for `metadata`). */
   readonly clientNames: boolean;
-  /** True if the workers get the external addresses of services (for `k8s_external`). */
+  /** True if workers need the external addresses of services (for `k8s_external`). */
   readonly outside: boolean;
 }
 
 /** Facts that do not change the zone's content. */
 const SERIALLESS: ReadonlySet<ClusterFact['about']> = new Set(['namespace', 'node', 'time']);
 
-/** Size in bytes of a fact without endpoints in transit. */
+/** Size in bytes of a fact in transit, excluding any endpoints. */
 const FACT_BYTES = 64;
 
 /**
- * The control thread's end of replication to workers. Turns a source's objects into facts with only the fields DNS
- * needs, and publishes them. Survives reloads that do not change the source.
+ * The control thread's end of the replication to workers. It turns a source's objects into facts that contain only the
+ * fields DNS needs, and publishes them. It survives reloads that do not change the source.
  */
 export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
@@ -53,7 +53,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
   #started = false;
   #listed = false;
   #synced = false;
-  /** Time of the last published facts in Unix seconds. */
+  /** Time of the most recently published facts, in Unix seconds. */
   #at = 0;
   #serial = 0;
   #importedSerial = 0;
@@ -95,8 +95,8 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   /**
-   * Calls `run` once the workers have the whole first list, which may be at once. Also calls it when the source is
-   * unavailable and when this is closed.
+   * Calls `run` once the workers have the complete first list, which may be immediately. It is also called if the
+   * source is unavailable, or when this is closed.
    */
   whenSettled(run: () => void): void {
     if (this.#synced) run();
@@ -162,7 +162,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     }
   }
 
-  /** Records the time from a change until every worker answers with it. */
+  /** Records how long it took from a change until every worker answers with it. */
   #observe(times: TriggerTimes): void {
     if (times === undefined) return;
     const now = this.#parts.clock.wall();
@@ -170,7 +170,9 @@ export class ClusterPublisher implements KeptAcrossReloads {
     for (const time of times.headless) this.#headless.observe(Math.max(0, now - time) / 1000);
   }
 
-  /** Notifies the workers of the first complete listing, and all others when the workers have acknowledged it. */
+  /**
+   * Notifies workers that the first listing is complete and, once they have acknowledged it, everyone who waits for it.
+   */
   #check(): void {
     if (this.#listed || !this.#parts.source.synced) return;
     this.#listed = true;

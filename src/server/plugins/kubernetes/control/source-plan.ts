@@ -8,13 +8,14 @@ export interface Surroundings {
 }
 
 /**
- * Everything that makes two plugin instances see the same objects in the same form, so that they share one data set.
+ * Everything that determines which objects a plugin instance sees and in which form. Instances with equal plans share
+ * one data set.
  */
 export interface SourcePlan {
   readonly manifests: string | null;
   /** Memory limit for the directory's objects, in bytes. */
   readonly manifestMemory: number;
-  /** Memory limit for API server objects in bytes; null derives it from the process limit. */
+  /** Memory limit for objects from the API server in bytes. If it is null, it is derived from the process limit. */
   readonly apiserverMemory: number | null;
   readonly endpoint: string | null;
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
@@ -27,16 +28,16 @@ export interface SourcePlan {
   };
   readonly wanted: WantedObjects;
   readonly podNames: boolean;
-  /** True if names and labels of client pods are needed (by `metadata` and `top`). */
+  /** True if the names and labels of client pods are needed (by `metadata` and `top`). */
   readonly clientNames: boolean;
-  /** True if external addresses of services are needed (by `k8s_external`). */
+  /** True if the external addresses of services are needed (by `k8s_external`). */
   readonly outside: boolean;
 }
 
-/** client-go's default if a rate is set but no burst. */
+/** client-go's default if a rate is set without a burst. */
 const BURST = 10;
 
-/** Gives the same result in the control part and in every worker, so that both find the same data set. */
+/** Gives the same result in the control part and in every worker, so that they all find the same data set. */
 export function planSource(options: KubernetesOptions, context: Surroundings): SourcePlan {
   const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
   const path = (file: string): string => context.path(file);
@@ -65,7 +66,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
       namespaceLabels: options.namespaceLabels,
       zones: options.zonal,
       podLabels: labelled,
-      // Absent unless set, so that snapshot files of older versions stay valid.
+      // Absent unless it is set, so that snapshot files from older versions remain valid.
       ...(options.topology === null ? {} : { topology: options.topology }),
     },
     podNames: options.endpointPodNames,

@@ -1,11 +1,11 @@
-/** A directive's source: a directory of manifests, or an API server and its connection. */
+/** A directive's source, which is either a directory with manifests or an API server and its connection. */
 import type { Source } from '../../../kube/store/source.ts';
 import type { SourceParts } from './api-source.ts';
 import type { SourcePlan } from './source-plan.ts';
 
 /**
  * Loads only the code that the plan's source needs.
- * @returns a function that opens it, and throws a Problem (directory, files, environment)
+ * @returns a function that opens the source; it throws a Problem (directory, files, environment)
  */
 export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Source> {
   const { manifests: folder, manifestMemory: memory, wanted } = plan;

@@ -5,8 +5,8 @@ import { waitBeforeServing } from '../../../engine/contract/startup.ts';
 import type { ClusterPublisher } from './publisher.ts';
 
 /**
- * Waits until everything has been listed once, but at most `timeoutMs`, and logs the wait, as CoreDNS does. Ends early
- * if the API server does not answer, because external names do not need it.
+ * Waits until everything has been listed once, but no longer than `timeoutMs`, and logs the wait as CoreDNS does. It
+ * ends early if the API server does not answer, because external names do not depend on it.
  */
 export function waitForListing(
   publisher: ClusterPublisher,

@@ -2,7 +2,7 @@
 import { addressKey } from '../contract/address-key.ts';
 import { Multimap } from '../contract/multimap.ts';
 
-/** A multimap keyed by the 4 or 16 bytes of addresses, `bytes[at, at + length)`. */
+/** A multimap whose keys are the 4 or 16 bytes of an address, `bytes[at, at + length)`. */
 export class AddressTable {
   readonly #v4 = new Multimap(1);
   readonly #v6 = new Multimap(4);
@@ -25,7 +25,7 @@ export class AddressTable {
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
   }
 
-  /** Returns the number after the last one found by `first` or `next`, or -1. Valid as long as nothing changes. */
+  /** Returns the next number after the one that `first` or `next` returned, or -1. Valid until the table changes. */
   next(): number {
     this.#slot = this.#found.findNext(this.#key, 0, this.#slot);
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);

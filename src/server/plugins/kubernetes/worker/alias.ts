@@ -1,4 +1,4 @@
-/** Answers for aliases: ExternalName services, and endpoints that are domain names. */
+/** Answers for aliases, which are ExternalName services and endpoints that are domain names. */
 import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import { isLater, type Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
@@ -28,7 +28,7 @@ export interface AliasParts {
 /** Maximum number of additional CNAMEs after the first. */
 const CHAIN_MAX = 10;
 
-/** Returns an ExternalName service's domain name, or null if it is invalid. */
+/** Returns the domain name of an ExternalName service, or null if it is invalid. */
 export function externalTarget(text: string): WireName | null {
   try {
     const name = parseName(text);
@@ -41,9 +41,9 @@ export function externalTarget(text: string): WireName | null {
 const reader = new EndpointReader();
 
 /**
- * Returns the domain name shared by all endpoints in the lookup. Returns null if any has an IP address, since a name
- * with addresses cannot be an alias. If there are several names, the first in byte order is used. An owner has only one
- * CNAME (RFC 2181 section 10.1), and all servers must return the same one.
+ * Returns the domain name that all endpoints in the lookup share. Returns null if any has an IP address, because a name
+ * with addresses cannot be an alias. If there are several names, the first one in byte order is used. A name can have
+ * only one CNAME (RFC 2181 section 10.1), and all servers must return the same one.
  */
 export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
@@ -60,11 +60,11 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
 }
 
 /**
- * Answers A or AAAA for an alias of `target`, which is an ExternalName service or a headless one whose endpoints are
- * domain names. The answer is the CNAME and the target's records. A target inside the zone is looked up here, and any
- * other in the whole server. Alias chains within the zone are followed a few steps.
- * If the target does not exist, or its lookup fails, the answer is only the CNAME. It is empty if a target inside the
- * zone has no such address, is below the alias's own name, or leads to a loop.
+ * Answers A or AAAA for an alias for `target`. The alias is an ExternalName service, or a headless service with domain
+ * names as endpoints. The answer consists of the CNAME and the target's records. A target inside the zone is looked up
+ * here, and any other in the whole server. Alias chains within the zone are followed for a few steps. If the target
+ * does not exist or its lookup fails, the answer is only the CNAME. It is empty if a target inside the zone has no such
+ * address, is below the alias's own name, or leads to a loop.
  */
 export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;
@@ -133,7 +133,7 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
   mover.raw(query.bytes, question, question + query.nameLength + 4);
   let owner: number = HEADER.SIZE;
   for (const target of chain) owner = writeAlias(owner, target, ttl);
-  // Pointers to the target's question now point to the last CNAME's data.
+  // Pointers to the target's question now have to point to the last CNAME's data.
   const last = chain.at(-1)!;
   for (let at = 0; last[at] !== 0; at += last[at]! + 1) mover.map(HEADER.SIZE + at, owner + at);
   let count = chain.length;
@@ -160,8 +160,7 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
 
 /**
  * Writes `OWNER CNAME TARGET`.
- *
- * @returns the offset of the target
+ * @returns the target's offset
  */
 function writeAlias(owner: number, target: WireName, ttl: number): number {
   mover.u16(0xc000 | owner);

@@ -33,22 +33,22 @@ export interface KubernetesAnswererParts extends ClusterLookupParts {
   readonly zones: readonly ClusterZone[];
   readonly primary: WireName;
   readonly ttl: number;
-  /** Names below these are passed on if they are not found; null disables this. */
+  /** If a name under one of these is not found, the query is passed on; null disables this. */
   readonly fallthrough: readonly string[] | null;
   readonly writer: MessageWriter;
   readonly own: readonly Uint8Array[];
   readonly ask: Next;
 }
 
-/** Content of `dns-version`: the version of the cluster DNS specification. */
+/** Content of `dns-version`, which is the version of the cluster DNS specification. */
 export const DNS_VERSION = '1.1.0';
 /** TTL in seconds. */
 export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
- * Answers queries from a worker's copy of the cluster. The lookup decides existence once for all types, and this class
- * only writes records. Repeated queries get cached replies.
+ * Answers queries from a worker's copy of the cluster. The lookup decides once for all types whether a name exists, and
+ * this class only writes records. Repeated queries get cached replies.
  */
 export class KubernetesAnswerer {
   readonly #parts: KubernetesAnswererParts;
@@ -67,7 +67,7 @@ export class KubernetesAnswerer {
     this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   }
 
-  /** Returns the zone that contains the question's name, or null. */
+  /** Returns the zone that the question's name is in, or null. */
   zoneOf(query: Query): ClusterZone | null {
     const { folded, nameLength } = query;
     for (const zone of this.#parts.zones)
@@ -86,7 +86,7 @@ export class KubernetesAnswerer {
     return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
-  /** Resolves the question's name. The result's parts are valid until the next question. */
+  /** Resolves the name in the question. The parts of the result are valid until the next question. */
   decide(
     query: Query,
     zone: ClusterZone,
@@ -109,8 +109,7 @@ export class KubernetesAnswerer {
     }
     if (meaning === 'external')
       return this.#alias(query, zone, externalTarget(lookup.service!.external));
-    // Usually this is the whole reply. If the client cannot receive it, the full reply is written only in order to
-    // cache it.
+    // Usually, this is the whole reply. If the client cannot receive it, the full reply is written only for the cache.
     this.#builder.begin(query, zone.wire.length, query.limit);
     this.#write(query, zone, meaning);
     if (this.#builder.full && query.limit < MESSAGE_MAX && !lookup.tailored) {
@@ -134,7 +133,7 @@ export class KubernetesAnswerer {
     return own ? this.#lookup.dependency : this.#cluster;
   }
 
-  /** Writes the answer and additional records; writes none if the type does not exist. */
+  /** Writes the answer and the additional records, or nothing if there is no data of this type. */
   #write(query: Query, zone: ClusterZone, meaning: Meaning): void {
     const builder = this.#builder;
     const lookup = this.#lookup;
@@ -178,7 +177,7 @@ export class KubernetesAnswerer {
     return nameServers(this.#cluster, this.#parts.own);
   }
 
-  /** Writes the service with this address, or otherwise every endpoint there, each name once. */
+  /** Writes the service with this address or, failing that, every endpoint at the address, each name once. */
   #writePointers(): void {
     const lookup = this.#lookup;
     const builder = this.#builder;
@@ -208,7 +207,7 @@ export class KubernetesAnswerer {
     if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
-  /** Answers with an alias; null if the target is not a domain name. */
+  /** Answers with an alias, or returns null if the target is not a domain name. */
   #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
     const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;
@@ -233,7 +232,7 @@ export class KubernetesAnswerer {
     return this.#replies.offer(query, reply, this.#cluster);
   }
 
-  /** The name may exist once everything has been listed, so caches must not store an NXDOMAIN for it. */
+  /** The name may turn out to exist once everything has been listed, so caches must not store an NXDOMAIN for it. */
   #notReady(query: Query, zone: ClusterZone): Reply {
     const { length } = zone.wire;
     return this.#builder

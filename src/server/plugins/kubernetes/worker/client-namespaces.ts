@@ -1,8 +1,11 @@
-/** Finds clients' namespaces for plugins that treat clients by namespace. */
+/** Finds the namespaces of clients, for plugins that treat clients by namespace. */
 import type { ClientNamespaces } from '../../../engine/contract/ports.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Looks up namespaces in the pod address table. @param known whether pods are watched */
+/**
+ * Looks up namespaces in the table of pod addresses.
+ * @param known true if pods are watched
+ */
 export function clientNamespacesOf(cluster: Cluster, known: boolean): ClientNamespaces {
   return {
     known,

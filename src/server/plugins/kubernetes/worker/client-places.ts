@@ -28,13 +28,13 @@ interface NodeRecord extends ClientPlace {
   pods: number;
 }
 
-/** The cluster's nodes by pod address, node address and prefix. Empty unless the `topology` option is set. */
+/** The cluster's nodes by pod address, node address and prefix. It is empty unless the `topology` option is set. */
 export class ClientPlaces {
   readonly #byName = new Map<string, NodeRecord>();
   readonly #byId: (NodeRecord | null)[] = [];
   readonly #freeIds: number[] = [];
   readonly #pods = new AddressTable();
-  /** Nodes by prefix length and masked address. There are several only while one takes over from another. */
+  /** Nodes by prefix length and masked address. There is more than one only while one node takes over from another. */
   readonly #byPrefix = new Map<string, NodeRecord[]>();
   /** Number of keys per prefix length. */
   readonly #lengths = new Map<number, number>();
@@ -124,7 +124,7 @@ export class ClientPlaces {
   }
 }
 
-/** Returns the prefix length and the address with all later bits cleared. */
+/** Returns the prefix length and the address with all bits after it cleared. */
 function prefixKey(bytes: Uint8Array, at: number, length: number, bits: number): string {
   let key = String.fromCharCode(bits, length);
   for (let i = 0; 8 * i < bits; i++)
@@ -133,8 +133,8 @@ function prefixKey(bytes: Uint8Array, at: number, length: number, bits: number):
 }
 
 /**
- * Returns a function that finds a client's place. The node comes from the cluster. The zone is the node's or, failing
- * that, that of the longest configured prefix that contains the client's address.
+ * Returns a function that finds a client's place. The node is looked up in the cluster. The zone is the node's zone or,
+ * failing that, the one for the longest configured prefix that contains the client's address.
  */
 export function placesOf(
   nodes: { readonly places: ClientPlaces },

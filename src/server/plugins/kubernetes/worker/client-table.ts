@@ -4,7 +4,7 @@ import type { AddressFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
 import { Multimap } from '../contract/multimap.ts';
 
-/** An address with more than one namespace; nearly all have only one. */
+/** An address with more than one namespace; nearly all addresses have only one. */
 interface Special {
   /** One per pod. */
   readonly namespaces: readonly number[];
@@ -15,17 +15,17 @@ interface Special {
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
-/** Assigns numbers to namespaces. A number stays valid as long as it is in use. */
+/** Assigns numbers to namespaces. A number remains valid while it is in use. */
 export interface NamespaceNumbers {
-  /** Returns a namespace's number, never 0. It stays valid for as long as it is held. */
+  /** Returns a namespace's number, which is never 0. It remains valid until it is released. */
   readonly of: (namespace: string) => number;
   readonly hold: (id: number) => void;
   readonly release: (id: number) => void;
 }
 
 /**
- * The namespaces of the pods at an address, as two numbers per address. Only shared addresses, and pods whose names are
- * needed, have an object.
+ * The namespaces of the pods at an address, as two numbers per address. Only addresses that are shared, or whose pod
+ * names are needed, have an object.
  */
 export class ClientTable {
   readonly #v4 = new Multimap(1);
@@ -41,7 +41,7 @@ export class ClientTable {
 
   /**
    * Applies a fact.
-   * @returns true if it changed anything
+   * @returns true if anything changed
    */
   apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
     const length = copyEncoded(fact.address, this.#bytes);
@@ -67,7 +67,7 @@ export class ClientTable {
     return true;
   }
 
-  /** Returns the namespace number of the pod that sends from this address; 0 if unknown. */
+  /** Returns the namespace number of the pod that sends from this address, or 0 if unknown. */
   client(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
@@ -75,8 +75,9 @@ export class ClientTable {
   }
 
   /**
-   * The same, but only if the address belongs to a single pod. A node's address does not, even if all its pods on the
-   * host network are in one namespace. Node caches, masqueraded pods and any process on the node send from there.
+   * Returns the same, but only if the address belongs to a single pod. A node's address never does, even if all its
+   * pods on the host network are in one namespace. Node caches, masqueraded pods and any process on the node also send
+   * from it.
    */
   ownClient(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
@@ -136,7 +137,7 @@ export class ClientTable {
     this.#free.push(value >> NUMBER);
   }
 
-  /** Calls `run` for each namespace of a value, once per occurrence. */
+  /** Calls `run` for each namespace in a value, once per occurrence. */
   #each(value: number, run: (id: number) => void): void {
     if ((value & SPECIAL) === 0) return run(value >> NUMBER);
     const { namespaces, client } = this.#specials[value >> NUMBER]!;
@@ -145,13 +146,13 @@ export class ClientTable {
   }
 }
 
-/** The lowest bits of a value. The rest is a namespace number or an index into the special entries. */
+/** The lowest bits of a value. The rest is either a namespace number or an index into the special entries. */
 const FIRST = 1;
 const SPECIAL = 2;
 const HOST = 4;
 const NUMBER = 3;
 
-/** Returns the value for an address with a single known namespace, or -1 for others. */
+/** Returns the value for an address with a single known namespace, or -1 in any other case. */
 function plainValue(
   { namespaces, client, host, pod }: AddressFact,
   numbers: NamespaceNumbers,

@@ -14,7 +14,7 @@ const place = fc
   .map(([name, space]) => `${name}.${space}`);
 const address = fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1');
 
-/** Objects with few names and addresses, so that they meet, move and replace each other. */
+/** Objects with few different names and addresses, so that they meet, move and replace one another. */
 const object: fc.Arbitrary<KubeObject> = fc.oneof(
   fc.constantFrom(...spaces).map(namespace),
   fc
@@ -60,7 +60,7 @@ test('after any changes, answers equal those of a freshly listed cluster', () =>
       for (const { object: one, remove } of steps) {
         if (remove) source.remove(one);
         else source.put(one);
-        // Twice, so that replies are cached and have to be invalidated in time.
+        // Done twice, so that replies are cached and then have to be invalidated in time.
         answers(lasting);
         answers(lasting);
       }

@@ -21,7 +21,7 @@ import type { IndexedSlice } from '../contract/endpoint-index.ts';
 import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
 
-/** An endpoint slice as stored in its services. It is replaced, never modified. */
+/** An endpoint slice in the form stored in its services. It is replaced, never modified. */
 export interface SliceRecord extends IndexedSlice {
   readonly key: string;
   /** The service `endpoints` belong to, or null. */
@@ -52,16 +52,17 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 }
 
 /**
- * A worker's copy of the cluster, optimized for answering. Each fact changes only its own part. Services are found by
- * the bytes of their labels and contain their slices, and addresses point back to services.
+ * A worker's copy of the cluster, optimized for answering. Each fact changes only the part it concerns. Services are
+ * found by the bytes of their labels and contain their slices, while addresses refer back to services.
  */
 export class Cluster implements Dependency {
   version = 0;
   /**
-   * Incremented when any answer may have changed: a namespace was created or deleted, or the first listing is complete.
+   * Incremented whenever any answer may have changed, because a namespace was created or deleted, or the first listing
+   * is complete.
    */
   epoch = 0;
-  /** Unix time of the last change, which is the zone's SOA serial; 0 before the first. */
+  /** Unix time of the last change, used as the serial in the zone's SOA; 0 before the first change. */
   serial = 0;
   /** The same for multicluster zones. */
   importedSerial = 0;
@@ -113,7 +114,7 @@ export class Cluster implements Dependency {
     return this.#namespaces.nameOf(id);
   }
 
-  /** Returns the service (or imported service) for a folded label in a namespace. */
+  /** Returns the service (or imported service) for a folded label in this namespace. */
   service(
     bytes: Uint8Array,
     at: number,
@@ -125,20 +126,20 @@ export class Cluster implements Dependency {
     return found === null || found.form === null ? null : found;
   }
 
-  /** Yields the existing services (or imported services) in existing namespaces. */
+  /** Yields the services (or imported services) that exist and whose namespaces exist. */
   *all(imported: boolean): Generator<ServiceRecord> {
     for (const service of (imported ? this.#imports : this.#services).values())
       if (service.form !== null && service.namespace.there) yield service;
   }
 
-  /** Finds a service by text, for tests and tools. */
+  /** Finds a service by its names as text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
     const parent = this.#namespaces.get(namespace);
     return parent === null ? null : this.#services.get(name, parent.id);
   }
 
   /**
-   * Returns the Service with this cluster address that `accepts` allows. If several claim it (an address that moves),
+   * Returns a Service with this cluster address that `accepts` allows. If several claim the address, as when it moves,
    * the first by namespace and name wins, so that all servers agree. `address[at, at + length)` has 4 or 16 bytes.
    */
   serviceAt(
@@ -157,7 +158,7 @@ export class Cluster implements Dependency {
     return found;
   }
 
-  /** Returns every service with a ready endpoint at this address once, whether or not the service object exists. */
+  /** Returns every service with a ready endpoint at this address once, even if the service object does not exist. */
   servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
     const table = this.#endpointAddresses;
     const found = new Set<ServiceRecord>();
@@ -168,7 +169,10 @@ export class Cluster implements Dependency {
     return [...found];
   }
 
-  /** Applies one fact. @returns true if anything visible in DNS changed */
+  /**
+   * Applies one fact.
+   * @returns true if anything that is visible in DNS changed
+   */
   apply(fact: ClusterFact): boolean {
     let changed: boolean;
     let imported = false;
@@ -193,7 +197,7 @@ export class Cluster implements Dependency {
         this.#places.applyPod(fact);
         break;
       case 'node':
-        // Replies that depend on nodes are built for each query.
+        // Replies that depend on nodes are built for each query anyway.
         this.#places.applyNode(fact);
         return false;
       case 'time':
@@ -210,14 +214,14 @@ export class Cluster implements Dependency {
     if (!changed) return false;
     // Wraps around, since it is compared as 32 bits.
     this.version = (this.version + 1) | 0;
-    // Namespaces alone do not change the serial (CoreDNS counts services, slices and pods).
+    // Namespaces alone do not change the serial, because CoreDNS counts only services, slices and pods.
     if (fact.about === 'namespace') return true;
     if (imported) this.importedSerial = this.#at;
     else this.serial = this.#at;
     return true;
   }
 
-  /** Takes over the other cluster's content; the other must not be used any more. */
+  /** Takes over the content of the other cluster, which must not be used any more. */
   replaceBy(other: Cluster): void {
     this.#clients = other.#clients;
     this.#places = other.#places;
@@ -238,7 +242,7 @@ export class Cluster implements Dependency {
     this.epoch++;
   }
 
-  /** Called when the first listing is complete, or was completed before this worker joined. */
+  /** Called when the first listing is complete, or on joining if it already was. */
   #complete(): void {
     if (this.synced) return;
     this.synced = true;
@@ -354,7 +358,7 @@ export class Cluster implements Dependency {
     return true;
   }
 
-  /** Adds a slice to its services, replacing its previous version if present. */
+  /** Adds a slice to its services, replacing its previous version if there is one. */
   #attach(after: SliceRecord, before: SliceRecord | null): void {
     for (const service of [after.service, after.imported]) {
       if (service === null) continue;
@@ -365,7 +369,7 @@ export class Cluster implements Dependency {
     this.#indexEndpoints(after, true);
   }
 
-  /** Removes a slice from the services that its next version does not name. */
+  /** Removes a slice from any services that its next version does not name. */
   #detach(before: SliceRecord, after: SliceRecord | null): void {
     this.#indexEndpoints(before, false);
     for (const service of [before.service, before.imported]) {

@@ -34,25 +34,25 @@ export interface ClusterLookupParts {
   readonly topology: Topology | null;
 }
 
-/** The meaning of a name. Only `nothing` is NXDOMAIN, for every type. */
+/** A name's meaning. Only `nothing` leads to NXDOMAIN, for every type. */
 export type Meaning =
   | 'nothing'
-  /** Exists but has no records: a zone, `svc`, a namespace, a zonal name without endpoints. */
+  /** Exists but has no records, such as a zone, `svc`, a namespace, or a zonal name without endpoints. */
   | 'empty'
   | 'service'
   /** A service's endpoints, as returned by `endpointsOf`. */
   | 'endpoints'
   | 'external'
-  /** A pod by its address, which is in `address`. */
+  /** A pod named by its address, which is in `address`. */
   | 'pod'
   | 'dns-version'
   | 'name-server'
-  /** A reverse name for a service or endpoints; the address is in `reverse`. */
+  /** A service's or endpoints' reverse name; the address is in `reverse`. */
   | 'pointer';
 
 /**
- * Resolves names. It is the only place that decides whether a name exists, equally for all types. Reusable; the fields
- * hold the parts of the last result.
+ * Resolves names. Only this class decides whether a name exists, and it decides the same for all types. An instance can
+ * be reused; its fields contain the parts of the last result.
  */
 export class ClusterLookup {
   readonly name: ParsedName = new ParsedName();
@@ -61,7 +61,7 @@ export class ClusterLookup {
   service: ServiceRecord | null = null;
   /** Set for `pod`: 4 or 16 bytes. */
   address: Uint8Array = this.reverse.address;
-  /** Set for `pod`: the number of pods with this address, or 1 if not checked. */
+  /** Set for `pod`: the number of pods with this address, or 1 if this is not checked. */
   pods = 1;
   dependency: Dependency;
   /** True if other clients may get other endpoints. */
@@ -69,7 +69,7 @@ export class ClusterLookup {
   readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
-  /** The address in the queried host label, or null if it is not one. */
+  /** The address in the host label of the queried name, or null if the label is not an address. */
   #hostAddress: Uint8Array | null = null;
   #hostHash = 0;
   #anyZone = false;
@@ -83,7 +83,7 @@ export class ClusterLookup {
 
   /**
    * Resolves `folded[0, length)`, a name in `zone` in lower case and wire form.
-   * @param client the client that gets the endpoints
+   * @param client the client that will receive the endpoints
    */
   find(
     folded: Uint8Array,
@@ -120,7 +120,7 @@ export class ClusterLookup {
     }
   }
 
-  /** Selects the endpoints near the client, except for names that specify an endpoint or a zone. */
+  /** Selects the endpoints near the client, unless the name specifies an endpoint or a zone. */
   #narrowed(meaning: Meaning, zone: ClusterZone, client: Query | null): Meaning {
     const { topology } = this.#parts;
     if (topology === null || client === null || meaning !== 'endpoints') return meaning;
@@ -131,7 +131,9 @@ export class ClusterLookup {
     return meaning;
   }
 
-  /** True if PTR answers may reveal this namespace. As in CoreDNS, only `namespaces` counts, not its labels. */
+  /**
+   * True if PTR answers may reveal this namespace. As in CoreDNS, only the names in `namespaces` count, not its labels.
+   */
   reveals(namespace: NamespaceRecord): boolean {
     const { namespaces } = this.#parts;
     return namespaces === null || (namespaces.has(namespace.name) && namespace.there);
@@ -159,7 +161,7 @@ export class ClusterLookup {
     );
   }
 
-  /** Yields the slices that match the name: those for its cluster with at least one port. */
+  /** Yields the slices that match the name, which are those for its cluster that have at least one port. */
   *slices(): Generator<SliceRecord> {
     const { cluster, endpoint } = this.name;
     for (const slice of this.service!.slices) {
@@ -172,8 +174,9 @@ export class ClusterLookup {
   }
 
   /**
-   * Calls `take` for each endpoint in the slice that matches the name, with the reader positioned at it, until it
-   * returns false. For a single endpoint's name, only that one is read. @returns true if `take` wants more
+   * Calls `take` for each endpoint in the slice that matches the name until it returns false. The reader is positioned
+   * at the endpoint. If the name is that of a single endpoint, only that one is read.
+   * @returns true if `take` wants more
    */
   eachEndpoint(slice: SliceRecord, reader: EndpointReader, take: () => boolean): boolean {
     if (this.name.endpoint < 0) {
@@ -188,7 +191,7 @@ export class ClusterLookup {
     return this.#eachAt(slice, reader, hash, false, take);
   }
 
-  /** @param byHost true for endpoints with a host name, false for those named after their address */
+  /** @param byHost true for endpoints that have a host name, false for those named after their address */
   #eachAt(
     slice: SliceRecord,
     reader: EndpointReader,
@@ -317,7 +320,7 @@ export class ClusterLookup {
       return 'pod';
     }
     this.address = address;
-    // CoreDNS compares texts, and the API server's are in canonical form.
+    // CoreDNS compares texts, and those from the API server are in canonical form.
     this.pods = cluster.clients.pods(address, 0, address.length, namespace.id);
     return this.pods > 0 && printAddress(address) === text ? 'pod' : 'nothing';
   }
@@ -339,7 +342,7 @@ function podAddress(label: string): string {
     : label.replaceAll('-', ':');
 }
 
-/** Converts an IPv4-mapped address (`::ffff:a.b.c.d`) to IPv4, as CoreDNS does. */
+/** Converts an IPv4-mapped address (`::ffff:a.b.c.d`) to IPv4 as CoreDNS does. */
 function unmapped(address: Uint8Array): Uint8Array {
   if (address.length === 4 || address[10] !== 0xff || address[11] !== 0xff) return address;
   return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;

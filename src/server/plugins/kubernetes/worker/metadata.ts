@@ -9,11 +9,11 @@ export interface MetadataParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => ClusterZone | null;
   readonly zonal: boolean;
-  /** True if pods are watched, so that clients can be named. */
+  /** True if pods are watched, so that the client's pod can be named. */
   readonly clients: boolean;
 }
 
-/** Provides a query's subject and the querying pod to `metadata`, as labels `kubernetes/…`. */
+/** Provides a query's subject and the pod that sent it to `metadata`, as `kubernetes/…` labels. */
 export function metadataProvider({
   cluster,
   zoneOf,

@@ -16,9 +16,9 @@ const reader = new EndpointReader();
 const fallback = ['ns', 'dns'];
 
 /**
- * Returns a zone's name servers. These are the services with an endpoint at one of this server's addresses, with their
- * names and addresses (per endpoint if headless). If there are none, it is `ns.dns.ZONE` with the server's own
- * addresses.
+ * Returns a zone's name servers. These are the services that have an endpoint at one of this server's addresses, with
+ * their names and addresses (one per endpoint if headless). If there are none, it is `ns.dns.ZONE` with the server's
+ * own addresses.
  */
 export function nameServers(cluster: Cluster, own: readonly Uint8Array[]): readonly NameServer[] {
   const found = new Map<string, NameServer>();

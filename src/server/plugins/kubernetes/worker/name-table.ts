@@ -8,13 +8,13 @@ export interface Named {
 }
 
 const SIZE_MIN = 16;
-/** Buffer for the name being hashed; object names have up to 253 characters. */
+/** Buffer for the name that is being hashed; object names have up to 253 characters. */
 const label = new Uint8Array(256);
 
 /**
- * Finds objects by the bytes of a DNS label in a query without allocating a string. It is an open-addressed hash table
+ * Finds objects by the bytes of a DNS label in a query without allocating a string. It is an open-addressing hash table
  * next to an array of the objects. Names are compared without regard to ASCII case. `parent` (for services, the
- * namespace number) distinguishes equal labels.
+ * namespace number) distinguishes objects with equal labels.
  */
 export class NameTable<T extends Named> {
   #hashes = new Int32Array(SIZE_MIN);
@@ -52,7 +52,7 @@ export class NameTable<T extends Named> {
     }
   }
 
-  /** Adds an object that is not in the table yet. */
+  /** Adds an object that is not yet in the table. */
   add(thing: T): void {
     if (this.#size + 1 > 0.6 * (this.#mask + 1)) this.#resize(2 * (this.#mask + 1));
     this.#insert(thing, this.#hashOf(thing.name, thing.parent));

@@ -1,7 +1,7 @@
 /** Parses the labels of a name below the zone. */
 import { printLabel } from '../../../wire/name.ts';
 
-/** The form of the labels below a zone, regardless of existence. */
+/** The form of the labels below a zone, whether or not the name exists. */
 export type NameShape =
   | 'apex'
   /** `svc` or `pod`. */
@@ -22,7 +22,7 @@ export interface Grammar {
   readonly zonal: boolean;
 }
 
-/** Maximum number of labels in a name, limited by its 255 bytes (RFC 1035, section 2.3.4). */
+/** Maximum number of labels in a name, which follows from its limit of 255 bytes (RFC 1035, section 2.3.4). */
 const LABELS_MAX = 128;
 const NONE = -1;
 
@@ -50,7 +50,7 @@ export class ParsedName {
   topology: number = NONE;
   topologyEnd: number = NONE;
   prefer = false;
-  /** Offsets of the labels below the zone, from the left. */
+  /** Offsets of the labels below the zone, from left to right. */
   readonly labels: Uint8Array<ArrayBuffer> = new Uint8Array(LABELS_MAX);
   count = 0;
 
@@ -105,7 +105,7 @@ export class ParsedName {
         this.endpoint = first;
         this.cluster = second;
       } else {
-        // A lone underscore matches any port or protocol, as in CoreDNS.
+        // As in CoreDNS, a lone underscore matches any port or protocol.
         this.port = isLabel(folded, first, BARE) ? NONE : first;
         this.protocol = isLabel(folded, second, BARE) ? NONE : second;
       }
@@ -121,7 +121,7 @@ export class ParsedName {
   }
 }
 
-/** Returns the text of the label at `at`; empty for -1. */
+/** Returns the label at `at` as text, or an empty text for -1. */
 export function labelText(folded: Uint8Array, at: number): string {
   return at < 0 ? '' : printLabel(folded, at + 1, at + 1 + folded[at]!);
 }
@@ -134,7 +134,7 @@ export function labelBytes(folded: Uint8Array, at: number): string {
   return text;
 }
 
-/** True if a label, without a leading underscore, equals this lower-case text; -1 always matches. */
+/** True if the label, ignoring a leading underscore, equals this lower-case text. A label of -1 always matches. */
 export function fits(folded: Uint8Array, label: number, text: string): boolean {
   if (label < 0) return true;
   let at = label + 1;

@@ -2,11 +2,11 @@
 import type { NamespaceNumbers } from './client-table.ts';
 import { NameTable, type Named } from './name-table.ts';
 
-/** A namespace, or a placeholder that provides a number for services in an unknown namespace. */
+/** A namespace, or a placeholder that gives services in an unknown namespace a number. */
 export interface NamespaceRecord extends Named {
   readonly id: number;
   there: boolean;
-  /** Number of its services and pod addresses. A deleted namespace keeps its number while there are any. */
+  /** Number of its services and pod addresses. While there are any, a deleted namespace keeps its number. */
   members: number;
 }
 
@@ -34,7 +34,7 @@ export class NamespaceTable {
     return found !== null && found.there ? found : null;
   }
 
-  /** Returns the namespace with that name, whether or not it exists. */
+  /** Returns the namespace with this name, whether or not it exists. */
   get(name: string): NamespaceRecord | null {
     return this.#byName.get(name, 0);
   }
@@ -55,7 +55,10 @@ export class NamespaceTable {
     return record;
   }
 
-  /** Records a namespace's creation or deletion. @returns true if this is a change */
+  /**
+   * Records that a namespace was created or deleted.
+   * @returns true if this changes anything
+   */
   set(name: string, there: boolean): boolean {
     if (!there && this.get(name) === null) return false;
     const record = this.make(name);

@@ -11,7 +11,7 @@ export interface Outside {
 
 const none: readonly Outside[] = [];
 
-/** External addresses by service, and services by external address. Services without any take no memory. */
+/** External addresses by service, and services by external address. Services that have none use no memory. */
 export class OutsideTable<Service> {
   readonly #of = new Map<Service, { readonly text: string; readonly all: readonly Outside[] }>();
   readonly #at = new Map<string, Set<Service>>();

@@ -1,4 +1,4 @@
-/** Services as seen from outside, for `k8s_external`. */
+/** Services as they appear from outside, for `k8s_external`. */
 import type {
   OutsideEntry,
   OutsideName,
@@ -28,7 +28,7 @@ export interface OutsideParts {
 
 const ABSENT = -1;
 
-/** Provides a cluster's services to clients outside it, with names as in CoreDNS. */
+/** Provides a cluster's services to clients outside it, under the same names as in CoreDNS. */
 export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideServices {
   const shows = (namespace: NamespaceRecord): boolean =>
     namespace.there && (namespaces === null || namespaces.has(namespace.name));
@@ -97,7 +97,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
         const outside = cluster.outside.of(service);
         const byEndpoint = headless && outside.length === 0 && service.form === 'headless';
         if (!shows(service.namespace) || (outside.length === 0 && !byEndpoint)) continue;
-        // The service's parts are replaced on changes, never modified.
+        // When a service changes, its parts are replaced rather than modified.
         const { ports, slices } = service;
         yield {
           headless: byEndpoint,
@@ -120,13 +120,13 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
 
 const anyPort = (): boolean => true;
 
-/** An endpoint's label in lower case, with its length byte at `at`. */
+/** An endpoint's label in lower case, with the length byte at `at`. */
 interface HostLabel {
   readonly folded: Uint8Array;
   readonly at: number;
 }
 
-/** Returns up to `most` entries for a service's endpoints. */
+/** Returns at most `most` entries for a service's endpoints. */
 function someEntries(
   service: ServiceRecord,
   takes: (port: EndpointPort) => boolean,
@@ -141,7 +141,7 @@ function someEntries(
   return entries;
 }
 
-/** Yields the service's name and the names of its ports, with the result of `entriesOf`. */
+/** Yields the service's name and the names of its ports, each with the result of `entriesOf`. */
 function namesOf(
   service: ServiceRecord,
   ports: readonly EndpointPort[],
@@ -216,7 +216,7 @@ function endpointEntries(
   return entries;
 }
 
-/** Returns hashes for an endpoint's label: its host name, or the address in it. */
+/** Returns hashes for an endpoint's label, of its host name and of the address in it. */
 function hashesOf({ folded, at }: HostLabel): Set<number> {
   const hashes = new Set([endpointHash(folded, at + 1, folded[at]!)]);
   const address = labelledAddress(labelBytes(folded, at));

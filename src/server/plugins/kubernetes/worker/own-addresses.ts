@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os';
 import { isLoopback, parseAddress } from '../../../base/ip.ts';
 
 /**
- * Returns the addresses this server answers on, except loopback: those it is bound to, or all of the machine's.
- * `ns.dns` has these if no service leads to this server.
+ * Returns the addresses that this server answers on, except loopback. These are the ones it is bound to, or all of the
+ * machine's. They are used for `ns.dns` if no service leads to this server.
  * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
  */
 export function ownAddresses(
@@ -17,8 +17,7 @@ export function ownAddresses(
 }
 
 /**
- * Returns the addresses in the listen addresses, including loopback. It is empty if the server listens on all
- * addresses.
+ * Returns the addresses that the server listens on, including loopback, or an empty list if it listens on all of them.
  */
 export function boundAddresses(servers: readonly string[]): Uint8Array[] {
   return servers

@@ -4,9 +4,9 @@ import { Cluster } from './cluster.ts';
 import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 
 export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
-  /** The data to answer from; always the same object. */
+  /** The data to answer from, which is always the same object. */
   readonly cluster: Cluster = new Cluster();
-  /** The cluster being built from an incomplete snapshot, or null. */
+  /** The cluster built from a snapshot that is not complete yet, or null. */
   #next: Cluster | null = null;
 
   begin(): void {

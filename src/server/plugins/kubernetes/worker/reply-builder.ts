@@ -8,12 +8,13 @@ import { SECTION, type MessageWriter, type Section } from '../../../wire/writer.
 /** The plugin's name in replies. */
 export const PLUGIN = 'kubernetes';
 
-/** Maximum size of another record in bytes: three names and the fixed parts. */
+/** Maximum size of another record in bytes, which is three names and the fixed parts. */
 const RECORD_MAX = 3 * NAME_MAX + 64;
 
 /**
- * Writes this plugin's replies. Holds the current question and its zone in the client's spelling, which is used in SOA
- * and SRV targets (as in CoreDNS). Names below the zone are compressed to pointers into the question.
+ * Writes the replies of this plugin. It keeps the current question and the question's zone in the client's spelling,
+ * which is used in SOA and SRV targets as in CoreDNS. Names below the zone are compressed to pointers into the
+ * question.
  */
 export class ReplyBuilder {
   /** TTL of all records in seconds. */
@@ -42,8 +43,8 @@ export class ReplyBuilder {
   }
 
   /**
-   * Starts a reply; AA is always set.
-   * @param most maximum size in bytes; beyond it nothing more is written, and TC is set
+   * Starts a reply, with AA set.
+   * @param most maximum size in bytes; records that exceed it are not written, and TC is set
    */
   begin(query: Query, zoneLength: number, most: number = MESSAGE_MAX): void {
     const end = query.start + HEADER.SIZE + query.nameLength;
@@ -92,7 +93,7 @@ export class ReplyBuilder {
     writer.close();
   }
 
-  /** Writes a record for the question's name whose data is a single name: CNAME, NS or PTR. */
+  /** Writes a record for the question's name whose data is a single name, such as CNAME, NS or PTR. */
   alias(type: number, target: WireName, owner: WireName | null = null): void {
     if (!this.#room(SECTION.answer)) return;
     this.#writer.open(SECTION.answer, owner, type, this.ttl);
@@ -122,7 +123,7 @@ export class ReplyBuilder {
     this.#writer.abandon();
   }
 
-  /** Builds a whole reply without answers, with SOA in the authority section. */
+  /** Builds a whole reply without answers, with the SOA in the authority section. */
   negative(query: Query, zoneLength: number, rcode: number, serial: number): Reply {
     this.begin(query, zoneLength);
     this.soa(SECTION.authority, serial);
@@ -175,7 +176,7 @@ export function writeSoa(
 }
 
 const scratch = new Uint8Array(NAME_MAX + 1);
-/** Matches valid labels. A dot or backslash would change the name for programs that read it as text. */
+/** Matches valid labels. A dot or a backslash would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 /** Maximum TTL of the SOA record in seconds, as in CoreDNS. */
 const SOA_TTL_MAX = 300;

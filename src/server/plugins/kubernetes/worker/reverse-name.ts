@@ -10,14 +10,15 @@ export type ReverseNameKind =
   | 'other';
 
 /**
- * Reads addresses from names such as `4.3.2.1.in-addr.arpa.` (RFC 1035 section 3.5, RFC 3596 section 2.5). Reusable.
+ * Extracts addresses from names such as `4.3.2.1.in-addr.arpa.` (RFC 1035 section 3.5, RFC 3596 section 2.5). An
+ * instance can be reused.
  */
 export class ReverseReader {
   readonly address: Uint8Array<ArrayBuffer> = new Uint8Array(16);
   /** 4 or 16. */
   length = 0;
 
-  /** @param folded the name in lower case and wire form, of which the first `end` bytes count */
+  /** @param folded the name in lower case and wire form, of which only the first `end` bytes count */
   read(folded: Uint8Array, end: number): ReverseNameKind {
     if (suffixAt(folded, V4_TREE, end) >= 0)
       return this.#v4(folded, end - V4_TREE.length) ? 'address' : 'other';
