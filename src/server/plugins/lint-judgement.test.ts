@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { lintTexts, type LintTexts } from '../../../test/kit/lint-text.ts';
 
-/** Returns the findings as `severity code line`, without notes. */
+/** Returns the findings as `severity code line`, without their notes. */
 async function found(texts: LintTexts, notes = false): Promise<readonly string[]> {
   const { findings } = await lintTexts(texts);
   return findings

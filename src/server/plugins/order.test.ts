@@ -4,7 +4,7 @@ import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadPlugins, order } from './order.ts';
 
-/** Returns the plugin directories whose modules are loaded for these directives. */
+/** Returns the plugin directories whose modules get loaded for these directives. */
 function loadedFor(names: readonly string[]): readonly string[] {
   const script = `
     import { registerHooks } from 'node:module';
@@ -31,7 +31,7 @@ test('every plugin has one place in the chain, under its own name', async () => 
     (file) => /plugins\/(\w+)\/\1\.ts$/.exec(file)?.[1] ?? [],
   );
   assert.deepEqual(
-    // `unserved` holds directives that are parsed but do nothing.
+    // `unserved` contains directives that are parsed but have no effect.
     folders.filter((name) => name !== 'unserved' && !names.includes(name)),
     [],
   );

@@ -1,7 +1,7 @@
 /** The table of all plugins, in the order in which queries pass through them. */
 import type { Plugin } from '../engine/contract/plugin.ts';
 
-/** A plugin that is loaded only if a Corefile names it; most use about a dozen. */
+/** A plugin that is loaded only if a Corefile names it; most Corefiles use about a dozen. */
 export interface PluginEntry {
   readonly name: string;
   readonly formerly: readonly string[];
@@ -17,8 +17,8 @@ function entry(
 }
 
 /**
- * Every plugin, in chain order (as in CoreDNS 1.14.7). Queries pass from top to bottom, regardless of the directive
- * order in the Corefile. Add a plugin by adding one line here.
+ * Every plugin in chain order, as in CoreDNS 1.14.7. Queries pass through from top to bottom, whatever the order of
+ * directives in the Corefile. To add a plugin, add one line here.
  */
 export const order: readonly PluginEntry[] = [
   entry('root', async () => (await import('./root/root.ts')).root),
@@ -71,7 +71,7 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
-  // Comes before the plugins that serve zone files, because files are signed when those plugins first read them. It
+  // Placed before the plugins that serve zone files, because files are signed when those plugins first read them. It
   // does not answer queries.
   entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
@@ -105,7 +105,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
-/** Third-party CoreDNS plugins found in clusters, and what replaces them here. */
+/** Third-party CoreDNS plugins that are used in clusters, and what replaces them here. */
 export const external: Readonly<Record<string, string>> = {
   ads: 'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   alias: 'Remove it; to answer with addresses instead of a CNAME, use `template` or `hosts`.',
@@ -146,7 +146,7 @@ export const external: Readonly<Record<string, string>> = {
   wgsd: otherServer,
 };
 
-/** Loads the plugins for these directives in chain order, or all served plugins if no names are given. */
+/** Loads the plugins for these directives in chain order. If no names are given, loads all plugins that are served. */
 export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
   const wanted =
     names === undefined

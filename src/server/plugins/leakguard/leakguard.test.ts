@@ -36,7 +36,7 @@ describe('leakguard', () => {
       ['printer.local. A', 'local.', 'RFC 6761'],
       ['hidden.service.onion. A', 'onion.', 'RFC 6761'],
       ['router.home.arpa. AAAA', 'home.arpa.', 'RFC 6761'],
-      // The search path of a node's resolv.conf, appended to a cluster name.
+      // The search path from a node's resolv.conf, appended to a cluster name.
       [
         'backend.shop.svc.cluster.local.corp.example. A',
         'cluster.local.corp.example.',
@@ -179,7 +179,7 @@ describe('leakguard', () => {
       '2002:a00:1::1',
       '::10.0.0.1',
       '::ffff:0:10.0.0.1',
-      // Teredo: the server's address, and the client's with all bits inverted.
+      // Teredo addresses contain the server's address and the client's, the latter with all bits inverted.
       '2001:0:a00:1::1',
       '2001:0:102:304:8000:63bf:f5ff:fffe',
       '2001:db8::1',
@@ -233,7 +233,7 @@ describe('leakguard', () => {
     ])
       assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
     assert.deepEqual(network.asked, []);
-    // These may be public: a zone that is public elsewhere, or a single label of a name.
+    // These may be public: the zone is public elsewhere, or only one label of the name matches.
     for (const question of [
       'www.k8s.example.com.br. A',
       'registry.k8s.io. A',
@@ -330,7 +330,7 @@ describe('leakguard', () => {
       await world.ask(question);
       assert.deepEqual(network.asked, [], question);
     }
-    // Names above are public, and resolvers that query label by label (RFC 9156) need them.
+    // The names above are public, and resolvers that query label by label (RFC 9156) need them.
     for (const question of [
       '172.in-addr.arpa. NS',
       'e.f.ip6.arpa. NS',

@@ -1,4 +1,4 @@
-/** `leakguard`: does not forward names that cannot exist outside the cluster. */
+/** `leakguard`: keeps names that cannot exist outside the cluster from being forwarded. */
 import { rest } from '../../corefile/positions.ts';
 import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
@@ -68,7 +68,7 @@ const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS,
 /** As in the empty zones of RFC 6303 section 3. */
 const mailbox = parseName('nobody.invalid.');
 
-/** Answers for local zones as required by RFC 6303, before forwarding plugins. */
+/** Answers for local zones as RFC 6303 requires, before any forwarding plugin is reached. */
 export const leakguard: Plugin = definePlugin({
   syntax,
   setup: (options, context, next) => new LeakGuard(options, context, next).link,
@@ -128,7 +128,7 @@ class LeakGuard {
     const zone = this.#zones.find(folded, nameLength);
     if (zone !== null) {
       const top = nameLength === zone.origin.length;
-      // The public parent zone determines whether the zone is signed.
+      // Whether the zone is signed depends on its public parent zone.
       if (top && type === TYPE.DS && zone.registered) return this.#next(query);
       return this.#stop(query, zone.reason, zone.origin, top);
     }
@@ -147,7 +147,7 @@ class LeakGuard {
     return reason === null ? this.#next(query) : this.#stop(query, reason, ROOT, false);
   };
 
-  /** Returns why this name is blocked, or null for an external name. */
+  /** Returns why this name is blocked, or null if it is an external name. */
   #reasonFor(name: WireName): Reason | null {
     if (this.#except.holdsName(name)) return null;
     const zone = this.#zones.find(name, name.length);
@@ -155,7 +155,7 @@ class LeakGuard {
   }
 
   /**
-   * Finds a blocked name that has a suffix or another spelling.
+   * Finds a blocked name inside one that has a suffix or a different spelling.
    * @returns the offset of its zone, and the reason
    */
   #insideOf(
@@ -182,8 +182,8 @@ class LeakGuard {
   }
 
   /**
-   * Returns the offset of the cluster's zone in a longer name, or -1. Such names occur if a client appends its search
-   * path to a cluster name (`backend.shop.svc.cluster.local.corp.example.`).
+   * Returns where the cluster's zone starts in a longer name, or -1. Clients produce such names by appending their
+   * search path to a cluster name (`backend.shop.svc.cluster.local.corp.example.`).
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1)
@@ -236,7 +236,10 @@ function because(text: string): readonly ExtendedError[] {
   return [{ code: EDE.BLOCKED, text }];
 }
 
-/** True if the last label may be a top-level domain: a letter first, then digits and hyphens (RFC 3696 section 2). */
+/**
+ * True if the last label may be a top-level domain, which starts with a letter followed by digits and hyphens (RFC 3696
+ * section 2).
+ */
 function isPossible(name: Uint8Array, length: number): boolean {
   if (length === 1) return true;
   let last = 0;

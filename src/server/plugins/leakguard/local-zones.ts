@@ -1,4 +1,4 @@
-/** Names that do not exist on public name servers, with the RFCs that define them. */
+/** Names that do not exist on public name servers, along with the RFCs that define them. */
 import { foldName, NAME_MAX, parseName } from '../../wire/name.ts';
 import type { OfZone } from '../../zone/zone-directory.ts';
 
@@ -12,13 +12,13 @@ export type Reason =
 export interface LocalZone extends OfZone {
   readonly reason: Reason;
   /**
-   * True if the public parent zone proves that nothing is signed here. Validating resolvers must then be able to query
-   * it (RFC 6303 section 4).
+   * True if the public parent zone proves that nothing is signed here. In that case, validating resolvers must be able
+   * to query it (RFC 6303 section 4).
    */
   readonly registered: boolean;
 }
 
-/** Networks that clusters and companies use: RFC 1918, RFC 6598, RFC 3927. */
+/** Networks used inside clusters and companies: RFC 1918, RFC 6598 and RFC 3927. */
 const usedNetworks: readonly string[] = [
   '10.in-addr.arpa.',
   ...numbered(16, 31).map((number) => `${number}.172.in-addr.arpa.`),
@@ -28,8 +28,8 @@ const usedNetworks: readonly string[] = [
 ];
 
 /**
- * Prefixes that embed an IPv4 address in IPv6: translated (RFC 6052, as `dns64` uses; RFC 2765), 6to4, a Teredo
- * server's (RFC 4380), compatible.
+ * IPv6 prefixes that embed an IPv4 address: translated (RFC 6052, as used by `dns64`, and RFC 2765), 6to4, a Teredo
+ * server's (RFC 4380), and compatible.
  */
 const ipv4Written: readonly string[] = [
   `${'0.'.repeat(16)}b.9.f.f.4.6.0.0.ip6.arpa.`,
@@ -40,9 +40,10 @@ const ipv4Written: readonly string[] = [
 ];
 
 /**
- * Reverse zones of addresses without meaning outside: RFC 6303 section 4, RFC 7793 (shared address space) and RFC 9637
- * (documentation). Clusters also use these, which the registries (RFC 6890) list as not globally reachable: 198.18/15,
- * 240/4, all of fc00::/7 and fec0::/10, the local translation prefix (RFC 8215), IPv4-mapped addresses.
+ * Reverse zones for addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space) and RFC
+ * 9637 (documentation). Clusters also use addresses that the registries (RFC 6890) list as not globally reachable.
+ * These are 198.18/15, 240/4, all of fc00::/7 and fec0::/10, the local translation prefix (RFC 8215), and IPv4-mapped
+ * addresses.
  */
 const privateReverse: readonly string[] = [
   ...usedNetworks,
@@ -66,18 +67,18 @@ const privateReverse: readonly string[] = [
   '0.f.f.f.3.ip6.arpa.',
 ];
 
-/** Labels before the cluster's zone in all of its names. */
+/** The labels that precede the cluster's zone in all names within it. */
 const kinds: readonly string[] = ['svc.', 'pod.'];
 
 /**
- * Nonexistent top-level domains at the end of truncated cluster names (`backend.shop.svc`, `backend.shop.svc.cluster`)
- * that no search path completed.
+ * Top-level domains that do not exist but end truncated cluster names (`backend.shop.svc`, `backend.shop.svc.cluster`)
+ * when no search path completes them.
  */
 const cutShort: readonly string[] = [...kinds, ...kinds.map((kind) => `${kind}cluster.`)];
 
 /**
- * RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462
- * (resolver.arpa), 9476 (alt).
+ * RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462 (resolver.arpa) and 9476
+ * (alt).
  */
 const specialNames: readonly string[] = [
   'test.',
@@ -90,7 +91,7 @@ const specialNames: readonly string[] = [
   'alt.',
 ];
 
-/** Returns the octets of such a zone in IPv6 notation: `a.0.` for `10.in-addr.arpa.`. */
+/** Returns the octets of an IPv4 reverse zone in IPv6 notation: `a.0.` for `10.in-addr.arpa.`. */
 function nibbles(zone: string): string {
   const octets = zone.slice(0, -'.in-addr.arpa.'.length).split('.');
   return octets.map((octet) => `${hex(Number(octet) & 15)}.${hex(Number(octet) >> 4)}.`).join('');
@@ -143,9 +144,9 @@ export interface InsideName {
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**
- * Returns the patterns that identify a cluster name inside a longer name. These are `svc` or `pod` before the zone, and
- * the zone alone if no public name can start with it. This is true for `cluster.local` but not for `k8s.example.com`,
- * because `.br` may follow.
+ * Returns the patterns that identify a cluster name inside a longer name. These are `svc` or `pod` followed by the
+ * zone, and the zone alone if no public name can start with it. This is true for `cluster.local` but not for
+ * `k8s.example.com`, because `.br` might follow.
  * @param clusters absolute names
  */
 export function namesInside(clusters: readonly string[]): readonly InsideName[] {

@@ -5,11 +5,12 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * Returns the intended name of one whose labels contain dots (`backend.shop.svc.cluster\.local`), where each dot ends a
- * label. Returns null if no label does. @param name wire form, lower case
+ * Returns the name that was meant by one with dots inside labels (`backend.shop.svc.cluster\.local`), so that each dot
+ * ends a label. Returns null if no label contains a dot.
+ * @param name wire form, lower case
  */
 export function splitAtDots(name: Uint8Array, length: number): WireName | null {
-  // Usually no label contains one, and none has 46 bytes.
+  // Usually no label contains a dot, and none is 46 bytes long.
   const first = name.indexOf(DOT);
   if (first < 0 || first >= length) return null;
   const labels: Uint8Array[] = [];
@@ -27,7 +28,7 @@ export function splitAtDots(name: Uint8Array, length: number): WireName | null {
   return dots === 0 ? null : joined(labels);
 }
 
-/** Ends of reverse names, `in-addr.arpa` and `ip6.arpa`, without the root. */
+/** The ends of reverse names, `in-addr.arpa` and `ip6.arpa`, without the root. */
 const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text) =>
   parseName(text).subarray(0, -1),
 );
@@ -35,11 +36,11 @@ const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text)
 export interface EmbeddedReverseName {
   /** Without its suffix, in the usual spelling. */
   readonly name: WireName;
-  /** Offsets of the labels before `arpa`; the last is that of `in-addr` or `ip6`. */
+  /** Offsets of the labels before `arpa`, of which the last is `in-addr` or `ip6`. */
   readonly labels: readonly number[];
 }
 
-/** Returns the reverse name at the start of this one, before any search domain, or null. */
+/** Returns the reverse name at the start of this one, without any search domain, or null if there is none. */
 export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
@@ -61,8 +62,8 @@ const teredo = parseName('0.0.0.0.1.0.0.2.ip6.arpa.');
 const NIBBLES = 32;
 
 /**
- * Returns the reverse name of the client IPv4 address in a Teredo address, where all bits are inverted; null for other
- * addresses.
+ * Returns the reverse name for the client's IPv4 address in a Teredo address, where all of its bits are inverted.
+ * Returns null for other addresses.
  */
 export function teredoClient(name: WireName): WireName | null {
   if (name.length !== 2 * NIBBLES + teredo.length - 2 * 8 || suffixAt(name, teredo) < 0)
@@ -87,7 +88,7 @@ function startsWith(name: Uint8Array, at: number, part: Uint8Array): boolean {
   return true;
 }
 
-/** Returns the labels of a name, with or without the root at its end. */
+/** Returns a name's labels, whether or not the name ends with the root. */
 export function labelsOf(wire: Uint8Array): readonly Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < wire.length && wire[at] !== 0; at += wire[at]! + 1)

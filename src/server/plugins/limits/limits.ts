@@ -40,8 +40,8 @@ const syntax = directive({
 });
 
 /**
- * Only affects configuration. Limits apply to each listener in each worker, and the first block of a shared address
- * decides.
+ * Affects only the configuration. Limits apply to each listener in each worker, and the first block with a shared
+ * address decides.
  */
 export const limits: Plugin = definePlugin({
   syntax,

@@ -1,4 +1,4 @@
-/** Commands to list and release the held answers of all workers. */
+/** Commands that list and release the answers held by all workers. */
 import { Problem } from '../../base/problem.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
@@ -12,7 +12,7 @@ export interface HeldAnswer {
   readonly rcode: string;
 }
 
-/** Sent to all workers to release this name, or all names if empty. */
+/** Sent to all workers to release this name or, if it is empty, all names. */
 export interface Release {
   readonly release: string;
 }
@@ -35,15 +35,15 @@ export interface HeldReport {
 /** Maximum number of answers in the list. */
 const LISTED_MAX = 10_000;
 
-/** An answer and its number of holders, counting signed and unsigned answers of each worker. */
+/** An answer and the number of its holders. Each worker's signed and unsigned answers count separately. */
 interface ListedAnswer {
   readonly held: HeldAnswer;
-  /** Time of the report by the monotonic clock, in milliseconds. */
+  /** Time of the report on the monotonic clock, in milliseconds. */
   readonly at: number;
   holders: number;
 }
 
-/** Offers the commands `lkg/list` and `lkg/release` (for one name, or all). */
+/** Offers the commands `lkg/list` and `lkg/release` (for one name or for all). */
 export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;
@@ -70,7 +70,7 @@ export class HeldAnswers {
     }
   }
 
-  /** Removes expired answers, because a worker that has ended reports no releases. */
+  /** Removes expired answers, because a worker that has ended cannot report any releases. */
   #expire(): void {
     const before = this.#context.clock.now() - this.#holdMs;
     for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);
@@ -102,7 +102,10 @@ export class HeldAnswers {
   }
 }
 
-/** Parses a name as absolute and in lower case; `*` becomes empty. @throws Problem `admin-wrong` */
+/**
+ * Parses a name as absolute and in lower case; `*` becomes an empty text.
+ * @throws Problem `admin-wrong`
+ */
 function nameOf(text: string): string {
   if (text === '*') return '';
   let why = 'which name?';

@@ -7,23 +7,21 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Maximum number of answers per name: types, with and without signatures. */
+/** Maximum number of answers per name, for different types, with and without signatures. */
 const ANSWERS_MAX = 8;
 /** Larger answers, in bytes, are not stored. */
 const REPLY_MAX = 8 * 1024;
-/** Maximum number of names examined to make room for one answer. */
+/** Maximum number of names to examine when making room for an answer. */
 const LOOKED_MAX = 64;
 
 export interface GoodAnswer {
   /** The key of the name, from `nameKey`. */
   readonly name: string;
   readonly type: number;
-  /**
-   * DO and CD of the query. Signed answers, and answers without validation, are only for clients that requested them.
-   */
+  /** The query's DO and CD. Signed answers and answers without validation are only for clients that requested them. */
   readonly variant: number;
   readonly reply: Reply;
-  /** Clock time in ms since which the upstream has denied it, or -1. */
+  /** Clock time in ms when the upstream first denied it, or -1. */
   since: number;
 }
 
@@ -35,8 +33,8 @@ export interface KnownGoodParts {
 }
 
 /**
- * Counts in a fixed-size sketch how often each name gets a good answer from upstreams, and stores the answers for
- * popular names. A flood of random names evicts only the least popular ones.
+ * Counts in a fixed-size sketch how often each name gets a good answer from upstreams, and stores answers for popular
+ * names. A flood of random names evicts only the least popular ones.
  */
 export class KnownGood {
   /** Size of all answers in bytes. */
@@ -46,7 +44,10 @@ export class KnownGood {
   readonly #names: SpaceSaving;
   readonly #seen = new NameFilter();
   readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
-  /** Held answers for names evicted from the sketch, by name; limited to the size of the sketch. */
+  /**
+   * Answers held for names that were evicted from the sketch, by name. There can be no more of them than names in the
+   * sketch.
+   */
   readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
   #hand = 0;
@@ -63,7 +64,7 @@ export class KnownGood {
   took(query: Query, reply: Reply): void {
     const names = this.#names;
     const isNew = names.find(query.folded, 0, query.nameLength) < 0;
-    // Names that occur once, such as random names below a wildcard, never replace another name.
+    // Names that occur only once, such as random names below a wildcard, never replace another name.
     const isFull = names.size === names.capacity;
     if (isNew && isFull && !this.#seen.again(query.folded, query.nameLength)) return;
     const slot = names.add(query.folded, 0, query.nameLength);
@@ -79,8 +80,8 @@ export class KnownGood {
     if (others.length >= ANSWERS_MAX || !this.#makeRoom(slot, reply.size)) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
-    // AD is cleared, because an old answer is not validated while the upstream denies it. Clients may check the
-    // signatures.
+    // AD is cleared, because an old answer is no longer validated once the upstream denies it. Clients can still check
+    // the signatures.
     kept.bytes[3]! &= ~FLAG.AD;
     const name = nameKey(query);
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
@@ -92,15 +93,15 @@ export class KnownGood {
     return this.#homeless.size === 0 ? none : (this.#homeless.get(nameKey(query)) ?? none);
   }
 
-  /** Returns the answer for the query among these, or null. */
+  /** Returns the one of these answers that fits the query, or null. */
   static among(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const variant = variantOf(query);
     return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
   }
 
   /**
-   * Returns the most suitable answer. This is the query's own, or a validated one if it does not disable validation
-   * (CD). Otherwise it is that of the other client kind, with or without signatures (`isSigned`).
+   * Returns the most suitable answer. This is the query's own, or a validated one if the query does not disable
+   * validation (CD). Otherwise, it is the answer for the other client kind, with or without signatures (`isSigned`).
    */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const exact = KnownGood.among(answers, query);
@@ -122,7 +123,7 @@ export class KnownGood {
 
   /**
    * Releases a name's answers for which `when` is true, or those of all names if `name` is null.
-   * @returns the number of released answers
+   * @returns how many answers were released
    */
   release(name: Uint8Array | null, when: (answer: GoodAnswer) => boolean = () => true): number {
     const slots =
@@ -147,7 +148,7 @@ export class KnownGood {
     return released;
   }
 
-  /** Halves all counts, so that older queries weigh less. */
+  /** Halves all counts, so that older queries carry less weight. */
   age(): void {
     this.#names.halve();
   }
@@ -156,7 +157,7 @@ export class KnownGood {
     return this.#answers[slot] ?? none;
   }
 
-  /** Clears a slot for another name; held answers survive this. */
+  /** Clears a slot for another name, without affecting answers that are being held. */
   #drop(slot: number, query: Query): void {
     const homeless = this.#homeless;
     for (const answer of this.#of(slot)) {
@@ -176,9 +177,9 @@ export class KnownGood {
   }
 
   /**
-   * Removes answers worth less than one of `size` bytes for the name in `slot`, until that one fits. An answer's worth
-   * is the number of queries for its name per byte. Large answers that fill the memory therefore displace each other
-   * rather than frequently used ones.
+   * Removes answers that are worth less than one of `size` bytes for the name in `slot`, until that one fits. An
+   * answer's worth is the number of queries for its name per byte. If the memory is full of large answers, they
+   * therefore displace each other rather than answers that are used often.
    */
   #makeRoom(slot: number, size: number): boolean {
     const { bytes } = this.#parts;

@@ -17,7 +17,7 @@ interface Scene {
   readonly clock: VirtualClock;
   says(script: (asked: Asked) => Answer): void;
   popular(question: string): Promise<void>;
-  /** Returns `ADDRESS` or the result code, and the extended error. */
+  /** Returns `ADDRESS` or the result code, followed by the extended error. */
   told(question: string): Promise<string>;
 }
 
@@ -371,7 +371,7 @@ describe('lkg', () => {
       clock.setWall(byMs);
       assert.equal(await told('www.example.org. A'), 'answer EDE 3');
       assert.deepEqual(await listed(world), ['www.example.org. A']);
-      // Workers that have ended do not report it, so the list drops their answers when they expire.
+      // Workers that have ended cannot report it, so the list drops their answers when they expire.
       await clock.advance(3_600_000);
       assert.deepEqual(await listed(world), []);
       await world.close();
@@ -397,7 +397,7 @@ describe('lkg', () => {
     const { world, says, popular, told } = await scene('names 64');
     for (let i = 0; i < 20; i++) await popular(`www${i}.example.org. A`);
     for (let i = 0; i < 5000; i++) await world.ask(`n${i}.wild.example.org. A`);
-    // A name that is queried repeatedly is still counted.
+    // A name that is queried more than once is still counted.
     await popular('late.example.org. A');
     await popular('late.example.org. A');
     says(() => nxdomain);
@@ -485,7 +485,7 @@ describe('lkg', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { world, clock, says, told } = await scene('asked 1');
-        /** By name and type, the times of the last answer and of the first denial since. */
+        /** The times of the last answer and of the first denial after it, by name and type. */
         const last = new Map<string, { denied: number }>();
         for (const { name, type, wait, there } of steps) {
           await clock.advance(wait * 1000);
@@ -498,7 +498,7 @@ describe('lkg', () => {
             last.set(key, { denied: -1 });
             continue;
           }
-          // A denial of existence applies to all of a name's types.
+          // A denial that a name exists applies to all of its types.
           for (const [other, state] of [...last]) {
             if (!other.startsWith(name)) continue;
             if (state.denied < 0) state.denied = now;

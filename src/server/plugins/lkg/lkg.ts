@@ -1,4 +1,4 @@
-/** `lkg`: keeps the last known good answer for a popular name when the upstream suddenly denies it. */
+/** `lkg`: keeps serving the last known good answer for a popular name when the upstream suddenly denies it. */
 import { every } from '../../base/clock.ts';
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -25,7 +25,7 @@ import { SECTION } from '../../wire/writer.ts';
 import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
-/** A name takes about 300 bytes in addition to its answers. */
+/** Each name uses about 300 bytes in addition to its answers. */
 const namesLimit = limit({ default: 2000, min: 16, max: 100_000 });
 const askedLimit = limit({ default: 3, min: 1, max: 1000 });
 const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30 });
@@ -77,7 +77,7 @@ const kept: readonly ExtendedError[] = [
   },
 ];
 
-/** Watches upstreams' answers, and holds popular names for a while if they suddenly disappear. */
+/** Watches the answers from upstreams, and holds popular names for a while if they suddenly disappear. */
 export const lkg: Plugin = definePlugin({
   syntax,
   control: ({ holdMs }, context) => void new HeldAnswers(context, holdMs),
@@ -176,7 +176,7 @@ class Guard {
       case 'empty':
         return this.#denied(reply, query);
       default:
-        // Clients also accept it after an alias, or without SOA.
+        // Clients accept it even after an alias, or without an SOA.
         return reply.rcode === RCODE.NXDOMAIN ? this.#denied(reply, query) : reply;
     }
   };
@@ -202,17 +202,17 @@ class Guard {
     const answer = KnownGood.fitting(answers, query);
     if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
       return reply;
-    // NXDOMAIN denies all types, so the hold starts and ends for all of them.
+    // NXDOMAIN denies all types, so the hold starts and ends for all of them at once.
     const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
     const held = denied.filter((each) => this.#holds(each, query, reply, now));
     if (held.length === 0) return reply;
-    // There may be no data of this type, but the name exists as long as another type is held.
+    // There may be no data of this type, but the name exists as long as an answer for another type is held.
     return answer === null || !held.includes(answer)
       ? this.#count(noData(reply), query)
       : this.#count(this.#kept(answer, query), query);
   }
 
-  /** Returns the answer to send, without signatures if the client does not want them. */
+  /** Returns the answer to send, with the signatures removed if the client does not want them. */
   #kept(answer: GoodAnswer, query: Query): Reply {
     const { reply } = answer;
     if (query.dnssecOk || !KnownGood.isSigned(answer))
@@ -226,7 +226,7 @@ class Guard {
     return writer.finish(RCODE.NOERROR, reply.plugin).with({ errors: kept });
   }
 
-  /** True while the answer is held. The first call starts the hold, and the answer is removed when it ends. */
+  /** True as long as the answer is held. The first call starts the hold, and at its end the answer is removed. */
   #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
     const good = this.#good;
     if (answer.since < 0) {
@@ -269,7 +269,7 @@ class Guard {
   }
 }
 
-/** Log events of one kind. The first is logged at once, then their number once a minute. */
+/** Log events of one kind. The first one is logged at once, and after that only their number, once a minute. */
 class Digest {
   readonly #print: (count: number, example: string) => void;
   #count = 0;
@@ -294,7 +294,7 @@ class Digest {
   }
 }
 
-/** Converts a denial to one for this type only. */
+/** Turns a denial of the name into one of this type only. */
 function noData(reply: Reply): Reply {
   const bytes = reply.bytes.slice(reply.start, reply.end);
   bytes[3] = bytes[3]! & ~FLAG.RCODE;

@@ -11,7 +11,7 @@ test('a repeated name is recognized if fewer than 16384 others came in between, 
     return filter.again(name, name.length);
   };
   for (let i = 0; i < 20; i++) {
-    // Starts at another position in the filter's rotation each time.
+    // Starts at a different position in the filter's rotation each time.
     for (let j = 0; j < 1100; j++) comes(`n${others++}.test.`);
     comes(`again${i}.test.`);
     for (let j = 0; j < 16_000; j++) comes(`n${others++}.test.`);

@@ -1,24 +1,28 @@
-/** Distinguishes repeated names from single ones in constant memory. */
+/** Distinguishes repeated names from those seen only once, in constant memory. */
 import { hashBytes } from '../../base/hash.ts';
 
-/** Number of bits in one set, as a power of two. */
+/** Number of bits in one set, which is a power of two. */
 const BITS_LOG = 19;
 /**
- * Maximum number of names in a set. With two sets of 16 bits per name, about one in several hundred new names appears
- * to be known.
+ * Maximum number of names in a set. With two sets of 16 bits per name, about one new name in several hundred appears to
+ * be known.
  */
 const NAMES_MAX = 16_384;
 
 /**
- * Remembers the most recent names, between `NAMES_MAX` and twice as many. It is a Bloom filter with two sets of bits.
- * Names are added to the newer one; when it is full it becomes the older one, whose names are dropped.
+ * Remembers the most recent names, of which there are between `NAMES_MAX` and twice as many. It is a Bloom filter with
+ * two sets of bits. Names are added to the newer set. When that is full, the names in the older set are dropped and the
+ * two sets switch roles.
  */
 export class NameFilter {
   #newer = new Uint32Array(2 ** (BITS_LOG - 5));
   #older = new Uint32Array(2 ** (BITS_LOG - 5));
   #count = 0;
 
-  /** Adds a name (lower case). @returns true if it was known */
+  /**
+   * Adds a name (lower case).
+   * @returns true if it was already known
+   */
   again(name: Uint8Array, length: number): boolean {
     const hash = hashBytes(name, 0, length);
     const first = hash >>> (32 - BITS_LOG);

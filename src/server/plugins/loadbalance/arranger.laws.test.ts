@@ -84,7 +84,7 @@ test('for any message, every section keeps its records in groups, and the input 
               'groups in order',
             );
           }
-          // All TTL fields get the level, wherever they are now.
+          // All TTL fields are set to this level, wherever they are now.
           if (levelled && arranged.ttlAt === null)
             assert.ok(
               [...is.answer, ...is.authority, ...is.additional].every(({ ttl }) => ttl === 77),
@@ -152,7 +152,7 @@ test('each address in a truncated reply has the same chance', () => {
     for (const one of texts(readMessage(out, start, end).answer))
       drawn.set(one, (drawn.get(one) ?? 0) + 1);
   }
-  // 10 of 100 in each of 2000 rounds gives 200 each, within five standard deviations.
+  // Drawing 10 of 100 in 2000 rounds gives each one 200, within five standard deviations.
   assert.equal(drawn.size, 100);
   for (const count of drawn.values()) assert.ok(Math.abs(count - 200) < 67, String(count));
 });

@@ -11,7 +11,7 @@ import { messageNames as names } from '../../wire/message-names.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
 import type { Weights } from './weights.ts';
 
-/** Groups in output order: aliases, everything else, addresses, mail exchangers. */
+/** Groups in the order of output: aliases, everything else, addresses, and mail exchangers. */
 const ALIAS = 0;
 const OTHER = 1;
 const ADDRESS = 2;
@@ -19,11 +19,11 @@ const EXCHANGER = 3;
 /** Messages with more records are left unchanged. */
 const RECORDS_MAX = 4096;
 /**
- * Maximum number of records to reorder in a reply that will be truncated. More do not fit into any UDP reply, so the
- * work does not grow with the number of omitted records.
+ * Maximum number of records to reorder in a reply that will be truncated. No UDP reply has room for more, so the work
+ * does not grow with the number of omitted records.
  */
 const CUT_RECORDS_MAX = 512;
-/** Replies up to this size in bytes may use a scratch buffer that the next query overwrites. */
+/** Replies of up to this many bytes may use a scratch buffer, which the next query overwrites. */
 const SCRATCH_SIZE = 4096;
 
 export interface ArrangerParts {
@@ -34,10 +34,10 @@ export interface ArrangerParts {
 }
 
 /**
- * Reorders records in wire-form replies, section by section. The input is never modified, because it may belong to the
- * cache.
- * Most replies with something to reorder are a few address records of the same size for one name, which swap places in
- * a copy. All others (several owners, mixed sizes, MX) are moved record by record with their compression pointers.
+ * Reorders the records in wire-form replies, section by section. The input is never modified, because it may belong to
+ * the cache. Most replies that need reordering consist of a few address records of the same size for one name, which
+ * trade places in a copy. In all others (several owners, mixed sizes, MX), each record is moved separately along with
+ * its compression pointers.
  */
 export class Arranger {
   readonly #parts: ArrangerParts;
@@ -51,10 +51,10 @@ export class Arranger {
   readonly #section = new Uint8Array(RECORDS_MAX);
   readonly #group = new Uint8Array(RECORDS_MAX);
   readonly #data = new Int32Array(RECORDS_MAX);
-  /** The new order, as the record index at each position. */
+  /** The new order: the index of the record at each position. */
   readonly #order = new Int32Array(RECORDS_MAX);
   readonly #sorted = new Int32Array(RECORDS_MAX);
-  /** A permutation of the records for drawing; between draws, each is in its own place. */
+  /** A permutation of the records to draw from. Between draws, each record is in its own place. */
   readonly #drawn = Int32Array.from({ length: RECORDS_MAX }, (_, i) => i);
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
   readonly #scratchReplies: (Reply | undefined)[] = [];
@@ -65,13 +65,13 @@ export class Arranger {
   }
 
   /**
-   * @param passing true if the result is sent (or copied) before the next reply is arranged
-   * @param limit maximum bytes that can be sent; a longer reply may be truncated with TC
+   * @param passing true if the result is sent or copied before the next reply is arranged
+   * @param limit maximum number of bytes that can be sent; a longer reply may be truncated with TC
    */
   arrange(reply: Reply, qtype: number, passing: boolean, limit: number = MESSAGE_MAX): Reply {
     const { bytes, start, end } = reply;
     if (reply.rcode !== RCODE.NOERROR || start === end) return reply;
-    // If every section has fewer than two records, by the three counts, there is nothing to arrange.
+    // If none of the three counts shows a section with at least two records, there is nothing to arrange.
     if (
       (bytes[start + 7]! | bytes[start + 9]! | bytes[start + 11]!) < 2 &&
       (bytes[start + 6]! | bytes[start + 8]! | bytes[start + 10]!) === 0
@@ -92,7 +92,7 @@ export class Arranger {
     return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
   }
 
-  /** Draws as many addresses as fit; each combination and order is equally likely. */
+  /** Draws as many addresses as will fit. Every combination and order is equally likely. */
   #drawAlike(reply: Reply, size: number, passing: boolean, limit: number): Reply {
     const { random } = this.#parts;
     const { bytes, start, answers } = reply;
@@ -109,7 +109,7 @@ export class Arranger {
       drawn[i] = record;
       copyBytes(bytes, start + head + record * size, out, to + head + i * size, size);
     }
-    // Drawn items are below `count`, or at the old position of an item that was.
+    // Drawn items are either below `count` or at the old position of an item that was.
     for (let i = 0; i < count; i++) {
       const record = drawn[i]!;
       if (record >= count) drawn[record] = record;
@@ -119,7 +119,7 @@ export class Arranger {
     return changed;
   }
 
-  /** Shuffles the records of a message that consists of one owner's addresses, each of `size` bytes. */
+  /** Shuffles the records in a message that consists of one owner's addresses, each `size` bytes long. */
   #shuffleAlike(reply: Reply, size: number, passing: boolean): Reply {
     const { random } = this.#parts;
     const { answers } = reply;
@@ -134,7 +134,7 @@ export class Arranger {
     return changed;
   }
 
-  /** Records the positions of the first `most` records; false if there are more. */
+  /** Records where the first `most` records are. Returns false if there are more. */
   #scan(reply: Reply, most: number): boolean {
     const records = this.#records;
     let count = 0;
@@ -152,7 +152,7 @@ export class Arranger {
     return true;
   }
 
-  /** Determines the new order; false if it equals the old one. */
+  /** Determines the new order. Returns false if it is the same as the old one. */
   #reorder(reply: Reply, qtype: number): boolean {
     const { weights } = this.#parts;
     for (let from = 0; from < this.#count;) {
@@ -170,7 +170,7 @@ export class Arranger {
     return false;
   }
 
-  /** A stable sort by group; a section is nearly always sorted already. */
+  /** Sorts by group without changing the order within a group. A section is nearly always sorted already. */
   #regroup(from: number, to: number): void {
     const order = this.#order;
     const group = this.#group;
@@ -192,7 +192,7 @@ export class Arranger {
     if (prefer.length > 0) this.#preferred(reply, from, to);
   }
 
-  /** Shuffles the records of one group; every order is equally likely. */
+  /** Shuffles the records in one group; every order is equally likely. */
   #shuffle(from: number, to: number, group: number): void {
     const order = this.#order;
     while (from < to && this.#group[order[from]!] !== group) from++;
@@ -221,7 +221,7 @@ export class Arranger {
     order[from + drawn] = top;
   }
 
-  /** Moves addresses in preferred networks to the front, and otherwise keeps the order. */
+  /** Moves addresses in preferred networks to the front, but otherwise preserves the order. */
   #preferred({ bytes }: Reply, from: number, to: number): void {
     const { prefer } = this.#parts;
     const order = this.#order;
@@ -242,8 +242,8 @@ export class Arranger {
   }
 
   /**
-   * True if all records that move have the same size and the same owner, a pointer. They can then be swapped, because
-   * no name is inside them, and pointers to one of their owners still find the same name afterwards.
+   * True if all records to move have the same size and a pointer to the same owner. They can then trade places, because
+   * they contain no names, and pointers to one of their owners still lead to the same name.
    */
   #swappable(bytes: Uint8Array): boolean {
     let size = 0;
@@ -277,14 +277,14 @@ export class Arranger {
     return changed;
   }
 
-  /** Creates a reply of `size` unwritten bytes that is otherwise like this one. */
+  /** Creates a reply with `size` unwritten bytes that is otherwise the same as this one. */
   #fresh(reply: Reply, size: number, passing: boolean): Reply {
     if (passing && size <= SCRATCH_SIZE) return this.#scratchReply(reply, size);
     const begin = replySlab.take(size);
     return reply.with({ bytes: replySlab.bytes, start: begin, end: begin + size });
   }
 
-  /** Copies a reply so that its records can swap places; all TTL fields keep their positions. */
+  /** Copies a reply so that its records can trade places, which leaves all TTL fields where they are. */
   #copy(reply: Reply, passing: boolean): Reply {
     const { bytes, start, end } = reply;
     const size = end - start;
@@ -297,7 +297,7 @@ export class Arranger {
     return this.#scratchReply(reply, size);
   }
 
-  /** Returns a reply in the scratch buffer, reusing the previous one if it is equal. */
+  /** Returns a reply in the scratch buffer. The previous reply object is reused if it is equal. */
   #scratchReply(reply: Reply, size: number): Reply {
     const last = this.#scratchReplies[size];
     if (
@@ -332,7 +332,7 @@ export class Arranger {
       if (names.id(owner) === asked) mover.questionName();
       else mover.name(owner);
       mover.body(this.#data[record]! - 10, level);
-      // Names of records that changed places may need a few bytes more.
+      // Names in records that were moved may need a few more bytes.
       if (mover.length <= limit) continue;
       if (!cut) return reply;
       mover.length = before;
@@ -360,8 +360,8 @@ function setCut(bytes: Uint8Array, start: number, section: Section, count: numbe
 }
 
 /**
- * Returns the size of each record if the message contains only answers of this address type, with the same pointer as
- * owner. Returns 0 otherwise.
+ * Returns the size of each record if the message contains nothing but answers of this address type that have the same
+ * pointer as owner. Returns 0 otherwise.
  */
 function alikeSize(bytes: Uint8Array, start: number, end: number, type: number): number {
   if ((bytes[start + 8]! | bytes[start + 9]! | bytes[start + 10]! | bytes[start + 11]!) !== 0)

@@ -8,7 +8,7 @@ import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.t
 import { duration, net, worded } from '../../corefile/word-values.ts';
 import type { Net } from '../../base/ip.ts';
 
-/** The order of addresses: random, or with the first one drawn by weight. */
+/** The order of addresses, which is random, or random with the first address drawn by weight. */
 export type BalancePolicy =
   | { readonly kind: 'round_robin' }
   | { readonly kind: 'weighted'; readonly file: string };

@@ -15,9 +15,7 @@ import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { loadbalance } from './loadbalance.ts';
 
-/**
- * Answers every query from one stored reply per question, as a cache does, and checks that the reply is not modified.
- */
+/** Answers each question from one stored reply as a cache does, and checks that the reply is not modified. */
 function stored(answer: (query: Query) => Answer, levelled: number): Plugin {
   const replies = new Map<string, { readonly reply: Reply; readonly bytes: Uint8Array }>();
   return definePlugin({

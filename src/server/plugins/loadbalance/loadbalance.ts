@@ -1,4 +1,4 @@
-/** `loadbalance`: the assembly of the plugin in both planes. */
+/** `loadbalance`: how the plugin is set up in both planes. */
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -21,7 +21,7 @@ import { readWeights, Weights, type NameWeights } from './weights.ts';
 
 const RELOAD_MS = 30_000;
 
-/** Changes the order of addresses in replies (reference: 2.1; see loadbalance.md). */
+/** Changes the order of addresses in replies (see section 2.1 of the reference, and loadbalance.md). */
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
 function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {
@@ -91,7 +91,7 @@ function missing(file: string, path: string): Problem {
 }
 
 function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, next: Next): Next {
-  // Predicting an order gains nothing, so a fast, well-seeded generator is enough.
+  // Predicting the order gains a client nothing, so a fast, well-seeded generator is sufficient.
   const random = seededRandom(context.random.integer(0x7fffffff) + 1);
   const weights = policy.kind === 'weighted' ? new Weights(random) : null;
   if (weights !== null)
@@ -101,8 +101,8 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
     arranger.arrange(reply, wanted % TYPES, false, Math.floor(wanted / TYPES));
   return (query) => {
     const { type, owned } = query;
-    // A query that still belongs to the listener is answered before the next one is read. The reply to any other query
-    // may be stored, so it stays complete.
+    // A query that still belongs to the listener is answered before the next one is read. Replies to other queries may
+    // be stored, so they must be complete.
     const limit = owned ? MESSAGE_MAX : query.limit;
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, limit * TYPES + type);

@@ -1,4 +1,4 @@
-/** Address weights: the file that contains them, and weighted drawing. */
+/** Address weights, which come from a file, and weighted drawing. */
 import { parseAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
@@ -6,7 +6,7 @@ import { isDomainName } from '../../corefile/zones.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { expandName } from '../../wire/records.ts';
 
-/** The weights of one name's addresses, as plain data. */
+/** The weights of a name's addresses, as plain data. */
 export interface NameWeights {
   /** Absolute, in lower case. */
   readonly name: string;
@@ -14,8 +14,8 @@ export interface NameWeights {
 }
 
 /**
- * Parses a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it. Weights are 1 to 255, and `#` starts a
- * comment.
+ * Parses a weight file, which consists of lines with a name, each followed by `ADDRESS WEIGHT` lines for it. Weights
+ * are 1 to 255, and `#` starts a comment.
  * @throws Problem with file and line
  */
 export function readWeights(text: string, file: string): readonly NameWeights[] {
@@ -71,7 +71,7 @@ interface Weighted {
   readonly weight: number;
 }
 
-/** Draws addresses by weight. Addresses that are not in the file have weight 1. */
+/** Draws addresses by weight. Addresses that are missing from the file have a weight of 1. */
 export class Weights {
   readonly #random: Random;
   #byName = new Map<string, readonly Weighted[]>();
@@ -91,8 +91,8 @@ export class Weights {
 
   /**
    * Draws one of `count` addresses for the owner at `ownerAt`.
-   * @param place returns the offset of the address with this index
-   * @returns its index
+   * @param place returns the offset of the address with the given index
+   * @returns the index that was drawn
    */
   draw(
     message: Uint8Array,

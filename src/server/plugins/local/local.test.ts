@@ -6,7 +6,10 @@ import { FLAG, RCODE } from '../../wire/iana.ts';
 const makeLocal = (properties = ''): Promise<World> =>
   makeWorld(`.:53 {\n local ${properties}\n whoami\n}`);
 
-/** Formats records as `owner TYPE data`, authority in parentheses, preceded by the result code unless it is NOERROR. */
+/**
+ * Formats records as `owner TYPE data`, with authority records in parentheses, after the result code unless that is
+ * NOERROR.
+ */
 async function brief(world: World, question: string): Promise<string> {
   const reply = await world.ask(question);
   if (reply.additional.length > 0) return 'next';
@@ -37,7 +40,7 @@ describe('local', () => {
       await brief(world, 'localhost.example.org. AAAA'),
       'localhost.example.org. AAAA ::1',
     );
-    // Each was queried twice, for its bytes and for its text.
+    // Each was queried twice, once for its bytes and once for its text.
     assert.match(world.metrics(), /^coredns_local_localhost_requests_total 4$/m);
     await world.close();
   });

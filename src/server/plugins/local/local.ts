@@ -85,7 +85,7 @@ function answerHost(writer: MessageWriter, query: Query, apex = false): Reply {
   return writer.finish(RCODE.NOERROR, 'local');
 }
 
-/** Answers in a reverse zone that starts at offset `at` in the name; only 127.0.0.1 has a name. */
+/** Answers in a reverse zone that starts at offset `at` in the name. Only 127.0.0.1 has a name. */
 function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
   writer.reply(query, 0);
   if (at === 0) {
@@ -106,7 +106,7 @@ function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
   return writer.finish(RCODE.NOERROR, 'local');
 }
 
-/** Writes SOA and NS at a zone's apex; false if the query is for another type. */
+/** Writes SOA and NS records for a zone's apex. Returns false if the query is for another type. */
 function writeApex(writer: MessageWriter, query: Query): boolean {
   if (query.type === TYPE.SOA) writeSoa(writer, SECTION.answer, null);
   else if (query.type === TYPE.NS) {

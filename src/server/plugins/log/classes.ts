@@ -1,4 +1,4 @@
-/** The class of a reply, for `log` and `metadata`. */
+/** A reply's class, for `log` and `metadata`. */
 import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import { hasExpiredSignature } from '../../wire/classify.ts';
@@ -6,7 +6,7 @@ import { Records } from '../../wire/records.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-/** The type of a reply, in the words of the `log/type` metadata. */
+/** A reply's type, as the `log/type` metadata spells it. */
 export type ReplyType =
   | 'NOERROR'
   | 'NXDOMAIN'
@@ -16,7 +16,7 @@ export type ReplyType =
   | 'META'
   | 'OTHERERROR';
 
-/** The words of the `class` property and the `log/class` metadata. */
+/** The words used by the `class` property and the `log/class` metadata. */
 export type ReplyClass = 'success' | 'denial' | 'error';
 
 /** The class of each reply type. */

@@ -56,7 +56,7 @@ interface LogRule {
   readonly classes: ReadonlySet<string>;
 }
 
-/** Logs a line for each reply that is sent. The first rule whose name covers the question decides. */
+/** Logs a line for each reply that is sent, according to the first rule whose name covers the question. */
 export const log: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

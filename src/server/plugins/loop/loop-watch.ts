@@ -1,11 +1,11 @@
 /** Decides whether there is a forwarding loop. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
-/** Number of sightings that do not yet prove a loop: the probe itself is one, and a retry may be another. */
+/** Number of sightings that do not prove a loop. One is the probe itself, and another may be a retry. */
 const SIGHTINGS_MAX = 2;
 const RETRY_MS = 1000;
 const GIVE_UP_MS = 30_000;
-/** Time in ms after an answered probe during which copies of it may still return. */
+/** Number of ms after an answered probe during which copies of it may still come back. */
 const LINGER_MS = 2000;
 
 export interface LoopSighting {
@@ -23,8 +23,8 @@ export interface LoopWatchParts {
 }
 
 /**
- * Queries a random name that no client can know, and counts how often it arrives. If the server forwards to itself,
- * directly or through others, the query arrives repeatedly.
+ * Queries a random name that no client can know, and counts how often the query arrives. If the server forwards to
+ * itself, directly or through others, it arrives repeatedly.
  */
 export class LoopWatch {
   readonly #parts: LoopWatchParts;
@@ -35,7 +35,7 @@ export class LoopWatch {
     this.#parts = parts;
   }
 
-  /** Resolves when no loop was found, or after 30 s without a result. */
+  /** Resolves once no loop was found, or after 30 s without a result. */
   async run(): Promise<void> {
     const { clock, probe } = this.#parts;
     const end = clock.now() + GIVE_UP_MS;
@@ -44,7 +44,7 @@ export class LoopWatch {
         await sleep(clock, LINGER_MS);
         break;
       }
-      // The server was not ready yet, or the reply was lost, so the counted queries may be this probe's retries.
+      // The server was not ready yet or the reply was lost, so the queries counted may be retries of this probe.
       this.#seen = 0;
       await sleep(clock, RETRY_MS);
     }

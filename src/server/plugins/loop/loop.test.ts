@@ -10,7 +10,7 @@ import { makeLoop } from './loop.ts';
 import { reach, udpProbe, type Address } from './probe.ts';
 import { LoopWatch } from './loop-watch.ts';
 
-/** A world whose probe returns `rounds` times, as if it forwarded to itself. */
+/** A world where the probe returns `rounds` times, as if the server forwarded to itself. */
 async function looping(
   rounds: number,
   zone = '.',
@@ -27,7 +27,7 @@ async function looping(
     return true;
   });
   world = await makeWorld(`${zone} {\n loop\n}`, { clock, plugins: [loop] });
-  // The probe is sent within the clock's own turn, so give it some.
+  // The probe is sent during a turn of the clock, so advance it several times.
   for (let turn = 0; turn < 10; turn++) await clock.advance(150);
   return { world, sent };
 }
@@ -118,7 +118,7 @@ describe('over sockets', () => {
   });
 
   test('an unreachable address is not an answer', async () => {
-    // No IPv4 socket can be connected to a broadcast address.
+    // A broadcast address, to which no IPv4 socket can be connected.
     const to: Address = { host: '255.255.255.255', port: 53 };
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
   });

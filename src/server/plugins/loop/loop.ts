@@ -16,7 +16,7 @@ import { makeQuery, type Query } from '../../transport/query.ts';
 import { reach, udpProbe, type LoopProbe } from './probe.ts';
 import { LoopWatch, type LoopSighting } from './loop-watch.ts';
 
-/** Sent from the control part to workers: the name to watch, or null to stop. */
+/** Sent from the control part to workers: the name to watch for, or null to stop. */
 interface PublishedName {
   readonly name: string | null;
 }
@@ -38,7 +38,7 @@ export function makeLoop(probe: LoopProbe): Plugin {
   });
 }
 
-/** Ends the process if the server forwards to itself (reference: 2.1; see loop.md). */
+/** Ends the process if the server forwards to itself (see section 2.1 of the reference, and loop.md). */
 export const loop: Plugin = makeLoop(udpProbe);
 
 function control(context: ControlContext, probe: LoopProbe): void {
@@ -46,7 +46,7 @@ function control(context: ControlContext, probe: LoopProbe): void {
   let name: string | null =
     `${label(context.random)}.${label(context.random)}.${zone === '.' ? '' : zone}`;
   const address = context.servers.map(reach).find((found) => found !== null) ?? null;
-  // Only plain DNS can loop, so without such an address there is nothing to probe.
+  // Only plain DNS can loop, so without a plain DNS address there is nothing to probe.
   if (address === null) return;
   const query = makeQuery(parseName(name), TYPE.HINFO, 1, context.random.integer(0x10000));
   const asked = `HINFO ${name}`;
@@ -63,7 +63,7 @@ function control(context: ControlContext, probe: LoopProbe): void {
   context.onJoin(() => (name === null ? [] : [{ name } satisfies PublishedName]));
   context.onMessage((message) => watch.see(message as LoopSighting));
   context.onStart(() => {
-    // Startup must not wait for this, because the probe needs a running server.
+    // Startup must not wait for the probe, because the probe needs a running server.
     void watch.run();
   });
   context.onStop(() => watch.stop());

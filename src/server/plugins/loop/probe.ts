@@ -12,7 +12,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Sends a query over UDP; true if a reply with its ID arrived in time. */
+/** Sends a query over UDP. Resolves to true if a reply with the same ID arrives in time. */
 export type LoopProbe = (
   message: Uint8Array,
   to: Address,
@@ -43,7 +43,7 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
       if (reply.length >= HEADER.SIZE && reply[0] === message[0] && reply[1] === message[1])
         done(true);
     });
-    // A connect callback would also be called for a failure; without one, failures are error events.
+    // A connect callback would also be called on failure; without one, failures are reported as error events.
     socket.once('connect', () => {
       socket.send(message, (error) => {
         if (error !== null) done(false);
@@ -53,8 +53,8 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   });
 
 /**
- * Returns the address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at. Returns null for other
- * transports and for port 0, because only the listener knows which port the system chose.
+ * Returns the address to use for reaching a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`). Returns null
+ * for other transports. It is also null for port 0, because only the listener knows which port the system chose.
  */
 export function reach(server: string): Address | null {
   if (!server.startsWith(PLAIN)) return null;

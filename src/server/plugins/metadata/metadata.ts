@@ -1,4 +1,4 @@
-/** `metadata`: collects plugins' information about a query before it is answered. */
+/** `metadata`: collects information from plugins about a query before it is answered. */
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -19,7 +19,7 @@ const syntax = directive({
   args: { zones: zones({ help: 'collect labels only for names in these zones' }) },
 });
 
-/** Gives every query a metadata map, and lets the block's plugins fill it before any of them answers. */
+/** Gives every query a metadata map, which the block's plugins fill before any of them answers. */
 export const metadata: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
@@ -32,7 +32,7 @@ export const metadata: Plugin = definePlugin({
       if (here.holds(query)) for (const provide of providers) provide(query, notes);
     };
     if (context.has('view')) {
-      // If a view needs metadata to decide whether this block serves the query, it triggers the collection.
+      // If a view needs metadata to decide whether this block serves the query, the view triggers the collection.
       context.offer(metadataCollector, collect);
       return next;
     }

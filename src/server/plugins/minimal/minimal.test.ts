@@ -10,7 +10,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
 
-/** Replies according to the first label, always with the same bytes, as a cache would. */
+/** Replies according to the first label, always with the same bytes as a cache would. */
 const replies = new Map<string, Reply>();
 const stock = definePlugin({
   syntax: directive({ name: 'stock', summary: 'ready-made replies', repeat: 'last' }),

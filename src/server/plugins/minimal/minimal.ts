@@ -1,4 +1,4 @@
-/** `minimal`: removes the parts of replies that clients do not need. */
+/** `minimal`: removes parts that clients do not need from replies. */
 import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -15,7 +15,7 @@ const syntax = directive({
 });
 
 /**
- * Removes the authority and additional sections from positive answers. Denials, delegations and errors stay complete.
+ * Removes the authority and additional sections from positive answers. Denials, delegations and errors remain complete.
  */
 export const minimal: Plugin = definePlugin({
   syntax,
@@ -30,8 +30,8 @@ export const minimal: Plugin = definePlugin({
 const records = new Records();
 
 /**
- * Copies a reply up to the end of its answer section. Names only point backwards, so no pointer leads into the removed
- * part.
+ * Copies a reply up to the end of its answer section. Compression pointers only lead backwards, so none leads into the
+ * removed part.
  */
 function minimize(reply: Reply, type: number): Reply {
   if (reply.bare || reply.authority + reply.additional === 0) return reply;

@@ -1,11 +1,11 @@
-/** `multisocket`: the number of sockets, and thus workers, per address. */
+/** `multisocket`: the number of sockets, and thus workers, for each address. */
 import { processorCount } from '../../base/processor-count.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
-/** CoreDNS's limit for sockets, each of which is a thread here. */
+/** CoreDNS's limit on sockets, each of which is a thread here. */
 const SOCKETS_MAX = 1024;
 const whole = integer('NUM_SOCKETS');
 
@@ -30,7 +30,7 @@ const syntax = directive({
   },
 });
 
-/** Only affects configuration. The first block of a shared address decides. */
+/** Affects only the configuration. The first block with a shared address decides. */
 export const multisocket: Plugin = definePlugin({
   syntax,
   plan(options, plan) {

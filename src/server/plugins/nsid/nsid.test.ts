@@ -24,7 +24,7 @@ function questionWith(...options: readonly (readonly [number, Uint8Array])[]): U
 
 async function optionOf(world: World, question: Uint8Array, code: number): Promise<string | null> {
   const reply = await world.send(question);
-  // A reply parses as a query once QR is cleared; only the options matter here.
+  // A reply can be parsed as a query once QR is cleared, and only the options matter here.
   reply![2]! &= 0x7f;
   const query = new Query();
   query.read(reply!, 0, reply!.length);

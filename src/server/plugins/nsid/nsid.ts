@@ -22,7 +22,7 @@ const syntax = directive({
   },
 });
 
-/** Adds the identifier to replies to queries with an NSID option; others pass unchanged. */
+/** Adds the identifier to replies if the query has an NSID option; all others pass unchanged. */
 export const nsid: Plugin = definePlugin({
   syntax,
   setup(options, _context, next) {
@@ -43,14 +43,14 @@ export const nsid: Plugin = definePlugin({
   },
 });
 
-/** Copies the options that would be echoed without NSID, because the query's bytes may be overwritten. */
+/** Copies the options that would be echoed without NSID, because the query's bytes may get overwritten. */
 function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
   return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
     isEchoed(code, data.length),
   );
 }
 
-/** Adds the option to a new reply with the same bytes, because a reply may be shared. */
+/** Adds the option to a copy of the reply, because the original may be shared. */
 function withOption(reply: Reply, echo: readonly EdnsOption[], option: EdnsOption): Reply {
   if (reply === silence) return reply;
   const { options } = reply;

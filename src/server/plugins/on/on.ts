@@ -1,4 +1,4 @@
-/** `on`: runs commands when the server starts and stops. */
+/** `on`: runs commands when the server starts or stops. */
 import { builtins } from '../../base/builtins.ts';
 import { position, required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -21,7 +21,7 @@ const event = value('startup|shutdown|certrenew', ({ text }) => {
   );
 });
 
-/** Maximum wait for a command at shutdown, in milliseconds. */
+/** Maximum time to wait for a command at shutdown, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
 interface CommandLine {
@@ -60,7 +60,7 @@ const syntax = directive({
   },
 });
 
-/** Runs the command with the process's user, environment and standard output. */
+/** Runs the command as the process's user, with the same environment and standard output. */
 export const on: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -71,7 +71,7 @@ export const on: Plugin = definePlugin({
   },
 });
 
-/** Resolves when the command has ended, successfully or not, or at once if there is no need to wait. */
+/** Resolves once the command has ended, successfully or not, or at once if there is no need to wait. */
 function run(
   { program, words, background }: CommandLine,
   { log, env, path }: ControlContext,

@@ -1,8 +1,8 @@
 /** Splits a command line into words as a shell would, without expansion. */
 
 /**
- * Splits at blanks. Quotes enclose a word or a part of it; a backslash escapes the next character, within double quotes
- * too. A word that starts with # ends the command.
+ * Splits at blanks. Quotes enclose a word or part of it, and a backslash escapes the next character, even within double
+ * quotes. A word that starts with # ends the command.
  * @returns null if a quote is not closed
  */
 export function splitCommand(text: string): string[] | null {

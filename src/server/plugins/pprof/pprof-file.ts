@@ -12,7 +12,7 @@ import {
 const IDLE: ReadonlySet<string> = new Set(['(idle)']);
 
 /**
- * Builds one uncompressed file for all threads, with each sample labelled by its thread.
+ * Builds one uncompressed file for all threads, in which each sample is labelled with its thread.
  * @param threads profiles by thread name
  * @param beganMs milliseconds since 1970
  */
@@ -48,7 +48,7 @@ class File {
     return { key: this.#strings.dedup(key), str: this.#strings.dedup(text) };
   }
 
-  /** Adds the times in a profile. The time between two samples is attributed to the stack of the first one. */
+  /** Adds the times from a profile. The time between two samples is attributed to the stack of the first one. */
   addTimes({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, label: LabelInput): void {
     const parents = new Map<number, number>();
     const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -107,7 +107,7 @@ class File {
     this.#sample.push({ locationId: stack, value, label: [label] });
   }
 
-  /** Returns the number of a code location, counted from 1. */
+  /** Returns a code location's number, counted from 1. */
   #at({ functionName, url, lineNumber }: CodePlace | Runtime.CallFrame): number {
     const key = `${functionName}\n${url}\n${lineNumber}`;
     const known = this.#locations.get(key);

@@ -47,7 +47,7 @@ interface Wish {
   readonly kind: ProfileKind;
   readonly ms: number;
 }
-/** `found` is null if a worker only announces itself. */
+/** `found` is null if a worker is only announcing itself. */
 interface Brought {
   readonly id: number;
   readonly found: ThreadProfile | null;
@@ -57,10 +57,10 @@ interface Brought {
 const SECONDS = 30;
 /** Maximum duration of a profile, in seconds. */
 const SECONDS_MAX = 120;
-/** Milliseconds after the end of a profile until a worker without a result is skipped. */
+/** Number of milliseconds after a profile ends until a worker without a result is skipped. */
 const LATE_MS = 5000;
 
-/** Profiles all threads: the control thread here, and each worker in its own thread. */
+/** Profiles all threads. The control thread is profiled here, and each worker in its own thread. */
 export const pprof: Plugin = definePlugin({
   syntax,
   link: false,
@@ -103,7 +103,7 @@ go tool pprof http://ADDRESS/debug/pprof/profile?seconds=10
 For the browser's DevTools, add &thread=control, &thread=worker-0, &thread=worker-1 ...
 `;
 
-/** Removes the zero bytes that the runtime leaves after its title. */
+/** Removes the zero bytes that the runtime writes after its title. */
 function commandLine(): string {
   const words = readFileText('/proc/self/cmdline', FILE_MAX.small).split('\0');
   return words.filter((word) => word !== '').join('\0');

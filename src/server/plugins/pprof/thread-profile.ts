@@ -1,7 +1,7 @@
 /** Profiles the current thread with the runtime's profiler. */
 import type { HeapProfiler, Profiler, Session } from 'node:inspector';
 
-/** The kind of profile: CPU time, or allocated memory still in use. */
+/** The kind of profile, which is either CPU time or allocated memory that is still in use. */
 export type ProfileKind = 'profile' | 'heap';
 
 /** A thread's profile in DevTools format (`.cpuprofile`, `.heapprofile`). */
@@ -9,12 +9,15 @@ export type ThreadProfile =
   | { readonly kind: 'profile'; readonly profile: Profiler.Profile }
   | { readonly kind: 'heap'; readonly profile: HeapProfiler.SamplingHeapProfile };
 
-/** Microseconds between two samples: a hundred per second, as in Go. */
+/** Microseconds between two samples, which is a hundred samples per second as in Go. */
 export const INTERVAL_US = 10_000;
 /** Bytes between two sampled allocations. */
 export const INTERVAL_BYTES = 32_768;
 
-/** Starts a profile of this thread. @returns a function that ends it and returns the result */
+/**
+ * Starts profiling this thread.
+ * @returns a function that stops and returns the result
+ */
 export async function beginProfile(kind: ProfileKind): Promise<() => Promise<ThreadProfile>> {
   const { Session: Made } = process.getBuiltinModule('node:inspector');
   const session = new Made();

@@ -6,7 +6,7 @@ type Labels = readonly ['server', 'zone', 'view', 'name'];
 
 /**
  * Maintains `coredns_plugin_enabled` across reloads. The new configuration adds its label sets before the old one
- * removes its own. A label set is therefore removed only when no configuration uses it.
+ * removes its own. A label set is therefore removed only if no configuration uses it.
  */
 export class Enabled implements KeptAcrossReloads {
   readonly #family: Family<Labels, Gauge>;

@@ -6,7 +6,7 @@ import type { Query, Route } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 
-/** Types with their own label value; the others are counted as `other`. */
+/** Types that have their own label value; all others are counted as `other`. */
 const types: readonly number[] = [
   TYPE.A,
   TYPE.AAAA,
@@ -100,8 +100,8 @@ interface PluginCounter {
 }
 
 /**
- * The counters of one route, with a handle per label set that is created on first use. Counting reads no labels and
- * allocates nothing.
+ * The counters for one route, with a handle for each label set that is created on first use. Counting reads no labels
+ * and allocates nothing.
  */
 export class RouteMeters {
   readonly #meters: Meters;
@@ -111,7 +111,7 @@ export class RouteMeters {
   readonly #requestSizes: (Histogram | undefined)[] = [undefined, undefined];
   readonly #responseSizes: (Histogram | undefined)[] = [undefined, undefined];
   #dnssecOk: Counter | null = null;
-  /** Indexed by rcode; few plugins answer with the same one. */
+  /** Indexed by rcode. Each list is short, because few plugins answer with the same one. */
   readonly #responses: PluginCounter[][] = [];
 
   constructor(meters: Meters, { server, zone, view }: Route) {
@@ -170,7 +170,7 @@ export class RouteMeters {
   }
 }
 
-/** Returns the size of the sent message before the client's OPT, in bytes; 0 if nothing is sent. */
+/** Returns the size in bytes of the message as sent, excluding the client's OPT, or 0 if nothing is sent. */
 export function sizeOf(reply: Reply, questionEnd: number): number {
   if (reply === silence) return 0;
   return reply.bare ? questionEnd : reply.size;

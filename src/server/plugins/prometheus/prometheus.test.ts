@@ -7,7 +7,7 @@ import { plugins } from '../../../../test/kit/plugins.ts';
 
 const address = '127.0.0.1:0';
 
-/** Returns the exposition lines that start with `name{` or `name `. */
+/** Returns the lines of the exposition that start with `name{` or `name `. */
 function lines(world: World, name: string): readonly string[] {
   return world
     .metrics()

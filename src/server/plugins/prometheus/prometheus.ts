@@ -1,4 +1,4 @@
-/** `prometheus`: query metrics, and the page with all metrics. */
+/** `prometheus`: query metrics, and the page that shows all metrics. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { flag, setting, type PropertySchema } from '../../corefile/properties.ts';
@@ -43,7 +43,7 @@ const syntax = directive({
   },
 });
 
-/** Counts every query to its block in the worker, and serves the metrics of all threads on the control thread. */
+/** Counts every query to its block in the worker. The control thread serves the metrics of all threads. */
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -88,9 +88,9 @@ export const prometheus: Plugin = definePlugin({
     };
     return (query) => {
       const counts = meters.of(query.route);
-      // Internal lookups have no arrival time, so their duration starts here.
+      // Internal lookups have no arrival time, so their duration is measured from here.
       const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
-      // Read now, because links after this one may rename the query or change its flags before there is a reply.
+      // Read this now, because links after this one may rename the query or change its flags before there is a reply.
       const { questionEnd, dnssecOk } = query;
       const slot = slotOf(query);
       const size = query.end - query.start;

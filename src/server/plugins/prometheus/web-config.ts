@@ -1,4 +1,7 @@
-/** The file in `prometheus { tls }`, in the format of Prometheus exporters (exporter-toolkit, "web configuration"). */
+/**
+ * The file given in `prometheus { tls }`, in the format that Prometheus exporters use (exporter-toolkit, "web
+ * configuration").
+ */
 import { dirname, resolve } from 'node:path';
 import type { SecureContextOptions, SecureVersion, TLSSocket } from 'node:tls';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -38,7 +41,7 @@ const auths: Readonly<Record<string, Auth>> = {
 };
 
 /**
- * Reads the file; its paths are relative to its directory.
+ * Reads the file, with any paths in it relative to its directory.
  * @throws Problem (`web-config`, `tls-unusable`)
  */
 export async function readWebConfig(path: string): Promise<HttpTls> {
@@ -46,7 +49,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     new Problem({ code: 'web-config', text: `plugin/prometheus: ${path}: ${text}`, remedy });
   const { tls_server_config: given = {}, ...others } = await readYaml(path, wrong);
   for (const name of Object.keys(others)) {
-    // Scrapers get HTTP/1.1, so the HTTP/2 setting does not affect them.
+    // Scrapers are served over HTTP/1.1, so the HTTP/2 setting does not affect them.
     if (name === 'http_server_config') continue;
     throw wrong(`${name} is not available`, absent[name] ?? 'Take it away.');
   }
@@ -88,7 +91,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     if (named === '') return text(name);
     const file = resolve(dirname(path), named);
     const content = readFileText(file, FILE_MAX.small);
-    // The runtime treats an empty text as absent, and would serve without a certificate.
+    // The runtime treats an empty text as absent, and would then serve without a certificate.
     if (content.trim() === '') throw new Error(`${file} is empty`);
     return content;
   };
@@ -141,7 +144,7 @@ async function readYaml(
   } catch (error) {
     throw wrong(`TLS config file cannot be read: ${whyFailed(error)}`, `ls -l ${path}`);
   }
-  // Loads the parser on demand, because most servers have no such file.
+  // Loads the parser only when it is needed, because most servers have no such file.
   const { parseYaml } = await import('../../kube/manifests/yaml-document.ts');
   const { documents, problems } = parseYaml(content, path);
   if (problems.length > 0) throw problems[0]!;

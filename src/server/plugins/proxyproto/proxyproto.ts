@@ -10,7 +10,7 @@ import { value, wrong } from '../../corefile/word-values.ts';
 import type { ProxyAction } from '../../transport/proxy/proxy-policy.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
-/** CoreDNS's default; a session takes some 300 bytes in each worker. */
+/** CoreDNS's default; a session uses about 300 bytes in each worker. */
 const sessionsLimit = limit({ default: 10_240, min: 1, max: 1_000_000 });
 
 const actions: readonly ProxyAction[] = ['use', 'ignore', 'reject', 'skip'];
@@ -96,7 +96,7 @@ const syntax = directive({
         ],
 });
 
-/** Only affects configuration, for each listener on the block's addresses. */
+/** Affects only the configuration, separately for each listener on the block's addresses. */
 export const proxyproto: Plugin = definePlugin({
   syntax,
   plan({ allow, others: said, tracking: sessions }, plan) {

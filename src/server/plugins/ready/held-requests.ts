@@ -7,8 +7,8 @@ import { answerText } from '../../base/http-answer.ts';
 const LOOK_MS = 20;
 
 /**
- * Holds requests until the server is ready, each for a limited time. kubelet probes again only
- * after `periodSeconds`, so an immediate 503 to the first probe would cost that much.
+ * Makes requests wait until the server is ready, each for a limited time. kubelet probes again only after
+ * `periodSeconds`, so an immediate 503 for the first probe would cost that much time.
  */
 export class HeldRequests {
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class HeldRequests {
 
   /**
    * @param unready returns the missing parts, or null if there are none
-   * @param log called for each request that is answered with 503
+   * @param log called for each request that gets a 503
    */
   constructor(clock: Clock, unready: () => string | null, log: (waiting: string) => void) {
     this.#clock = clock;
@@ -56,8 +56,8 @@ export class HeldRequests {
 }
 
 /**
- * Answers 503 with a body that ends before its declared length. If kubelet cannot read the whole body, it repeats the
- * probe at once, at most twice, and counts no failure (docs/decisions/start.md).
+ * Answers 503 with a body that is shorter than its declared length. If kubelet cannot read the whole body, it repeats
+ * the probe at once, at most twice, without counting a failure (docs/decisions/start.md).
  */
 function cutShort(response: ServerResponse, text: string): void {
   response.writeHead(503, {

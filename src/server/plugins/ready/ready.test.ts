@@ -111,7 +111,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  /** Sends a request as kubelet does and returns the bytes received. */
+  /** Sends a request like kubelet does, and returns the bytes that it received. */
   async function probe(port: number): Promise<string> {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /ready HTTP/1.1\r\nHost: a\r\nUser-Agent: kube-probe/1.36\r\n\r\n');

@@ -36,13 +36,13 @@ const syntax = directive({
   },
 });
 
-/** True once the server has been ready in any of its configurations. */
+/** True once the server has been ready with any of its configurations. */
 class Start {
   over = false;
   close(): void {}
 }
 
-/** Replies 200 if every plugin is ready, otherwise 503 with the names of the others. */
+/** Replies 200 if every plugin is ready, or 503 with the names of those that are not. */
 export const ready: Plugin = definePlugin({
   syntax,
   operational: true,

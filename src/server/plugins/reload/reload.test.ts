@@ -6,7 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../engine/contract/plugin.ts';
 
-/** Fails when a configuration is about to serve, like a DNS port that is in use. */
+/** Fails just before a configuration starts serving, like a DNS port that is already in use. */
 const taken = definePlugin({
   syntax: directive({ name: 'taken', summary: 'for tests', repeat: 'once' }),
   operational: true,

@@ -51,7 +51,7 @@ export const reload: Plugin = definePlugin({
   operational: true,
   control({ intervalMs, jitterMs }, context) {
     const { random, clock, configuration, log, metrics } = context;
-    // The server increments it; registering it here makes it 0 from the first scrape on.
+    // The server increments it, and registering it here makes it 0 from the first scrape on.
     metrics.counter(
       'coredns_reload_failed_total',
       'Counter of the number of failed reload attempts.',

@@ -15,8 +15,8 @@ export interface ReloadWatch {
 }
 
 /**
- * Checks the Corefile periodically and loads it when it has changed. There is one watcher for the whole server. It
- * survives reloads, so it remembers a rejected file.
+ * Checks the Corefile periodically and loads it if it has changed. There is one watcher for the whole server. Because
+ * it survives reloads, it remembers a rejected file.
  */
 export class Watcher implements KeptAcrossReloads {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class Watcher implements KeptAcrossReloads {
     this.#restart();
   }
 
-  /** Logs the running configuration once, even if several blocks have the plugin. */
+  /** Logs the running configuration only once, even if the plugin is in several blocks. */
   tell({ configuration: { fingerprint }, log }: ReloadWatch): void {
     if (fingerprint === this.#told) return;
     this.#told = fingerprint;
@@ -72,7 +72,8 @@ export class Watcher implements KeptAcrossReloads {
       const { problem } = found;
       if (problem.message === this.#complaint) return;
       this.#complaint = problem.message;
-      // The file can be read but not loaded; the attempt reports and counts this like any other error in a directive.
+      // The file can be read but not loaded. The attempt to load it reports and counts this like any other error in a
+      // directive.
       if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
       else {
         const text = problem instanceof Problem ? problem.print() : problem.message;

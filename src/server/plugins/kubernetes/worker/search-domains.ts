@@ -12,7 +12,7 @@ export interface SearchParts {
   readonly clients: boolean;
 }
 
-/** Finds the first search domain in a name for `autopath`: `api.example.com` + `default.svc.cluster.local`. */
+/** Finds the first search domain in a name, for `autopath`: `api.example.com` + `default.svc.cluster.local`. */
 export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): ClientSearchPaths {
   const name = new ParsedName();
   const plain = { multicluster: false, zonal: false };
@@ -41,7 +41,7 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
       const { folded } = query;
       const namespace = cluster.namespace(folded, at);
       if (namespace === null) return -1;
-      // A service, or an endpoint or port of an existing service, is answered as written, found or not.
+      // A service, or an endpoint or port of an existing service, is answered as written, whether or not it is found.
       const service = cluster.service(folded, name.labels[name.count - 3]!, namespace, false);
       if (service === null) return at;
       return name.count <= 5 || isZonal(folded, name) ? -1 : at;

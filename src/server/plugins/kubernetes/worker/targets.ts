@@ -1,4 +1,4 @@
-/** Writes the address and SRV records of services, endpoints and pods. */
+/** Writes address and SRV records for services, endpoints and pods. */
 import { readUint32 } from '../../../base/big-endian.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
@@ -17,7 +17,7 @@ export function serviceLabels(service: ServiceRecord): readonly string[] {
   return [service.name, service.namespace.name, 'svc'];
 }
 
-/** Returns the labels of an endpoint's name below its zone; `host` is its own label. */
+/** Returns the labels of an endpoint's name below its zone; `host` is the endpoint's own label. */
 export function endpointLabels(
   service: ServiceRecord,
   slice: SliceRecord,
@@ -29,7 +29,7 @@ export function endpointLabels(
     : [host, ...serviceLabels(service)];
 }
 
-/** Calls `take` for each cluster address of a service: 4 or 16 bytes at `at`. */
+/** Calls `take` for each of a service's cluster addresses, with 4 or 16 bytes at `at`. */
 export function eachAddress(
   service: Pick<ServiceRecord, 'addresses'>,
   take: (bytes: Uint8Array, at: number, length: number) => void,
@@ -39,8 +39,8 @@ export function eachAddress(
 }
 
 /**
- * Writes the A or AAAA records of the lookup's result: cluster IPs or ready endpoints, in order and without duplicates.
- * If `owner` is null, the question's name is used.
+ * Writes A or AAAA records for the lookup's result, which are cluster IPs or ready endpoints in order and without
+ * duplicates. If `owner` is null, they belong to the question's name.
  */
 export function writeAddresses(
   builder: ReplyBuilder,
@@ -72,13 +72,13 @@ export function writeAddresses(
 
 const written = new Set<number | string>();
 
-/** Returns a small number for an IPv4 address, or a byte string for an IPv6 address. */
+/** Returns a small number for an IPv4 address and a byte string for an IPv6 address. */
 function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
   if (length === 4) return readUint32(bytes, at) | 0;
   return Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 }
 
-/** A target, port and address at which the name can be reached. */
+/** A target, port and address where the name can be reached. */
 interface TargetAddress {
   readonly target: WireName;
   readonly port: number;
@@ -94,7 +94,7 @@ export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): voi
   writeTargets(builder, (take) => each(builder, lookup, take));
 }
 
-/** Writes the SRV record of a pod's name, with itself as the target and without a port, as in CoreDNS. */
+/** Writes the SRV record for a pod's name. As in CoreDNS, the target is the pod's own name and there is no port. */
 export function writePodService(
   builder: ReplyBuilder,
   lookup: ClusterLookup,
@@ -109,8 +109,8 @@ export function writePodService(
 }
 
 /**
- * Returns the weight of SRV records. As in CoreDNS, it is fixed before duplicates are removed, and entries without a
- * port count.
+ * Returns the weight for SRV records. As in CoreDNS, it is determined before duplicates are removed, and entries
+ * without a port count.
  */
 export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
@@ -119,7 +119,7 @@ export function weightOf(entries: number): number {
 /** With more entries than this, the weight is 1. */
 const WEIGHED_MAX = 100;
 
-/** Reads entries while writing them, without holding all of them. */
+/** Reads entries while they are being written, so that they are never all in memory. */
 function writeTargets(builder: ReplyBuilder, each: (take: TakeTarget) => unknown): void {
   let entries = 0;
   each(() => ++entries <= WEIGHED_MAX);
@@ -167,12 +167,12 @@ function eachOfEndpoints(builder: ReplyBuilder, lookup: ClusterLookup, take: Tak
   }
 }
 
-/** Copies bytes, because a Buffer's `slice` would be a view. */
+/** Makes a copy, because a Buffer's `slice` would be a view. */
 function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
   return new Uint8Array(bytes.subarray(at, at + length));
 }
 
-/** True if the service is answered with its own addresses rather than its endpoints'. */
+/** True if the answer for this service is its own addresses rather than those of its endpoints. */
 function isByCluster({ service, name }: ClusterLookup): boolean {
   return service!.form === 'cluster' && name.endpoint < 0;
 }

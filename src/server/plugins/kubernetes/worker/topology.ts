@@ -1,4 +1,4 @@
-/** Narrows a headless service to the endpoints near the client by kube-proxy's rule. */
+/** Narrows a headless service to the endpoints near the client, using kube-proxy's rule. */
 import type { Counter, Registry } from '../../../metrics/registry.ts';
 import { tailor } from '../../../transport/reply-scope.ts';
 import type { Query } from '../../../transport/query.ts';
@@ -10,13 +10,13 @@ import type { SliceRecord } from './cluster.ts';
 /** Families are `FAMILY` flags. */
 export interface NearEndpoints {
   readonly place: ClientPlace;
-  /** Families restricted to endpoints with a hint for the client's node. */
+  /** Address families restricted to endpoints with a hint for the client's node. */
   readonly byNode: number;
-  /** Families restricted to endpoints with a hint for the client's zone. */
+  /** Address families restricted to endpoints with a hint for the client's zone. */
   readonly byZone: number;
 }
 
-/** kube-proxy has one instance per address family and no rule for domain names. */
+/** kube-proxy has one instance for each address family, and no rule for domain names. */
 const ADDRESSES = FAMILY.V4 | FAMILY.V6;
 
 /**
@@ -47,7 +47,7 @@ export class Topology {
   }
 
   /**
-   * Chooses the endpoints for the answer; null means all, for every client.
+   * Chooses the endpoints for the answer. Null means that every client gets all of them.
    * @param slices read twice
    */
   choose(
@@ -67,7 +67,7 @@ export class Topology {
     const noded = families & ~unnoded & ADDRESSES;
     const zoned = families & ~unzoned & ADDRESSES;
     if ((noded | zoned) === 0) return null;
-    // Also needed if all endpoints are chosen, because another client may get fewer.
+    // This is needed even if all endpoints are chosen, because another client may get fewer.
     tailor(query);
     const place = this.#placeOf(query);
     let byNode = 0;
@@ -86,7 +86,7 @@ export class Topology {
   }
 }
 
-/** True if the reader's current endpoint is one of those chosen. */
+/** True if the reader's current endpoint was chosen. */
 export function isNear({ place, byNode, byZone }: NearEndpoints, reader: EndpointReader): boolean {
   const family = familyOf(reader);
   if ((family & byNode) !== 0) return reader.isForNode(place.node);

@@ -155,7 +155,7 @@ test('a transfer contains exactly what queries for its names return', () => {
             const ofName = given.filter((one) => one.name === name);
             const cname = answer(answerer, name, TYPE.CNAME);
             const expected = types.flatMap((type) => answer(answerer, name, type));
-            // An alias must be alone, and its target's records are not in the zone.
+            // An alias must be the only record, and its target's records are not in the zone.
             const ofPort = name.startsWith('_');
             const services = answer(answerer, name, TYPE.SRV);
             const rest = ofPort ? services : cname.length > 0 ? cname : expected;

@@ -26,7 +26,7 @@ export interface ClusterTransferParts {
 
 /**
  * Provides the forward zones once everything has been listed. No NOTIFY is sent, because a busy cluster's zone changes
- * all the time. Secondaries follow the timers in its SOA record.
+ * all the time. Secondaries follow the timers in its SOA record instead.
  */
 export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
   return {
@@ -66,7 +66,7 @@ function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transfera
   };
 }
 
-/** Maximum record size: an owner name, another name, and the fixed bytes. */
+/** Maximum record size, which is an owner name, another name, and the fixed bytes. */
 const RECORD_MAX = 600;
 
 const nothing: WriteRecord = () => undefined;
@@ -74,14 +74,14 @@ const nothing: WriteRecord = () => undefined;
 /** Null ends a turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** Number of a service's endpoints to write before queries are served again, which takes some 5 ms. */
+/** Number of a service's endpoints to write before serving queries again, which takes about 5 ms. */
 const ENDPOINTS_A_TURN = 1000;
 
 /**
- * Yields every record that a query for each name returns. Port names only have SRV records, because servers reject
- * addresses at names with underscores. Services are listed when the first record after the SOA is requested. Their
- * parts are replaced rather than modified, so the transfer keeps that state. A service's records are generated when it
- * is reached.
+ * Yields every record that queries for each of the names would return. Port names have only SRV records, because
+ * servers reject addresses at names with underscores. The services are listed when the first record after the SOA is
+ * requested. Their parts are replaced rather than modified, so the transfer keeps seeing that state. A service's
+ * records are generated when its turn comes.
  */
 function* recordsOf(
   zone: ClusterZone,
@@ -116,7 +116,7 @@ function* recordsOf(
   }
 }
 
-/** A service as it was at the start of the transfer. */
+/** A service as it was when the transfer started. */
 interface Snapshot extends Pick<
   ServiceRecord,
   'form' | 'addresses' | 'ports' | 'external' | 'slices'
@@ -177,7 +177,7 @@ function* headlessRecords(
   const hosts = new Map<string, EndpointSeen[]>();
   let turn = 0;
   for (const slice of service.slices) {
-    // A separate reader, because others use the shared one during the wait.
+    // A separate reader is used, because the shared one is used elsewhere during the wait.
     const reader = new EndpointReader();
     for (reader.over(slice.endpoints); reader.next();) {
       if (++turn % ENDPOINTS_A_TURN === 0) yield null;
@@ -202,7 +202,7 @@ function* headlessRecords(
   for (const group of hosts.values()) yield* endpointRecords(group[0]!.own!, ttl, group);
 }
 
-/** A name with addresses has no alias, and an alias has no other records (RFC 2181 section 10.1). */
+/** A name with addresses cannot have an alias, and an alias cannot have other records (RFC 2181 section 10.1). */
 function* endpointRecords(
   owner: WireName,
   ttl: number,
@@ -234,7 +234,7 @@ function* endpointServices(
 
 interface SrvTarget {
   readonly target: WireName;
-  /** -1 means that it has no SRV record but counts for the weight. */
+  /** -1 means that there is no SRV record, but the entry counts for the weight. */
   readonly port: number;
 }
 
@@ -263,7 +263,7 @@ interface PortName {
   readonly takes: (port: EndpointPort) => boolean;
 }
 
-/** Yields the service's name and those of its named ports. */
+/** Yields the service's name and the names of its named ports. */
 function* namesOf(
   owner: WireName,
   service: Snapshot,
