@@ -10,7 +10,10 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { endpointConnection } from '../api/connection.ts';
 import { ACCESS_AUDIENCE, ApiAccess } from './api-access.ts';
 
-/** An API server that knows `ada`, who may read, and `bob`, who may not. Its other answers are set by the tests. */
+/**
+ * An API server that knows two users: `ada`, who may read, and `bob`, who may not. Its other answers are set by the
+ * tests.
+ */
 class Reviews {
   identify: (token: string) => object = (token) =>
     ['ada', 'bob'].includes(token)
@@ -185,7 +188,7 @@ describe('a decision of the API server', () => {
     const busy = await Promise.all(forged.slice(32));
     assert.ok(busy.every((status) => status === 503));
     assert.ok((await Promise.all(forged.slice(0, 32))).every((status) => status === 401));
-    // Eight are left of the burst; then each waits for its turn.
+    // Eight of the burst are left, and after that each has to wait for its turn.
     for (let i = 0; i < 8; i++) assert.equal(await statusOf(`more-${i}`), 401);
     const waiting = statusOf('one too many');
     await clock.advance(49);

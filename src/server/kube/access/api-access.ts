@@ -1,6 +1,6 @@
 /**
- * Lets the API server decide who may read something here: TokenReview identifies the sender, and SubjectAccessReview
- * says whether that user may send a verb to a path (a non-resource URL in RBAC rules). Kubernetes components that serve
+ * Lets the API server decide who may read something here. TokenReview identifies the sender, and SubjectAccessReview
+ * says whether that user may use a verb on a path (a non-resource URL in RBAC rules). Kubernetes components that serve
  * HTTP delegate in the same way.
  */
 import { builtins } from '../../base/builtins.ts';
@@ -23,24 +23,24 @@ import { ApiFailure } from '../api/failure.ts';
 import { createObject } from '../api/one-object.ts';
 
 /**
- * The audience that tokens must be issued for. Tokens for other audiences are refused. The connection is not encrypted,
- * and a token for the API server itself would be worth stealing.
+ * The audience for which tokens must be issued. Tokens for other audiences are refused. The connection is not
+ * encrypted, and a token for the API server itself would be worth stealing.
  */
 export const ACCESS_AUDIENCE = 'ndots';
 
-/** Milliseconds for which a decision is reused (`CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL` of k8s.io/apiserver). */
+/** Milliseconds for which a decision is reused (`CacheTTL`, `AllowCacheTTL` and `DenyCacheTTL` in k8s.io/apiserver). */
 const DECIDED_MS = 10_000;
 /** Maximum number of cached decisions of each kind. Refusals cannot evict acceptances. */
 const DECISIONS_MAX = 1024;
 /** Interval between decisions about an endless reply, in milliseconds. */
 const AGAIN_MS = 60_000;
-/** Timeout of a review, in milliseconds (`TokenRequestTimeout` of k8s.io/apiserver). */
+/** Timeout for a review, in milliseconds (`TokenRequestTimeout` in k8s.io/apiserver). */
 const WAIT_MS = 10_000;
-/** Maximum number of undecided tokens, so that a flood of forged ones stays cheap. */
+/** Maximum number of tokens awaiting a decision, so that a flood of forged tokens stays cheap. */
 const UNDECIDED_MAX = 32;
-/** Requests to the API server for the same reason. A decision needs two, and is then valid for 10 s. */
+/** Limits requests to the API server for this purpose. A decision takes two requests and is then valid for 10 s. */
 const LIMITS = { perSecond: 20, burst: 40, inFlight: 8 } as const;
-/** Maximum number of characters of foreign text in a refusal. */
+/** Maximum number of characters quoted from others in a refusal. */
 const TEXT_MAX = 300;
 
 const WITHOUT: AccessRefusal = { status: 401, text: 'the token is missing' };
@@ -56,7 +56,7 @@ export interface ApiAccessParts {
   readonly log: Log;
 }
 
-/** Decides by asking the API server. If it does not answer, requests are refused. */
+/** Leaves decisions to the API server. If it does not answer, requests are refused. */
 export class ApiAccess implements AccessGate {
   readonly againMs: number = AGAIN_MS;
   readonly #client: ApiClient;
@@ -65,7 +65,7 @@ export class ApiAccess implements AccessGate {
   readonly #refused: Recent<string, AccessRefusal>;
   readonly #undecided = new Map<string, Promise<AccessDecision>>();
   readonly #stopping = new AbortController();
-  /** The caches do not contain tokens, and their keys cannot be computed in advance. */
+  /** The caches contain no tokens, and their keys cannot be computed in advance. */
   readonly #secret = builtins.crypto().randomBytes(32);
 
   constructor({ connection, version, clock, log }: ApiAccessParts) {
@@ -110,7 +110,7 @@ export class ApiAccess implements AccessGate {
       else this.#refused.put(key, decision);
       return decision;
     } catch (error) {
-      // Also a bug here must not let anybody in, and must not end the server.
+      // Even a bug here must not let anybody in or end the server.
       const { kind, advice } = error instanceof ApiFailure ? error : { kind: 'error', advice: '' };
       const message = String((error as Error).message);
       if (!this.#stopping.signal.aborted)
@@ -135,7 +135,7 @@ export class ApiAccess implements AccessGate {
     });
     const user = child(identified, 'user');
     const name = text(user, 'username');
-    // An authenticator that ignores audiences returns none, and has accepted a token for the API server.
+    // An authenticator that ignores audiences returns none, so it has accepted a token meant for the API server.
     const isForUs = texts(identified, 'audiences').includes(ACCESS_AUDIENCE);
     if (identified['authenticated'] !== true || !isForUs || name === '') {
       const why = shown(text(identified, 'error'));

@@ -16,7 +16,7 @@ function fill(rig: Rig, services = 3): void {
 async function synced(rig: Rig): Promise<void> {
   rig.start();
   await until(() => rig.source.synced);
-  // All kinds are being watched, so later changes arrive as events.
+  // All kinds are now being watched, so later changes arrive as events.
   await until(() => rig.server.watches.size === 4);
 }
 

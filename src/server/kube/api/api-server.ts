@@ -27,7 +27,7 @@ import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
-/** The API server, and the objects to read from it. */
+/** The API server to read from, and the objects to read. */
 export interface ApiServerParts {
   readonly connection: ApiConnection;
   readonly wanted: WantedObjects;
@@ -38,19 +38,22 @@ export interface ApiServerParts {
   readonly version?: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** Limits the share of CPU time spent reading a list while an earlier one is being served; absent: no limit. */
+  /**
+   * Limits the share of CPU time spent on reading a list while earlier objects are being served. If absent, there is no
+   * limit.
+   */
   readonly share?: WorkShare;
-  /** Maximum number of objects and pages in a list; absent: more than any cluster has. */
+  /** Maximum number of objects and pages in a list. If absent, the limit is higher than any cluster needs. */
   readonly listMost?: ListMost;
-  /** Maximum memory for all objects, in bytes; absent: no limit. Objects that do not fit are omitted. */
+  /** Maximum memory for all objects, in bytes. If absent, there is no limit. Objects that do not fit are omitted. */
   readonly memory?: number;
   /** Called for each omitted object, and for each change to one. */
   readonly leftOut?: (kind: ObjectKind) => void;
-  /** Called for each list or watch that failed or was ended. */
+  /** Called for each list or watch that failed or was cut off. */
   readonly failed?: (kind: FailureKind) => void;
-  /** Called with the bytes used by the objects, whenever that may have changed. */
+  /** Called with the number of bytes the objects use, whenever it may have changed. */
   readonly taken?: (bytes: number) => void;
-  /** The file that stores the last state, for a restart while the API server is down; absent: none. */
+  /** The file that stores the last state, for restarts while the API server is down. If absent, no state is stored. */
   readonly snapshotFile?: string;
 }
 
@@ -61,13 +64,16 @@ export function apiServerSource(parts: ApiServerParts): Source {
 
 /** Minimum interval between writes of the state file, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
-/** Milliseconds between the first lists and the first write of the state file, because a restart may come soon. */
+/**
+ * Milliseconds between the first lists and the first write of the state file. This is short because a restart may come
+ * soon.
+ */
 const FIRST_WRITE_MS = 1000;
 /** Minimum interval between log lines about omitted objects, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 /**
- * Milliseconds after the start without data, after which the API server counts as unavailable: the state file is used,
- * and the server starts serving.
+ * Milliseconds without data after startup until the API server counts as unavailable. The state file is then used, and
+ * the server starts serving.
  */
 const PATIENCE_MS = 1000;
 /** Maximum age of a usable state file, in milliseconds. */
@@ -78,12 +84,12 @@ class ApiServerSource implements Source {
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
-  /** Time of the last log line about omitted objects. */
+  /** Time of the latest log line about omitted objects. */
   #complainedAt = -Infinity;
   #leftOut = 0;
   /**
-   * Addresses of the API servers, from the last slice that had any. A server that shuts down removes itself from its
-   * Service.
+   * The API servers' addresses, taken from the latest slice that had any. A server that shuts down removes itself from
+   * its Service.
    */
   #servers: readonly SocketAddress[] = [];
   readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
@@ -136,7 +142,7 @@ class ApiServerSource implements Source {
   }
 
   get synced(): boolean {
-    // Nodes only narrow answers, so a missing permission for them must not delay everything else.
+    // Nodes only narrow down answers, so a missing permission for nodes must not delay everything else.
     for (const kind of this.#stores.keys())
       if (kind !== 'Node' && !this.#synced.has(kind)) return false;
     return true;
@@ -199,8 +205,8 @@ class ApiServerSource implements Source {
   }
 
   /**
-   * Returns true if the server supports streaming lists: enabled by default since 1.32, optional since 1.27. Older
-   * servers misinterpret the request.
+   * Returns true if the server supports streaming lists, which are enabled by default since 1.32 and optional since
+   * 1.27. Older servers misinterpret the request.
    */
   #askStreaming(): Promise<boolean> {
     this.#canStream ??= this.#askVersion().then(
@@ -226,7 +232,7 @@ class ApiServerSource implements Source {
       waitMs: 10_000,
       signal: this.#stopping.signal,
     });
-    // Providers append a plus sign to the minor version.
+    // Some providers append a plus sign to the minor version.
     const part = (key: string): number => Number.parseInt(text(asObject(version), key), 10) || 0;
     return { major: part('major'), minor: part('minor') };
   }
@@ -236,7 +242,7 @@ class ApiServerSource implements Source {
     if (!this.synced) this.#events!.away?.();
   }
 
-  /** Fills the stores that have not been listed yet from the state file, once. */
+  /** Fills stores that have not been listed yet from the state file. This happens only once. */
   #restore(): void {
     const { snapshotFile, clock, log, connection, wanted } = this.#parts;
     if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
@@ -245,7 +251,7 @@ class ApiServerSource implements Source {
     if (empty.length < this.#stores.size) return;
     let out: ObjectChange[] = [];
     let ageMs = 0;
-    // Slices made from one core Endpoints object are consecutive and stored together.
+    // Slices derived from one core Endpoints object are consecutive and are stored together.
     let group: KubeObject[] = [];
     const keep = (): void => {
       const first = group[0];
@@ -285,7 +291,7 @@ class ApiServerSource implements Source {
       return;
     }
     for (const store of this.#stores.values()) {
-      // A list in progress has not included these yet.
+      // A list in progress may not have included these objects yet.
       store.beginList();
       this.#listed(store.kind);
     }
@@ -342,12 +348,12 @@ function addressesOf({ endpoints, ports }: EndpointSlice): SocketAddress[] {
   return endpoints.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
 }
 
-/** Returns the name of the API object behind a stored object. */
+/** Returns the name of the API object from which a stored object was derived. */
 function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }
 
-/** The server's user agent in the API server's audit log. */
+/** The server's user agent, as seen in the API server's audit log. */
 function serverUserAgent(version: string): string {
   const arch: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
   return `CoreDNS-compatible ndots/${version} (${process.platform}/${arch[process.arch] ?? process.arch})`;

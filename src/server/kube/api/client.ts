@@ -9,7 +9,7 @@ import { Sockets, type PooledSocket, type SocketAddress } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
-/** Sends requests to one API server and processes replies as they stream in. */
+/** Sends requests to one API server and processes the replies as they stream in. */
 export interface ApiClient {
   /** Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or when aborted. */
   stream(request: ApiRequest): Promise<void>;
@@ -35,19 +35,20 @@ export interface ApiRequest {
   /** Additional headers, for requests that the API server forwards (`pods/proxy`). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly into: JsonStream;
-  /** The request's purpose, e.g. `list services`, for log lines. */
+  /** The request's purpose, e.g. `list services`, used in log lines. */
   readonly task: string;
-  /** Maximum wait for the first byte of the reply, in milliseconds. */
+  /** Maximum time to wait for the reply's first byte, in milliseconds. */
   readonly answerMs: number;
-  /** Returns the maximum pause within the reply, in milliseconds; called again after each chunk. */
+  /** Returns the maximum pause within the reply, in milliseconds. Called again after each chunk. */
   silenceMs(): number;
   /**
-   * True for a watch, which is never compressed, because that would delay events, and not counted in request durations.
+   * True for a watch. Watches are never compressed, because that would delay events, and are not counted in request
+   * durations.
    */
   readonly watch: boolean;
   /**
-   * Returns true if an earlier state is being served; reading this reply may then yield CPU time to other work. Called
-   * after each chunk.
+   * Returns true if an earlier state is being served, in which case reading this reply may yield CPU time to other
+   * work. Called after each chunk.
    */
   unhurried?(): boolean;
   readonly signal: AbortSignal;
@@ -55,34 +56,34 @@ export interface ApiRequest {
   began?(): void;
 }
 
-/** Receives numbers for the `rest_client` metrics; the labels are client-go's. */
+/** Receives the values for the `rest_client` metrics, whose labels are the same as client-go's. */
 export interface RestHooks {
-  /** A request was answered. `code` is the status, or `<error>` if there was none. */
+  /** Called when a request has been answered. `code` is the status, or `<error>` if there was none. */
   requested?(labels: { method: string; host: string; code: string }): void;
-  /** Duration of a request (not a watch) in seconds. */
+  /** Duration of a request that is not a watch, in seconds. */
   took?(labels: { verb: string; host: string }, seconds: number): void;
-  /** Delay of a request by the rate limit, in seconds. */
+  /** Delay added to a request by the rate limit, in seconds. */
   heldBack?(labels: { verb: string; host: string }, seconds: number): void;
 }
 
 export interface ClientParts {
   readonly connection: ApiConnection;
   readonly clock: Clock;
-  /** More addresses of the server, for when the one in the URL is unreachable; absent: none. */
+  /** Additional addresses of the server, used when the one in the URL is unreachable. */
   readonly others?: () => readonly SocketAddress[];
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** Limits the CPU share of work that is not urgent; absent: no limit. */
+  /** Limits the share of CPU time spent on work that is not urgent. If absent, there is no limit. */
   readonly share?: WorkShare;
 }
 
-/** The user agent of ndots commands in the API server's audit log. */
+/** The user agent of ndots commands, as seen in the API server's audit log. */
 export function userAgent(version: string): string {
   return `ndots/${version} (${process.platform}/${process.arch})`;
 }
 
-/** Maximum size of an error's body in bytes; a Status has a few hundred. */
+/** Maximum size of an error's body in bytes. A Status takes a few hundred. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
 /** Creates a client that keeps connections open between requests. */
@@ -129,11 +130,11 @@ export function apiClient(parts: ClientParts): ApiClient {
         return;
       } catch (error) {
         pooled.socket.destroy();
-        // The server may close an idle connection at any moment, so the request is sent again unless it modifies
-        // something.
+        // The server may close an idle connection at any moment. The request is therefore sent again, unless it
+        // modifies something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
         if (broke && !pooled.established) {
-          // Nothing was sent, so the next address is tried at once. The first error is reported.
+          // Nothing was sent, so the next address is tried right away. The first error is the one reported.
           unreachable ??= error;
           if (--untried > 0) continue;
           throw unreachable;
@@ -178,7 +179,7 @@ const methodOf = ({ change }: ApiRequest): string => change?.method ?? 'GET';
 const isFine = (status: number): boolean => status >= 200 && status < 300;
 const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
 
-/** A request on one connection, with its reply processed as it arrives. */
+/** A request on one connection, whose reply is processed as it arrives. */
 class StreamedReply {
   readonly #request: ApiRequest;
   readonly #pooled: PooledSocket;
@@ -276,7 +277,8 @@ class StreamedReply {
   }
 
   /**
-   * Returns true if reading must pause now. `goOn` is called after the pause, even if the exchange has ended by then.
+   * Returns true if reading must pause now. `goOn` is called after the pause, even if the exchange has ended in the
+   * meantime.
    */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;
@@ -342,7 +344,7 @@ class StreamedReply {
     try {
       body = JSON.parse(Buffer.concat(this.#errorBody).toString('utf8'));
     } catch {
-      // A proxy's error page instead of a Status, of which only the code is used.
+      // This is a proxy's error page rather than a Status, so only the code is used.
     }
     return statusFailure({
       status: this.status,
@@ -381,7 +383,7 @@ function requestText(
     [values].flat().map((value) => [name, value] as const),
   );
   for (const [name, value] of all) {
-    // A line end in a token would inject headers or another request.
+    // A line break in a token would inject headers or even another request.
     if (/[\r\n\0]/.test(value)) {
       throw new ApiFailure({ kind: 'credentials', text: `the ${name} contains a line end` });
     }
@@ -390,7 +392,7 @@ function requestText(
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Parses `Retry-After`, in either form, into milliseconds; null if there is none. */
+/** Converts `Retry-After`, in either of its forms, to milliseconds. Returns null if it is absent. */
 function retryAfter(header: string | undefined, clock: Clock): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header)) return Number(header) * 1000;

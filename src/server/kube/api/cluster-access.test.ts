@@ -9,7 +9,7 @@ import { clusterAccess, type ClusterChoice } from './cluster-access.ts';
 const home = mkdtempSync(join(tmpdir(), 'ndots-access-'));
 after(() => rmSync(home, { recursive: true }));
 
-/** Creates a kubeconfig with one cluster, one user and one context of the same name. */
+/** Creates a kubeconfig with one cluster, one user and one context, all with the same name. */
 function config(name: string, current: boolean, namespace = ''): string {
   return JSON.stringify({
     'current-context': current ? name : '',

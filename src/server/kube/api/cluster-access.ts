@@ -11,13 +11,15 @@ import {
 } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 
-/** The cluster selected on a command line with kubectl's options. */
+/** The cluster selected on a command line by means of kubectl's options. */
 export interface ClusterChoice {
-  /** `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
+  /**
+   * `--kubeconfig`. If null, KUBECONFIG applies, then `~/.kube/config`, and then the cluster that this process runs in.
+   */
   readonly kubeconfig: string | null;
   /** `--context`; null = the current one. */
   readonly context: string | null;
-  /** `--as`: the user to impersonate; null: from the kubeconfig. */
+  /** `--as`: the user to impersonate. If null, the kubeconfig decides. */
   readonly as?: string | null;
   readonly asGroups?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -28,11 +30,11 @@ export interface ClusterAccess {
   readonly connection: ApiConnection;
   /** The default namespace for objects. */
   readonly namespace: string;
-  /** A description for people: `context prod`, or `the cluster of this pod`. */
+  /** A human-readable description: `context prod`, or `the cluster of this pod`. */
   readonly name: string;
 }
 
-/** Returns the cluster that kubectl would use. Throws a `Problem`. */
+/** Returns the cluster that kubectl would use, or throws a `Problem`. */
 export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock): ClusterAccess {
   const files = kubeconfigFiles(choice);
   if (files.length > 0) {
@@ -59,7 +61,7 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   };
 }
 
-/** Explicitly named files must exist. Missing files in KUBECONFIG, or a missing default file, are skipped. */
+/** Files named explicitly must exist. A missing file in KUBECONFIG, or a missing default file, is skipped. */
 function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] {
   if (kubeconfig !== null) return [kubeconfig];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');

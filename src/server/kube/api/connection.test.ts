@@ -31,7 +31,7 @@ function problemOf(run: () => unknown): Problem {
   return assert.fail('no problem');
 }
 
-/** Creates a service account directory as mounted by kubelet. */
+/** Creates a service account directory like the one that the kubelet mounts. */
 function serviceAccount(t: TestContext, ca: string, token: string): string {
   const path = folder(t);
   writeFileSync(join(path, 'ca.crt'), ca);
@@ -112,7 +112,7 @@ describe('in a pod', () => {
   test("if the service address refuses, the API server's endpoints are tried", async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
-    // kube-proxy: the service address leads to the API server until its rules are removed.
+    // Acts as kube-proxy: the service address leads to the API server until its rules are removed.
     let target = 0;
     const proxied = new Set<Socket>();
     const proxy = createServer((socket) => {
@@ -130,7 +130,7 @@ describe('in a pod', () => {
     proxy.listen(0, '127.0.0.9');
     await once(proxy, 'listening');
     t.after(() => proxy.close());
-    // Like a managed control plane's, the certificate contains only the service address.
+    // As in a managed control plane, the certificate contains only the service address.
     const tls = authority.issue('kube-apiserver', ['127.0.0.9']);
     await using rig = await makeRig({
       server: { tls, tokens: ['first'] },

@@ -16,29 +16,29 @@ import {
 import { OidcToken } from './oidc-token.ts';
 
 /**
- * Address and credentials of one API server. Credentials are loaded for each request, so their rotation needs no
+ * Address and credentials for one API server. Credentials are loaded for each request, so their rotation needs no
  * special handling.
  */
 export interface ApiConnection {
-  /** Base URL. Its path, if any, precedes every API path. */
+  /** The base URL. If it has a path, that path precedes every API path. */
   readonly url: URL;
-  /** True if the URL has the address of the Service `default/kubernetes`. */
+  /** True if the URL contains the address of the Service `default/kubernetes`. */
   readonly isService?: boolean;
   /** Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`. */
   access(): Access | Promise<Access>;
-  /** Called when the server has rejected the last credentials, so cached ones must be dropped. */
+  /** Called when the server has rejected the latest credentials, so that cached ones are dropped. */
   refused(): void;
 }
 
 /** A request's credentials. */
 export interface Access {
-  /** A list value becomes one header line per entry. */
+  /** A value that is a list becomes one header line per entry. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Null for plain HTTP. The same object while nothing changes, so that connections can be reused. */
+  /** Null for plain HTTP. The same object is returned while nothing changes, so that connections can be reused. */
   readonly tls: TlsMaterial | null;
 }
 
-/** TLS material in the form that `node:tls` accepts. */
+/** TLS material in the form accepted by `node:tls`. */
 export interface TlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
@@ -47,12 +47,12 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** The directory where kubelet mounts a pod's token, CA and namespace. */
+/** The directory where the kubelet mounts a pod's token, CA and namespace. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces the token about once
- * an hour). Throws a `Problem` if this process does not run in a pod.
+ * Connects as the pod's service account. The token and the CA are read for every request, because the kubelet replaces
+ * the token about once an hour. Throws a `Problem` if this process does not run in a pod.
  */
 export function inClusterConnection(
   parts: {
@@ -94,7 +94,7 @@ export function inClusterConnection(
 
 /**
  * Connects to a URL, with a client certificate if `tls` names its files. A URL without a scheme means https if there is
- * a certificate, else http. Throws a `Problem` for an invalid URL or an unreadable file.
+ * a certificate, and otherwise http. Throws a `Problem` if the URL is invalid or a file is unreadable.
  */
 export function endpointConnection(
   url: string,
@@ -126,8 +126,8 @@ export function endpointConnection(
 }
 
 /**
- * Connects using a context in a kubeconfig file, by default the current one. The file is read once; the certificates
- * and tokens it refers to are read for every request. Throws a `Problem`.
+ * Connects using a context in a kubeconfig file, by default the current one. The file is read once, but the
+ * certificates and tokens it refers to are read for every request. Throws a `Problem`.
  */
 export function kubeconfigConnection(
   file: string,
@@ -228,9 +228,9 @@ function readPem(pem: Pem): string {
 }
 
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
-  // Without a scheme it must be HOST:PORT, without a path.
+  // If it has no scheme, it must be HOST:PORT, and a path is not allowed.
   const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
-  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`, and `\` as `/`.
+  // The runtime is more lenient than Kubernetes clients. It would read `http:///etc` as the host `etc`, and `\` as `/`.
   const parsed = /^https?:\/\/[\w[][^\\]*$/i.test(whole) ? URL.parse(whole) : null;
   if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
@@ -246,7 +246,7 @@ function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** Returns a function that returns its previous result as long as the contents are the same. */
+/** Wraps a function so that it returns its previous result as long as the contents are the same. */
 function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   let last: TlsMaterial | null = null;
   let lastText = '';
@@ -260,7 +260,7 @@ function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   };
 }
 
-/** Reads a credential file now and trims its content. Throws an `ApiFailure` of kind `credentials`. */
+/** Reads a credential file now and trims its contents. Throws an `ApiFailure` of kind `credentials`. */
 function readCredential(file: string): string {
   let content: string;
   try {

@@ -4,7 +4,9 @@ import { asObject, child, text } from '../../base/json-object.ts';
 import { ApiFailure } from './failure.ts';
 import type { ExecSettings } from './kubeconfig.ts';
 
-/** The output of an exec plugin (client.authentication.k8s.io, `ExecCredential.status`). */
+/**
+ * The output of an exec plugin (client.authentication.k8s.io, `ExecCredential.status`), reduced to the fields in use.
+ */
 export interface ExecCredential {
   /** `''` if there is none. */
   readonly token: string;
@@ -14,7 +16,7 @@ export interface ExecCredential {
 
 /** Milliseconds after which an exec plugin is killed. */
 const WAIT_MAX_MS = 60_000;
-/** Milliseconds before their expiry at which credentials are renewed, so that none expires in transit. */
+/** Milliseconds by which credentials are renewed before they expire, so that none expires in transit. */
 const LEEWAY_MS = 5000;
 /** Maximum output of a plugin in bytes. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
@@ -41,7 +43,7 @@ export class ExecCredentials {
   async get(): Promise<ExecCredential> {
     const kept = this.#kept;
     if (kept !== null && this.#clock.wall() < kept.until) return kept.credential;
-    // Lists that start at the same time share one run of the plugin.
+    // Lists that start at the same time share a single run of the plugin.
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
@@ -77,7 +79,7 @@ export class ExecCredentials {
       throw this.#failure('returned neither a token nor a client certificate with a key');
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
-    // Without an expiry, it is valid until the server rejects it.
+    // Without an expiry time, the credential is valid until the server rejects it.
     const until = Number.isNaN(expires) ? Infinity : expires - LEEWAY_MS;
     this.#kept = { credential, until };
     return credential;

@@ -1,13 +1,13 @@
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** The reason the API server did not answer as expected, which decides the next step. */
+/** The reason why the API server did not answer as expected. It determines what to do next. */
 export type FailureKind =
   /** No connection, or it broke. */
   | 'network'
   /** The connection is open, but nothing arrives. */
   | 'silent'
-  /** The server's certificate is invalid, or it does not use TLS. */
+  /** The server's certificate is invalid, or the server does not use TLS. */
   | 'tls'
   /** Credentials could not be obtained. */
   | 'credentials'
@@ -33,8 +33,8 @@ export type FailureKind =
   | 'large';
 
 /**
- * A failed exchange with the API server. `message` describes the failure, `advice` the fix (`''` if there is nothing to
- * do but wait).
+ * A failed exchange with the API server. `message` describes the failure and `advice` the fix, which is `''` if there
+ * is nothing to do but wait.
  */
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
@@ -42,7 +42,8 @@ export class ApiFailure extends Error {
   /** HTTP status; 0 if there was none. */
   readonly status: number;
   /**
-   * The API server's reason (`Forbidden`). Empty if the answer came from a server to which it forwarded the request.
+   * The reason given by the API server (`Forbidden`). Empty if the answer came from a server to which it forwarded the
+   * request.
    */
   readonly reason: string;
   /** The wait requested by the server; null: none. */
@@ -67,7 +68,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Creates a failure below HTTP: name lookup, connection, TLS. */
+/** Creates a failure below the HTTP level, in the name lookup, the connection or TLS. */
 export function connectionFailure(error: unknown, host: string): ApiFailure {
   const code = text(asObject(error), 'code');
   const detail = whyFailed(error);
@@ -150,12 +151,12 @@ function tlsAdvice(code: string, detail: string): string | null {
 }
 
 /**
- * Creates a failure for a status other than 200, or an ERROR event in a watch (whose object is the same Status). `task`
- * begins with the verb and the resource: `list services`, `update secrets NAME`.
+ * Creates a failure for a status other than 200, or for an ERROR event in a watch (whose object is the same Status).
+ * `task` begins with the verb and the resource: `list services`, `update secrets NAME`.
  */
 export function statusFailure(parts: {
   status: number;
-  /** The Status object sent by the server, if any. */
+  /** The Status object sent by the server, if there was one. */
   body: unknown;
   task: string;
   retryAfterMs: number | null;
@@ -177,13 +178,13 @@ export function statusFailure(parts: {
   });
 }
 
-/** Returns true if a 404 is about an object, which then does not exist. Otherwise the kind is not served. */
+/** Returns true if a 404 means that an object does not exist. Otherwise, it means that the kind is not served. */
 function isNamed(body: JsonObject): boolean {
   return text(child(body, 'details'), 'name') !== '';
 }
 
 /**
- * Returns true if the requested version is in the future. Servers report that as a cause in the Status, before 1.17
+ * Returns true if the requested version is in the future. Servers report this as a cause in the Status, or before 1.17
  * only in its message.
  */
 function isTooLarge(message: string, body: JsonObject): boolean {
@@ -219,7 +220,7 @@ function adviceFor(kind: FailureKind, task: string): string {
       return 'the token or client certificate is not accepted and may have expired';
     case 'forbidden': {
       const [verb = '', resource = ''] = task.split(' ');
-      // Permission to list is useless here without permission to watch, so mention both.
+      // Permission to list is of no use here without permission to watch, so mention both.
       const lists = verb === 'list' || verb === 'watch';
       const rights = lists ? 'list and watch' : verb;
       const where = lists ? ' --all-namespaces' : '';

@@ -1,9 +1,9 @@
-/** Exchanges with the Kubernetes API whose replies are read as a whole. */
+/** Exchanges with the Kubernetes API in which replies are read as a whole. */
 import { printBytes } from '../../base/limits.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
-/** Default size limit for a reply; enough for one object or a list of them. */
+/** Default limit on a reply's size, enough for one object or a list of them. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
 export interface JsonRequest {
@@ -11,11 +11,11 @@ export interface JsonRequest {
   readonly query?: Readonly<Record<string, string>>;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The request's purpose, e.g. `get pods`, for messages. */
+  /** The request's purpose, e.g. `get pods`, used in messages. */
   readonly task: string;
-  /** Beyond this size, a reply is a failure of kind `large`; absent: 64 MiB. */
+  /** A reply larger than this is a failure of kind `large`. If absent, the limit is 64 MiB. */
   readonly bytesMax?: number;
-  /** Maximum wait for the first byte, and maximum pause after it, in milliseconds. */
+  /** Maximum time to wait for the first byte, and maximum pause after it, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -34,7 +34,7 @@ export function sendJson(
 }
 
 /**
- * Sends a GET whose reply is text: a pod's output through the API server's proxy.
+ * Sends a GET whose reply is text, such as a pod's output through the API server's proxy.
  * @param bytesMax a longer reply is an `ApiFailure`
  */
 export async function getText(

@@ -1,6 +1,6 @@
 import { MalformedStream } from '../store/json-stream.ts';
 
-/** Status and header fields of a reply. Names are in lower case; repeated fields are joined with commas. */
+/** Status and header fields of a reply. Names are in lower case, and repeated fields are joined with commas. */
 export interface ReplyHead {
   readonly status: number;
   readonly fields: ReadonlyMap<string, string>;
@@ -9,7 +9,7 @@ export interface ReplyHead {
 /** Receives the parts of a reply as they are parsed. */
 export interface ReplyEvents {
   head(head: ReplyHead): void;
-  /** A piece of the body, without framing; its bytes are valid only during the call. */
+  /** Part of the body, without framing. Its bytes are valid only during the call. */
   body(piece: Buffer): void;
   end(): void;
 }
@@ -31,15 +31,15 @@ type Http1State =
 
 /**
  * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. It has no side effects,
- * and copies nothing except heads and chunk sizes. Node's own client creates a new buffer for every piece; during lists
- * of hundreds of megabytes, these would be most of the process's memory.
+ * and copies nothing except heads and chunk sizes. Node's own client creates a new buffer for every piece. During lists
+ * of hundreds of megabytes, these buffers would make up most of the process's memory.
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;
   #state: Http1State = 'head';
   #line = Buffer.alloc(0);
   #left = 0;
-  /** True if the connection can be used for another request after this reply. */
+  /** True if the connection can be reused for another request after this reply. */
   reusable = true;
 
   constructor(events: ReplyEvents) {
@@ -50,7 +50,7 @@ export class ReplyReader {
     return this.#state === 'done';
   }
 
-  /** True if no part of the reply has arrived. */
+  /** True if nothing of the reply has arrived. */
   get untouched(): boolean {
     return this.#state === 'head' && this.#line.length === 0;
   }
@@ -92,7 +92,7 @@ export class ReplyReader {
 
   /**
    * Called when the connection has ended.
-   * @returns true if that is the proper end of the reply
+   * @returns true if this was the proper end of the reply
    */
   close(): boolean {
     if (this.#state === 'until-close') this.#finish();
@@ -139,7 +139,7 @@ export class ReplyReader {
     if (empty) this.#finish();
   }
 
-  /** Parses one line of the chunked coding: a size, the end of a chunk, or a trailer. */
+  /** Parses one line of the chunked coding, which is a size, the end of a chunk or a trailer. */
   #readLine(piece: Buffer, from: number): number {
     const end = piece.indexOf(0x0a, from);
     const to = end < 0 ? piece.length : end + 1;

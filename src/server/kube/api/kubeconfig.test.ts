@@ -124,7 +124,7 @@ describe('a kubeconfig authenticates', () => {
   });
 });
 
-/** Creates an exec plugin that prints `answer` and counts its calls. */
+/** Creates an exec plugin that prints `answer` and counts how often it is called. */
 function plugin(t: TestContext, answer: string): { path: string; log: string } {
   const path = folder(t);
   const log = join(path, 'calls');
@@ -264,7 +264,7 @@ function jwt(clock: VirtualClock, seconds: number): string {
   return `${part({ alg: 'none' })}.${part({ exp: Math.floor(clock.wall() / 1000) + seconds })}.x`;
 }
 
-/** Starts an identity provider that renews tokens; `answers` are returned in order. */
+/** Starts an identity provider that renews tokens, returning `answers` in order. */
 async function provider(
   t: TestContext,
   answers: object[],

@@ -14,7 +14,7 @@ import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import { parseYaml, type DocumentPath, type YamlDocument } from '../manifests/yaml-document.ts';
 
-/** One context in a kubeconfig file: the server and the user. Paths are absolute. */
+/** One context from a kubeconfig file: a server and a user. All paths are absolute. */
 export interface KubeconfigContext {
   readonly name: string;
   /** `''` if it specifies none. */
@@ -22,14 +22,14 @@ export interface KubeconfigContext {
   readonly server: string;
   readonly tlsServerName: string;
   readonly insecure: boolean;
-  /** PEM text or the file that contains it; null = the system's CAs. */
+  /** PEM text, or the file that contains it. Null means the system's CAs. */
   readonly ca: Pem | null;
   readonly user: KubeconfigUser;
   /** The user to impersonate; null: none. */
   readonly actingAs: ActingAs | null;
 }
 
-/** Impersonation: the server checks these rights instead of the user's own. */
+/** Impersonation: the server checks this user's rights instead of the caller's own. */
 export interface ActingAs {
   readonly user: string;
   /** `''` if not given. */
@@ -37,12 +37,12 @@ export interface ActingAs {
   readonly groups: readonly string[];
 }
 
-/** Certificates or a key, inline or in another file. */
+/** Certificates or a key, either inline or in a separate file. */
 export type Pem =
   | { readonly from: 'file'; readonly path: string }
   | { readonly from: 'data'; readonly text: string };
 
-/** The authentication method of a user in a kubeconfig file. */
+/** Authentication of a user in a kubeconfig file. */
 export type KubeconfigUser =
   | { readonly how: 'nobody' }
   | { readonly how: 'token'; readonly token: string }
@@ -59,7 +59,7 @@ export interface ExecSettings {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly installHint: string;
-  /** Passed to the plugin if it requests it (`provideClusterInfo`); otherwise null. */
+  /** Passed to the plugin if it requests this (`provideClusterInfo`), otherwise null. */
   readonly cluster: JsonObject | null;
 }
 
@@ -76,8 +76,8 @@ export interface OidcSettings {
 const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
- * Reads one context, by default the current one, from a kubeconfig file, or from several that are merged like kubectl
- * does. If two entries have the same name, the first counts. Throws a `Problem` with the error and its position.
+ * Reads one context, by default the current one, from one or more kubeconfig files, which are merged the way kubectl
+ * does. If two entries have the same name, the first wins. Throws a `Problem` with the error and its position.
  */
 export function readKubeconfig(
   files: string | readonly string[],
@@ -187,7 +187,7 @@ class KubeconfigReader {
       }
       return { how: 'oidc', oidc: this.#oidc(below(below(user, 'auth-provider'), 'config')) };
     }
-    // client-go's precedence: a token file, then a token, then a certificate.
+    // client-go's order of precedence: a token file, then a token, then a certificate.
     const tokenFile = text(raw, 'tokenFile');
     if (tokenFile !== '') return { how: 'token-file', path: resolved(user.file, tokenFile) };
     const token = text(raw, 'token');
@@ -228,7 +228,7 @@ class KubeconfigReader {
       environment[text(variable, 'name')] = text(variable, 'value');
     return {
       apiVersion,
-      // A bare command is looked up in PATH; one with a slash is relative to the file.
+      // A bare command is looked up in PATH, while one with a slash is relative to the file.
       command: command.includes('/') ? resolved(entry.file, command) : command,
       args: texts(raw, 'args'),
       environment,
@@ -265,7 +265,7 @@ class KubeconfigReader {
     };
   }
 
-  /** Returns the entry with this name in one of the three lists, from the first file that has one. */
+  /** Returns the entry with this name in one of the three lists, from the first file that contains it. */
   #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): ConfigEntry {
     for (const file of this.#files) {
       const index = list(file.raw, where).findIndex(
@@ -316,7 +316,7 @@ class KubeconfigReader {
     return { from: 'file', path };
   }
 
-  /** Returns a position in the first file, for something that is in none of the files. */
+  /** Returns a position in the first file, for something that none of the files contains. */
   #place(path: DocumentPath): ConfigEntry {
     const [file] = this.#files;
     if (file === undefined)
@@ -355,7 +355,7 @@ function resolved(file: ConfigFile, path: string): string {
   return isAbsolute(path) ? path : resolve(dirname(file.path), path);
 }
 
-/** Returns the part of a cluster's entry that is meant for the exec plugin. */
+/** Returns the part of a cluster's entry that is intended for the exec plugin. */
 function execConfig(cluster: JsonObject): unknown {
   const extension = children(cluster, 'extensions').find(
     (entry) => text(entry, 'name') === 'client.authentication.k8s.io/exec',

@@ -7,7 +7,7 @@ import type { ApiClient, ApiRequest } from './client.ts';
 import { statusFailure } from './failure.ts';
 import { Lease } from './lease.ts';
 
-/** An API server that stores one lease and may stop responding. */
+/** An API server that stores a single lease and can be made to stop responding. */
 class LeaseServer implements ApiClient {
   readonly host = 'api';
   silent = false;
@@ -28,7 +28,7 @@ class LeaseServer implements ApiClient {
   close(): void {}
 }
 
-/** A replica that wants the lease. `led`: when its leadership began, and when it was to end. */
+/** A replica that wants the lease. `led` records when its leadership began, and when it was due to end. */
 function replica(clock: VirtualClock, client: ApiClient, identity: string) {
   const led: [begun: number, ended: number | null][] = [];
   const stop = new AbortController();
@@ -80,7 +80,7 @@ describe('a lease', () => {
     await clock.advance(7000);
     server.silent = true;
     await clock.advance(60_000);
-    // It was renewed at 6 s at the latest, and lasts 15 s from then on.
+    // It was renewed after 6 s at the latest, and from then on lasts 15 s.
     assert.ok(led[0]![1] !== null && led[0]![1] - led[0]![0] < 6000 + 15_000, String(led));
     await close();
   });

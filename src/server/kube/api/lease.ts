@@ -1,7 +1,7 @@
 /**
- * Leader election among replicas with a Lease from coordination.k8s.io, compatible with client-go so that other
- * programs may hold it too. A lease is considered expired if this process has not seen it change for long enough, so
- * the machines' clocks may differ.
+ * Leader election among replicas by means of a Lease from coordination.k8s.io. It is compatible with client-go, so
+ * other programs may hold the lease too. A lease is considered expired if this process has not seen it change for long
+ * enough. The machines' clocks may therefore differ.
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
@@ -23,21 +23,19 @@ export interface LeaseParts {
   readonly log: Log;
 }
 
-/**
- * client-go's times in milliseconds: duration of a lease, how long renewal may keep failing, and the retry interval.
- */
+/** client-go's times in milliseconds: the lease duration, how long renewal may keep failing, and the retry interval. */
 const LASTS_MS = 15_000;
 const RENEW_WITHIN_MS = 10_000;
 const RETRY_MS = 2000;
 /** Maximum wait for the API server, in milliseconds. */
 const WAIT_MS = 2 * RETRY_MS;
 
-/** Acquires the lease when it is free, renews it, and releases it at the end. */
+/** Acquires the lease when it is free, renews it, and releases it when done. */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #failures: FailureReport;
   #holder = '';
-  /** The last state read, and the time of its last change in milliseconds of the monotonic clock. */
+  /** The last state that was read, and the time when it last changed, in milliseconds on the monotonic clock. */
   #seen = '';
   #changedAt = -Infinity;
 
@@ -47,14 +45,15 @@ export class Lease {
     this.#failures = new FailureReport({ clock, log, work: `the lease ${namespace}/${name}` });
   }
 
-  /** The lease's holder when last read; `''` if there is none. */
+  /** The lease's holder when it was last read, or `''` if there was none. */
   get holder(): string {
     return this.#holder;
   }
 
   /**
-   * Runs until the signal fires. Calls `lead` each time this replica acquires the lease, with a signal that fires when
-   * it is lost. Awaits `lead` before releasing the lease, so the next leader starts after that.
+   * Runs until the signal fires. Calls `lead` each time this replica acquires the lease, passing a signal that fires
+   * when the lease is lost. Waits for `lead` to finish before releasing the lease, so the next leader starts after
+   * that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, random } = this.#parts;
@@ -70,7 +69,7 @@ export class Lease {
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
-    // Independent of any pending request, because other replicas do not wait longer for this one.
+    // Do this regardless of any pending request, because other replicas will not wait any longer for this one.
     const giveUp = (): Timer => clock.after(RENEW_WITHIN_MS, () => lost.abort());
     let limit = giveUp();
     while (!ended.aborted) {
@@ -131,7 +130,7 @@ export class Lease {
     return true;
   }
 
-  /** Releases the lease, so that the next leader need not wait until it expires. */
+  /** Releases the lease, so that the next leader does not have to wait until it expires. */
   async #release(): Promise<void> {
     const signal = AbortSignal.timeout(RETRY_MS);
     try {

@@ -1,6 +1,6 @@
 /**
- * Determines a reflector's next request: the version, the kind of list that its API server supports, and how long to
- * wait before it.
+ * Determines a reflector's next request: the version, the kind of list that its API server supports, and the delay
+ * before it.
  */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -8,8 +8,9 @@ import type { Random } from '../../base/random.ts';
 import type { ApiFailure } from './failure.ts';
 
 /**
- * The next step after a failure, and how to report it. `detour`: repeat the request in a different way, without a
- * report; `relist`: the same, with a list; `dropped`: a watch broke off, which is routine; `failure`: report it.
+ * The next step after a failure, and how to report it. `detour` repeats the request in a different way, without a
+ * report, and `relist` does the same with a list. `dropped` means that a watch broke off, which is routine. `failure`
+ * is reported.
  */
 export interface NextTry {
   readonly as: 'detour' | 'relist' | 'dropped' | 'failure';
@@ -17,31 +18,37 @@ export interface NextTry {
   readonly waitMs: number;
 }
 
-/** A limit on Retry-After, which a proxy may wrongly set to hours. */
+/** Upper limit on Retry-After, which a misconfigured proxy may set to hours. */
 const RETRY_AFTER_MAX_MS = 60_000;
 /**
- * Milliseconds. If a watch lasted this long, the list before it was worthwhile, and the next list is requested at once.
+ * Milliseconds a watch must last for the list before it to have been worthwhile. The next list is then requested at
+ * once.
  */
 const USEFUL_LIST_MS = 60_000;
-/** Number of broken lists before streaming lists are abandoned, and of failed watches before a list is requested. */
+/**
+ * Number of broken lists before streaming lists are abandoned, and number of failed watches before a list is requested.
+ */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;
 
 /** Facts about one kind at one API server, learned from its answers. */
 export class ListWatchState {
-  /** The version to watch from; null: a list is due. */
+  /** The version to watch from, or null if a list is due. */
   version: string | null = null;
   /** True if the last watch broke off early. */
   interrupted = false;
   readonly #clock: Clock;
   readonly #forms: number;
   readonly #backoff: Backoff;
-  /** The delay after lists that no watch could continue from. */
+  /** The delay after lists from which no watch could continue. */
   readonly #relisting: Backoff;
   #form = 0;
   #listedAt: number | null = null;
   #streaming = true;
-  /** True if streaming was abandoned for an error that may be temporary, which an ordinary list will show. */
+  /**
+   * True if streaming was abandoned because of an error that may be temporary. An ordinary list will show whether it
+   * is.
+   */
   #doubted = false;
   #pages = true;
   #watchFailures = 0;
@@ -80,7 +87,7 @@ export class ListWatchState {
     return this.#backoff.failures === 0;
   }
 
-  /** Call when a list is complete, with its version. */
+  /** Call this when a list is complete, with the list's version. */
   listed(version: string): void {
     this.version = version;
     this.#listedAt = this.#clock.now();
@@ -90,13 +97,13 @@ export class ListWatchState {
     this.#backoff.succeed();
   }
 
-  /** Call for each event in a watch or a streaming list. */
+  /** Call this for each event in a watch or a streaming list. */
   progressed(): void {
     this.#backoff.succeed();
     this.#watchFailures = 0;
   }
 
-  /** Call when the server has come back after failures, so that the next delay starts small. */
+  /** Call this when the server has come back after failures, so that the next delay is short again. */
   returned(): void {
     this.#backoff.succeed();
   }
@@ -110,8 +117,8 @@ export class ListWatchState {
     const backoffMs = this.#backoff.fail();
     switch (failure.kind) {
       case 'gone':
-        // A page's continue token has expired, so the next list uses no pages. Or the watch's version is too old, so a
-        // list is due.
+        // Either a page's continue token has expired, so the next list uses no pages. Or the watch's version is too
+        // old, so a list is due.
         if (!watching) this.#pages = !this.#pages;
         this.version = null;
         return {
@@ -119,7 +126,8 @@ export class ListWatchState {
           waitMs: Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0),
         };
       case 'future':
-        // The database was restored from a backup. Its versions are behind ours, and only a list shows its content.
+        // The database was restored from a backup. Its versions are behind ours, and only a list can show what it
+        // contains.
         this.version = null;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
         break;
@@ -127,7 +135,7 @@ export class ListWatchState {
         this.version = null;
         break;
       case 'missing':
-        // An API version is no longer served, because the server was upgraded and has a better one.
+        // An API version is no longer served, because the server was upgraded and now has a better one.
         this.version = null;
         this.#form = 0;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
@@ -141,14 +149,14 @@ export class ListWatchState {
         else this.#listFailed(failure);
     }
     const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
-    // A watch that breaks off and can be resumed at once is routine.
+    // It is routine for a watch to break off if it can be resumed at once.
     const dropped = watching && first && failure.kind === 'network';
     return { as: dropped ? 'dropped' : 'failure', waitMs };
   }
 
-  /** Call if the server does not support the request. Returns true if there is another way to list. */
+  /** Call this if the server does not support the request. Returns true if there is another way to list. */
   #tryOtherwise(failure: ApiFailure): boolean {
-    // Servers whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13) answer 500.
+    // Servers whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13) answer with 500.
     if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
       this.#streaming = false;
       this.#doubted = failure.kind !== 'invalid';
@@ -162,7 +170,7 @@ export class ListWatchState {
   }
 
   #listFailed({ kind }: ApiFailure): void {
-    // Ordinary lists fail as well, so streaming was not the cause.
+    // Ordinary lists fail as well, so streaming was not to blame.
     if (this.#doubted) {
       this.#doubted = false;
       this.#streaming = true;
@@ -173,15 +181,15 @@ export class ListWatchState {
   }
 
   #watchFailed({ kind }: ApiFailure): void {
-    // The version itself may cause server errors (a database restored from a backup), but not a missing connection or
-    // permission.
+    // The version itself may cause server errors (after a database restore, for example), but not a missing connection
+    // or permission.
     if (kind !== 'server' && kind !== 'malformed') return;
     if (++this.#watchFailures < WATCH_FAILURES) return;
     this.version = null;
     this.#watchFailures = 0;
   }
 
-  /** Returns the delay until the next list in milliseconds, if the previous list was not useful for long. */
+  /** Returns the delay before the next list in milliseconds, if the previous list was not useful for long. */
   #relistMs(): number {
     if (this.#clock.now() - (this.#listedAt ?? -Infinity) >= USEFUL_LIST_MS)
       this.#relisting.succeed();

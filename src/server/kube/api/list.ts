@@ -1,4 +1,4 @@
-/** Lists objects page by page, so that only one page is in memory at a time. */
+/** Lists objects page by page, so that only one page is in memory at any time. */
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
@@ -13,14 +13,14 @@ export interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-/** Items per page. A smaller number is used if a page exceeds `PAGE_BYTES_MAX`. */
+/** Items per page. If a page exceeds `PAGE_BYTES_MAX`, the number is reduced. */
 const PAGES: readonly number[] = [500, 100, 20, 4];
-/** Maximum size of a page in bytes. etcd stores no object above 1.5 MiB, so a few always fit. */
+/** Maximum size of a page in bytes. etcd stores no object larger than 1.5 MiB, so a few always fit. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024;
-/** Maximum number of objects in a list. Clusters have tens of thousands of pods, so more is an error. */
+/** Maximum number of objects in a list. Clusters have tens of thousands of pods, so exceeding this is an error. */
 const ITEMS_MAX = 200_000;
 
-/** The end of a list: complete, or cut short by `take` or the item limit. */
+/** The way a list ended: complete, or cut short by `take` or by the item limit. */
 export type ListEnd = 'whole' | 'cut';
 
 /**
@@ -52,7 +52,7 @@ export async function listAll(
     }
     const items = children(list, 'items');
     for (const item of items) if (!take(item)) return 'cut';
-    // An empty page counts as well, because a list of empty pages might never end.
+    // An empty page counts as well, because otherwise a list of empty pages might never end.
     taken += Math.max(1, items.length);
     from = text(child(list, 'metadata'), 'continue');
     if (from === '') return 'whole';
@@ -60,7 +60,7 @@ export async function listAll(
   return 'cut';
 }
 
-/** Returns the whole list. Rejects with an `ApiFailure`, of kind `large` if there are too many objects. */
+/** Returns the whole list. Rejects with an `ApiFailure`, which is of kind `large` if there are too many objects. */
 export async function listWhole(
   client: ApiClient,
   request: ListRequest,

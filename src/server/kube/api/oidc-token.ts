@@ -1,4 +1,4 @@
-/** Tokens for a kubeconfig's `oidc` auth provider, refreshed when they expire. */
+/** Tokens for a kubeconfig's `oidc` auth provider, which are refreshed when they expire. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { sendHttp } from '../../base/http-request.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -13,8 +13,8 @@ const WAIT_MAX_MS = 30_000;
 const BYTES_MAX = 1024 * 1024;
 
 /**
- * The id token of a user of the `oidc` auth provider. When it expires, a new one is fetched with the refresh token
- * (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because it belongs to the user.
+ * The id token for a user of the `oidc` auth provider. When it expires, a new one is fetched with the refresh token
+ * (OpenID Connect Core 1.0, section 12). The kubeconfig file is left unchanged, because it belongs to the user.
  */
 export class OidcToken {
   readonly #settings: OidcSettings;
@@ -44,7 +44,7 @@ export class OidcToken {
   }
 
   forget(): void {
-    // Without a refresh token, the old token is all there is.
+    // Without a refresh token, all we can use is the old token.
     if (this.#refreshToken !== '') this.#idToken = '';
   }
 
@@ -83,7 +83,7 @@ export class OidcToken {
 
   /**
    * Sends a GET, or a POST with the form.
-   * @returns the answer's JSON object, with any status
+   * @returns the answer's JSON object, whatever the status
    */
   async #ask(url: string, form: string | null): Promise<JsonObject> {
     try {

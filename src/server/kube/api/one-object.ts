@@ -4,10 +4,10 @@ import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
 
-/** The object and the timeout. All functions here reject with an `ApiFailure`, or when aborted. */
+/** The object and the timeout. All functions in this file reject with an `ApiFailure`, or when aborted. */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;
 
-/** Reads an object that must exist: status 404 is a failure of kind `missing`. */
+/** Reads an object that must exist. Status 404 is a failure of kind `missing`. */
 export async function getObject(client: ApiClient, request: ObjectRequest): Promise<JsonObject> {
   return asObject(await getJson(client, request));
 }
@@ -22,7 +22,7 @@ export function findObject(client: ApiClient, request: ObjectRequest): Promise<J
 
 /**
  * Creates an object.
- * @param request with the path of the collection
+ * @param request with the collection's path
  * @returns the object as stored
  */
 export function createObject(
@@ -58,7 +58,7 @@ export function patchObject(
   return change(client, request, 'PATCH', 'application/merge-patch+json', patch);
 }
 
-/** Deletes an object; succeeds if it does not exist. */
+/** Deletes an object. Succeeds if it does not exist. */
 export async function deleteObject(client: ApiClient, request: ObjectRequest): Promise<void> {
   await unlessMissing(() => change(client, request, 'DELETE', 'application/json', null));
 }

@@ -7,9 +7,9 @@ import { ListReader, MalformedStream } from '../store/json-stream.ts';
 const ANSWER_MS = 10_000;
 
 /**
- * Returns the current version of the server's database, from a list of one object, or null if the server does not
- * report it.
- * @throws ApiFailure if it cannot be reached
+ * Returns the current version of the server's database, taken from a list of one object. Returns null if the server
+ * does not report it.
+ * @throws ApiFailure if the server cannot be reached
  */
 export async function presentVersion(
   client: ApiClient,

@@ -14,7 +14,7 @@ function fill(rig: Rig, services = 3): void {
 async function synced(rig: Rig): Promise<void> {
   rig.start();
   await until(() => rig.source.synced);
-  // All kinds are being watched, so later changes arrive as events.
+  // All kinds are now being watched, so later changes arrive as events.
   await until(() => rig.server.watches.size === 4);
 }
 
@@ -28,7 +28,7 @@ describe('a watch', () => {
     await until(() => rig.server.watches.size === 0);
     rig.server.put('services', service(7));
     await elapse(rig.clock, 5000, () => rig.heard.names('Service').includes('service-7'));
-    // A single object, only to check that the server has not gone back in time.
+    // A single object is listed, only to check that the server has not gone back in time.
     for (const { query } of rig.server.requests('list', 'services'))
       assert.equal(query.get('limit'), '1');
     assert.equal(rig.heard.all.length, 1);
@@ -514,7 +514,7 @@ describe('an endless list', () => {
       await rig.clock.advance(50_000);
       await quiet();
       assert.equal(asked(), before);
-      // The endless list's objects disappear with the first list that ends.
+      // The objects from the endless list disappear with the first list that ends.
       lift();
       await elapse(rig.clock, 60_000, () => rig.source.synced);
       assert.equal(rig.heard.names('Service').length, 3);

@@ -1,4 +1,4 @@
-/** Keeps a store in sync with one kind of objects at an API server, by list and watch. */
+/** Keeps a store in sync with one kind of object at an API server, by list and watch. */
 import type { Clock } from '../../base/clock.ts';
 import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
 import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
@@ -25,7 +25,7 @@ export interface ListMost {
   readonly pages: number;
 }
 
-/** The resource, the store to fill, and the listeners. */
+/** The resource to follow, the store to fill, and the callbacks. */
 export interface ReflectorParts<T, C> {
   readonly client: ApiClient;
   readonly resource: WatchedResource<T>;
@@ -39,13 +39,13 @@ export interface ReflectorParts<T, C> {
   changes(batch: readonly C[]): void;
   /** Called after each complete list. */
   listed(): void;
-  /** Called when a request failed and will be retried. */
+  /** Called when a request has failed and will be retried. */
   failed(failure: ApiFailure): void;
 }
 
 /**
- * Keeps one store in sync with the API server's objects of one kind. Lists, then watches from the list's version, and
- * lists again only when the server no longer has that version. Whatever goes wrong, the store keeps its last good
+ * Keeps one store in sync with the API server's objects of one kind. It lists, then watches from the list's version,
+ * and lists again only when the server no longer has that version. Whatever goes wrong, the store keeps its last good
  * state.
  */
 export class Reflector<T, C> {
@@ -56,10 +56,10 @@ export class Reflector<T, C> {
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #lastGoodAt: number | null = null;
-  /** True once bookmarks have been received, so that a quiet connection must be dead. */
+  /** True once bookmarks have been received. From then on, a connection that stays quiet must be dead. */
   #bookmarks = false;
   #out: C[] = [];
-  /** Size of the current list so far; null if there is none. */
+  /** Number of objects in the current list so far, or null if there is none. */
   #listed: { items: number; pages: number } | null = null;
 
   constructor(parts: ReflectorParts<T, C>) {
@@ -110,7 +110,7 @@ export class Reflector<T, C> {
     const { client, store } = this.#parts;
     const form = this.#currentForm();
     // The first list may come from the server's cache, which spares its database when a whole cluster restarts. Later
-    // ones must be current, because a lagging server would revert us to an older state.
+    // lists must be current, because a server that lags behind would take us back to an older state.
     const version: Record<string, string> = this.#state.hasListed ? {} : { resourceVersion: '0' };
     const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
@@ -146,7 +146,7 @@ export class Reflector<T, C> {
     }
   }
 
-  /** Lists all objects as the start of a watch, which then continues. */
+  /** Lists all objects at the start of a watch, which then continues. */
   async #streamList(): Promise<void> {
     this.#parts.store.beginList();
     this.#listed = { items: 0, pages: 0 };
@@ -167,11 +167,10 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Checks that the server's database has not gone back in time. After a restore from a backup the server does not
-   * report that. A watch from a future version stays silent until that version is reached, while the state known here
-   * may never have existed. A watch that broke off is therefore resumed only from a version that the database has
-   * reached.
-   * @throws ApiFailure if it has gone back, or the server cannot be reached
+   * Checks that the server's database has not gone back in time, which the server does not report after a restore from
+   * a backup. A watch from a future version stays silent until that version is reached, while the state known here may
+   * never have existed. A watch that broke off is therefore resumed only from a version that the database has reached.
+   * @throws ApiFailure if the database has gone back, or the server cannot be reached
    */
   async #compareVersions(version: string): Promise<void> {
     const { client } = this.#parts;
@@ -273,7 +272,7 @@ export class Reflector<T, C> {
     const version = text(metadata, 'resourceVersion');
     if (!filling && type === 'BOOKMARK' && isBehind(version, this.#state.version ?? ''))
       throw this.#wentBack(version, this.#state.version!);
-    // The initial events are not in version order, so none of their versions can be resumed from.
+    // The initial events are not in version order, so a watch cannot be resumed from any of their versions.
     if (!filling && version !== '') this.#state.version = version;
     return false;
   }
@@ -329,7 +328,7 @@ export class Reflector<T, C> {
         cause: error,
       });
     }
-    // A bug must not end the watch, so it is logged in full and a new list starts.
+    // A bug must not end the watch. It is therefore logged in full, and a new list starts.
     this.#state.version = null;
     log.error(bugText(error));
     return new ApiFailure({
@@ -341,7 +340,7 @@ export class Reflector<T, C> {
 
   /**
    * Reports a failure if necessary.
-   * @returns milliseconds to wait before the next request
+   * @returns the number of milliseconds to wait before the next request
    */
   #afterFailure(failure: ApiFailure): number {
     const { clock, log } = this.#parts;
@@ -363,8 +362,8 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Delivers changes after each chunk, so that no event waits for the next one.
-   * @param listSince returns when the list with this body began; Infinity: it is not a list
+   * Delivers changes after each chunk, so that no event has to wait for the next one.
+   * @param listSince returns when the list with this body began, or Infinity if it is not a list
    */
   #flushing(inner: JsonStream, listSince: () => number): JsonStream {
     const { client, clock } = this.#parts;
@@ -416,22 +415,22 @@ export class Reflector<T, C> {
   }
 }
 
-/** client-go's page size; a page of pods has about 2 MiB on the wire. */
+/** client-go's page size. A page of pods takes about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
-/** Maximum number of objects in a list: more than six times the pods that Kubernetes supports. */
+/** Maximum number of objects in a list, which is more than six times as many pods as Kubernetes supports. */
 const ITEMS_MAX = 1_000_000;
-/** Maximum number of pages in a list. The server may make them smaller than requested, or empty. */
+/** Maximum number of pages in a list. The server may make pages smaller than requested, or even empty. */
 const PAGES_MAX = 20_000;
-/** Delay after an endless list, which costs both sides more than most failures. */
+/** Delay after an endless list, which costs both sides more than most failures do. */
 const ENDLESS_PAUSE_MS = 60_000;
-/** A watch lasts one to two times this, so that many clients' watches do not end together. */
+/** Watches last between one and two times this, so that many clients' watches do not all end together. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
 /** An API server aborts a list after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;
-/** Time limit for a slow list; the largest clusters take a minute or two. */
+/** Time limit for a slow list. The largest clusters take a minute or two. */
 const LIST_MS = 15 * 60_000;
 /** Bookmarks arrive about once a minute. */
 const BOOKMARK_SILENCE_MS = 150_000;

@@ -1,29 +1,29 @@
 import { sleep, type Clock } from '../../base/clock.ts';
 
-/** Configurable limits on requests to the server; 0: no limit. */
+/** Configurable limits on requests to the server. 0 means no limit. */
 export interface RequestLimits {
   readonly perSecond: number;
-  /** Number of requests that may be sent at once after a pause; at least 1 if `perSecond` is set. */
+  /** Number of requests that may be sent at once after a pause. At least 1 if `perSecond` is set. */
   readonly burst: number;
   /** Number of concurrent lists; watches do not count. */
   readonly inFlight: number;
 }
 
-/** Delays requests that exceed the limits. Every `enter` needs a `leave`. */
+/** Delays requests that exceed the limits. Every call to `enter` must be followed by a call to `leave`. */
 export interface RequestGate {
   /**
    * Waits until the request may be sent.
-   * @returns how long that took, in milliseconds
+   * @returns the time spent waiting, in milliseconds
    */
   enter(watch: boolean, signal: AbortSignal): Promise<number>;
   leave(watch: boolean): void;
 }
 
-/** Creates a token bucket for the rate, and a queue for the number in flight. */
+/** Creates a token bucket for the rate, and a queue for requests in flight. */
 export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
   const waiting: (() => void)[] = [];
   let inFlight = 0;
-  /** Time of the next request if the bucket is empty. The bucket fills as this time recedes into the past. */
+  /** Time of the next request if the bucket is empty. The bucket fills as this moment recedes into the past. */
   let nextAt = -Infinity;
   const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
   const depthMs = slotMs * (Math.max(1, limits.burst) - 1);
@@ -44,7 +44,7 @@ export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
     },
     leave(watch) {
       if (watch) return;
-      // The slot is passed directly to the request that has waited longest.
+      // Pass the slot directly to the request that has been waiting longest.
       const next = waiting.shift();
       if (next === undefined) inFlight--;
       else next();

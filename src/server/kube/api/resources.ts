@@ -18,7 +18,7 @@ import {
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** The API versions that have it, best first. If the server does not serve one, the next is tried. */
+  /** The API versions that contain it, best first. If the server does not serve one, the next is tried. */
   readonly forms: readonly ResourceForm<T>[];
 }
 
@@ -36,7 +36,7 @@ export interface ResourceForm<T> {
 }
 
 /**
- * Finished pods have no address. With this selector, the server omits them, and reports a pod that finishes as deleted.
+ * Finished pods have no address. With this selector, the server omits them and reports a pod that finishes as deleted.
  */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
@@ -49,7 +49,7 @@ export function nodeResource(
   return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
 }
 
-/** Returns the kinds that a source reads from an API server, in all namespaces. */
+/** Returns the kinds that a source reads from an API server, across all namespaces. */
 export function wantedResources(wanted: WantedObjects): Resource[] {
   const { zones, podLabels = false, topology } = wanted;
   const options: TransformOptions = { zones, podLabels, topology };

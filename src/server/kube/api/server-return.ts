@@ -1,5 +1,5 @@
 /**
- * Detects that an API server is back, or again permits something that it had forbidden. Sends one cheap request at a
+ * Detects that an API server is back, or that it again permits something it had forbidden. Sends one cheap request at a
  * time on behalf of all waiting callers.
  */
 import { sleep, type Clock } from '../../base/clock.ts';
@@ -25,24 +25,24 @@ export interface FailedRequest {
   readonly signal: AbortSignal;
 }
 
-/** Minimum time between two probes in milliseconds; the maximum is twice as long. */
+/** Minimum time between two probes in milliseconds. The maximum is twice as long. */
 const PROBE_MS = 1000;
-/** After this many consecutive permission probes, they become less frequent, by this factor. */
+/** Number of consecutive permission probes after which they become less frequent, and the factor by which they do. */
 const PATIENT_AFTER = 60;
 const PATIENT_FACTOR = 3;
 /** Maximum wait for a probe's answer, in milliseconds. */
 const ANSWER_MS = 2000;
-/** Maximum size of a probe's answer in bytes; at most one object is requested. */
+/** Maximum size of a probe's answer in bytes. At most one object is requested. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
 /**
- * Milliseconds over which requests resume after the server has come back. All replicas of all clients notice that
- * within the same few seconds.
+ * Milliseconds over which requests resume once the server is back, because all clients' replicas notice that within the
+ * same few seconds.
  */
 const SPREAD_MS = 2500;
 
 /**
- * The goal of a probe. `reachable`: any answer at all; `ready`: an answer without a server error; `allowed`: the list
- * is permitted.
+ * The goal of a probe. `reachable` means any answer at all, and `ready` an answer other than a server error. `allowed`
+ * means that the list is permitted.
  */
 type Wanted = 'reachable' | 'ready' | 'allowed';
 
@@ -64,7 +64,7 @@ interface Waiting {
 
 /**
  * Shortens the back-off of requests to one API server, but only if a probe has failed and a later one succeeds. If all
- * probes succeed, the requests fail for another reason, and their back-off is right.
+ * probes succeed, the requests fail for another reason, and their back-off is justified.
  */
 export class ServerReturn {
   readonly #parts: ServerReturnParts;
@@ -78,7 +78,7 @@ export class ServerReturn {
 
   /**
    * Waits before a request is repeated. `Retry-After` is always respected.
-   * @returns true if the wait was cut short because the server has come back
+   * @returns true if the wait was cut short because the server is back
    */
   async wait({ failure, path, waitMs, signal }: FailedRequest): Promise<boolean> {
     const { clock } = this.#parts;
@@ -140,7 +140,7 @@ export class ServerReturn {
       if (waiting.wanted === wanted) clock.after(random.integer(SPREAD_MS), waiting.resume);
   }
 
-  /** @returns the reason if the request did not succeed, otherwise null */
+  /** @returns the reason why the request did not succeed, or null if it did */
   async #ask({ wanted, path }: Waiting, signal: AbortSignal): Promise<ApiFailure | null> {
     let bytes = 0;
     try {
@@ -169,7 +169,7 @@ export class ServerReturn {
 
 const returns = new WeakMap<ApiClient, ServerReturn>();
 
-/** Returns this client's instance, because all users of a client wait for the same server. */
+/** Returns this client's instance. All users of a client share it, because they wait for the same server. */
 export function serverReturn({ client, clock, random }: ServerReturnParts): ServerReturn {
   const known = returns.get(client);
   if (known !== undefined) return known;

@@ -3,26 +3,31 @@ import net from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { TlsMaterial } from './connection.ts';
 
-/** A connection to the API server that reads into its own reusable buffer. */
+/** A connection to the API server that reads into a reusable buffer of its own. */
 export interface PooledSocket {
   readonly socket: net.Socket;
   /** Receives the input; `piece` is valid only during the call. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
-  /** True if it has carried a reply before, so that the server may have closed it in the meantime. */
+  /**
+   * True if the connection has already carried a reply, in which case the server may have closed it in the meantime.
+   */
   used: boolean;
-  /** True once the TCP connection is established, so that the server may have seen the request. */
+  /** True once the TCP connection is established. From then on, the server may have seen the request. */
   established: boolean;
 }
 
 /** Milliseconds without traffic after which TCP checks whether the peer is alive. */
 const KEEP_ALIVE_MS = 30_000;
 const READ_BYTES = 64 * 1024;
-/** Maximum number of idle connections; more than the number of parallel lists are useless. */
+/** Maximum number of idle connections. Having more than there are parallel lists is useless. */
 const IDLE_MAX = 4;
 
-/** Timeout for connecting to one of several addresses, in milliseconds, because a dead server drops packets. */
+/**
+ * Timeout for connecting to one of several addresses, in milliseconds. It is needed because packets to a dead server
+ * are dropped.
+ */
 const CONNECT_MS = 1500;
-/** Milliseconds at another address after which the first one is tried again. */
+/** Milliseconds at a different address after which the first one is tried again. */
 const RETURN_MS = 10 * 60_000;
 
 /** A server's TCP address. */
@@ -34,17 +39,17 @@ export interface SocketAddress {
 /** A server's addresses, and the clock that determines when to return to the first one. */
 export interface SocketsParts {
   readonly address: SocketAddress;
-  /** More addresses of the server, tried in turn after a failed connection. */
+  /** Additional addresses of the server, tried in turn after a failed connection. */
   readonly others: () => readonly SocketAddress[];
   readonly clock: Clock;
 }
 
-/** The connections to one server, which stay open for the next request after a reply. */
+/** The connections to one server, which stay open after a reply for the next request. */
 export class Sockets {
   readonly #parts: SocketsParts;
   #tls: TlsMaterial | null = null;
   readonly #idle: PooledSocket[] = [];
-  /** The address in use, counted from the first one; increases with each failure. */
+  /** The address in use, counted from the first one. Increases with each failure. */
   #turn = 0;
   #leftAt = 0;
 
@@ -52,9 +57,9 @@ export class Sockets {
     this.#parts = parts;
   }
 
-  /** Returns an idle connection, or a new one that is still connecting, in which case writes wait. */
+  /** Returns an idle connection, or a new one that is still connecting. In the second case, writes wait. */
   take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
-    // The server identifies a client certificate by the connection, so different credentials need different
+    // The server identifies a client certificate by its connection, so different credentials need different
     // connections.
     if (material !== this.#tls) this.close();
     this.#tls = material;
@@ -105,7 +110,7 @@ export class Sockets {
       material === null ? net.connect(options) : this.#connectTls({ ...options, ...material });
     const pooled: PooledSocket = { socket, taker: null, used: false, established: false };
     const leave = (): void => {
-      // Requests that fail together try the same next address.
+      // Requests that fail together all try the same next address.
       if (pooled.established || turn !== this.#turn) return;
       if (turn === 0) this.#leftAt = clock.now();
       this.#turn++;
@@ -116,8 +121,8 @@ export class Sockets {
       pooled.established = true;
       limit?.cancel();
     });
-    // Add this before the request's listener, which tries the next address at once. An idle connection may end without
-    // harm, but an error without any listener would end the process.
+    // Add this before the request's own listener, which tries the next address at once. An idle connection may end
+    // without harm, but an error without any listener would end the process.
     socket.on('error', leave);
     socket.on('close', () => {
       leave();
@@ -133,7 +138,7 @@ export class Sockets {
     return 1 + this.#parts.others().length;
   }
 
-  /** The certificate contains the server's first address, whichever one is used. */
+  /** The certificate contains the server's first address, regardless of which one is used. */
   #connectTls(options: net.TcpNetConnectOpts & TlsMaterial): net.Socket {
     const tls = builtins.tls();
     const name = options.servername ?? this.#parts.address.host;

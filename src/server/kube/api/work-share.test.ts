@@ -4,8 +4,8 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { WorkShare } from './work-share.ts';
 
 /**
- * Works in pieces of `pieceMs` for `forMs`, pausing as instructed.
- * @returns the share of the time spent working
+ * Works in pieces of `pieceMs` for `forMs`, pausing when told to.
+ * @returns the share of time spent working
  */
 async function workedShare(processors: number, pieceMs: number, forMs: number): Promise<number> {
   const clock = new VirtualClock();

@@ -1,4 +1,4 @@
-/** Limits the share of CPU time spent reading lists from the API server. */
+/** Limits the share of CPU time spent on reading lists from the API server. */
 import type { Clock } from '../../base/clock.ts';
 import { processorLimit } from '../../runtime/processor-limit.ts';
 
@@ -6,30 +6,30 @@ export interface WorkShareParts {
   readonly clock: Clock;
   /** CPU time of this thread, in milliseconds. */
   cpuMs(): number;
-  /** Returns the number of CPUs that the process may use; called occasionally. Infinity: no limit. */
+  /** Returns the number of CPUs the process may use, or Infinity if there is no limit. Called occasionally. */
   processors(): number;
 }
 
-/** Share of one CPU, if nothing limits the process. */
+/** Share of one CPU if nothing limits the process. */
 const MOST = 0.5;
-/** Share of the process's CPU limit, because the workers and the garbage collector need the rest. */
+/** Share of the process's CPU limit. The workers and the garbage collector need the rest. */
 const OF_LIMIT = 0.25;
-/** The smallest share. With less, a list would take minutes, which an API server does not wait for. */
+/** The smallest share. With less, a list would take minutes, and an API server does not wait that long. */
 const LEAST = 0.05;
-/** Milliseconds of work that is never delayed; single changes are far below it. */
+/** Milliseconds of work that is never delayed. Single changes stay far below this. */
 const BURST_MS = 3;
 /**
- * Maximum excess, in milliseconds, that is compensated by a pause, whether it came from this work or from other work on
+ * Maximum excess, in milliseconds, that a pause compensates for, whether it came from this work or from other work on
  * the thread.
  */
 const DEBT_MS = 20;
-/** Milliseconds for which a value of `processors` is used. */
+/** Milliseconds for which a result of `processors` is used. */
 const LIMIT_MS = 1000;
 
 /**
  * Limits long work on this thread to a share of a CPU, by doing it in small pieces with pauses in between. Reading a
- * complete list takes seconds of CPU time. Without pauses, it would delay the workers that share the CPUs. Within a
- * container's CPU limit, the kernel would also stop all threads for the rest of the period.
+ * complete list takes seconds of CPU time. Without pauses, it would delay the workers that share the CPUs. In a
+ * container with a CPU limit, the kernel would also stop all threads for the rest of the period.
  */
 export class WorkShare {
   readonly #parts: WorkShareParts;
@@ -37,7 +37,7 @@ export class WorkShare {
   #askedAt = -Infinity;
   #at: number;
   #cpuMs: number;
-  /** CPU time until a pause is due, in milliseconds; negative if too much was used. */
+  /** CPU time until a pause is due, in milliseconds. Negative if too much has been used. */
   #allowanceMs = BURST_MS;
 
   constructor(parts: WorkShareParts) {
@@ -47,8 +47,8 @@ export class WorkShare {
   }
 
   /**
-   * Call after each piece of work.
-   * @returns milliseconds to pause before the next one
+   * Call this after each piece of work.
+   * @returns the number of milliseconds to pause before the next one
    */
   restMs(): number {
     const now = this.#parts.clock.now();
@@ -66,7 +66,7 @@ export class WorkShare {
   }
 }
 
-/** Creates the share of this thread, measured by the system's count of its CPU time. */
+/** Creates this thread's share, measured by the system's count of its CPU time. */
 export function shareOfThread(clock: Clock): WorkShare {
   return new WorkShare({
     clock,

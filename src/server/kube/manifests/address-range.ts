@@ -2,17 +2,17 @@ import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
- * Assigns addresses from a range by name. The same name gets the same address in every run, regardless of other names.
- * If two names hash to the same address, the first keeps it while the process runs.
+ * Assigns addresses from a range by name. The same name gets the same address in every run, regardless of which other
+ * names there are. If two names hash to the same address, the first keeps it while the process runs.
  */
 export class AddressRange {
   readonly #net: Net;
-  /** Number of usable addresses, at most the first 2^24 of a huge range. */
+  /** Number of usable addresses. In a huge range, only the first 2^24 are used. */
   readonly #size: number;
   readonly #held = new Map<string, string>();
   #next = new Map<string, string>();
   #taken = new Set<string>();
-  /** All addresses are in use until the end of this round. */
+  /** All addresses are in use until this round ends. */
   #full = false;
 
   /** @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4 addresses */
@@ -25,20 +25,20 @@ export class AddressRange {
     this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);
   }
 
-  /** Starts a round. `fixed` are explicitly chosen addresses, which no other name gets. */
+  /** Starts a round. `fixed` are explicitly chosen addresses, which are never assigned to another name. */
   begin(fixed: Iterable<string>): void {
     const chosen = new Set(fixed);
     this.#taken = new Set(chosen);
     this.#next = new Map();
     this.#full = false;
     for (const [name, address] of this.#held) {
-      // Assigned addresses stay reserved until the end of the round, so that no new name takes one.
+      // Addresses that are already assigned stay reserved until the end of the round, so that no new name gets one.
       if (chosen.has(address)) this.#held.delete(name);
       else this.#taken.add(address);
     }
   }
 
-  /** Ends the round. Names that were not requested in it lose their address. */
+  /** Ends the round. Names that were not requested during it lose their address. */
   end(): void {
     this.#held.clear();
     for (const [name, address] of this.#next) this.#held.set(name, address);
@@ -55,7 +55,7 @@ export class AddressRange {
       return held;
     }
     if (this.#full && place === undefined) return null;
-    // The first and last addresses are reserved for the network.
+    // The first and last addresses are reserved for the network itself.
     const usable = this.#size - 2;
     const start = place === undefined ? hashOf(name) % usable : place - 1;
     for (let step = 0; step < usable; step++) {
@@ -78,15 +78,15 @@ export class AddressRange {
   }
 }
 
-/** The offset that clusters customarily assign to the service `kubernetes`. */
+/** The offset at which clusters customarily place the service `kubernetes`. */
 export const API_SERVER_PLACE = 1;
-/** The offset that clusters customarily assign to `kube-dns`. */
+/** The offset at which clusters customarily place `kube-dns`. */
 export const DNS_PLACE = 10;
 const reservedPlaces = [API_SERVER_PLACE, DNS_PLACE];
 
 /**
- * Parses a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and CIDR ranges, at most 65 536
- * addresses. Returns null if it is malformed.
+ * Parses a list such as `172.17.0.4-172.17.0.6, fd00::4`, which may contain addresses, first-last spans and CIDR
+ * ranges. The maximum is 65 536 addresses. Returns null if it is malformed.
  */
 export function parseSpans(text: string): string[] | null {
   const found: string[] = [];
@@ -111,7 +111,7 @@ export function parseSpans(text: string): string[] | null {
   return found;
 }
 
-/** Maximum number of addresses in one span; manifests need only a few. */
+/** Maximum number of addresses in one span. Manifests need only a few. */
 const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {
@@ -129,7 +129,7 @@ function plus(bytes: Uint8Array, offset: number): Uint8Array {
   return sum;
 }
 
-/** Returns the distance from `from` to `to`; negative or infinite if they cannot be compared. */
+/** Returns the distance from `from` to `to`, which is negative or infinite if they cannot be compared. */
 function distance(from: Uint8Array, to: Uint8Array): number {
   let value = 0;
   for (let i = 0; i < from.length; i++) value = value * 256 + (to[i]! - from[i]!);
@@ -137,7 +137,8 @@ function distance(from: Uint8Array, to: Uint8Array): number {
 }
 
 /**
- * Returns a hash that is the same in every run, with a final mix so that names differing in one digit are not adjacent.
+ * Returns a hash that is the same in every run. A final mix ensures that names differing in one digit do not end up
+ * adjacent.
  */
 export function hashOf(text: string): number {
   let hash = FIXED_HASH_START;

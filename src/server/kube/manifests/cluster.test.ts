@@ -14,7 +14,7 @@ const wanted: WantedObjects = {
   zones: true,
 };
 
-/** Returns the objects of one kind implied by a manifest text. */
+/** Returns all objects of one kind that a manifest text implies. */
 function imply(text: string, kind: ObjectKind, more: Partial<WantedObjects> = {}): KubeObject[] {
   const { manifests, problems } = readManifests(text, 'a.yaml');
   assert.deepEqual(

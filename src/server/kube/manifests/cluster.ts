@@ -32,7 +32,7 @@ export const defaultRanges: ClusterRanges = {
   nodes: '172.18.0.0/16',
 };
 
-/** One object in the implied cluster, with the name under which it is stored. */
+/** One object in the implied cluster, and the name under which it is stored. */
 export interface ImpliedEntry {
   readonly namespace: string;
   readonly name: string;
@@ -40,8 +40,9 @@ export interface ImpliedEntry {
 }
 
 /**
- * The cluster described by a set of manifests: the explicit objects, and those that controllers would derive from them
- * (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the same from one `build` to the next.
+ * The cluster described by a set of manifests. It contains the explicit objects, and those that controllers would
+ * derive from them: pods, endpoint slices, cluster addresses and namespaces. Addresses stay the same from one `build`
+ * to the next.
  */
 export class ImpliedCluster {
   readonly #wanted: WantedObjects;
@@ -64,8 +65,8 @@ export class ImpliedCluster {
   }
 
   /**
-   * Creates all objects of the wanted kinds. If two manifests have the same name, the first counts, and the other is a
-   * problem.
+   * Creates all objects of the wanted kinds. If two manifests have the same name, the first is used and the other is
+   * reported as a problem.
    */
   build(all: readonly Manifest[]): {
     readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;
@@ -99,7 +100,7 @@ export class ImpliedCluster {
     return { entries, problems };
   }
 
-  /** Returns all pods: explicit ones, and those that workloads would create. */
+  /** Returns all pods, both explicit ones and those that workloads would create. */
   pods(manifests: readonly Manifest[]): ImpliedPod[] {
     const nodes = impliedNodes(manifests);
     this.#pods.begin(statedPodIps(manifests));
@@ -172,7 +173,7 @@ export class ImpliedCluster {
       served.add(`${manifest.namespace}/${manifest.labels[serviceNameLabel] ?? ''}`);
       add(manifest, transformSlice(manifest.raw, keep));
     }
-    // An export of a live cluster contains both forms of the same endpoints.
+    // An export from a live cluster contains both forms of the same endpoints.
     for (const manifest of ofKind(manifests, 'Endpoints')) {
       const key = `${manifest.namespace}/${manifest.name}`;
       if (served.has(key)) continue;

@@ -1,4 +1,4 @@
-/** Finds the files in a manifest directory, and the changes since the last scan. */
+/** Finds the files in a manifest directory, and what has changed since the last scan. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, isGone } from '../../base/error-code.ts';
@@ -13,24 +13,27 @@ import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
 /**
- * Maximum number of files in a directory, so that a wrong path (`/`) results in an error rather than exhausted memory.
+ * Maximum number of files in a directory, so that a wrong path (`/`) leads to an error instead of exhausting memory.
  */
 const FILES_MAX = 10_000;
 /** Maximum nesting of directories, for the same reason. */
 const DEPTH_MAX = 16;
-/** Maximum bytes of all files that changed between two scans. */
+/** Maximum total size in bytes of all files that changed between two scans. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Up to this size, files are read immediately, within a few dozen milliseconds; beyond it, in a separate thread. */
+/**
+ * Up to this size, files are read immediately, which takes a few dozen milliseconds at most. Larger ones are read in a
+ * separate thread.
+ */
 const BYTES_AT_ONCE_MAX = 64 * 1024;
 
-/** Memory limit for commands that scan once and exit, in bytes. */
+/** Memory limit in bytes for commands that scan once and exit. */
 const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
 
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files in one directory (or one file) and their contents, found by polling. Symbolic links are followed
- * on each scan, so a swapped `..data` (how a mounted ConfigMap changes) is an ordinary change.
+ * The manifest files in a directory (or a single file) and their contents, found by polling. Symbolic links are
+ * followed on each scan. When a mounted ConfigMap changes by swapping `..data`, this is therefore an ordinary change.
  */
 export class ManifestFolder {
   readonly #folder: string;
@@ -38,13 +41,13 @@ export class ManifestFolder {
   readonly #files = new Map<string, KnownFile>();
   #bytes = 0;
 
-  /** @param memory maximum bytes for reading one object, and for all objects together */
+  /** @param memory maximum number of bytes for reading one object, and for all objects together */
   constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
     this.#folder = folder;
     this.#memory = memory;
   }
 
-  /** All manifests in order of file name; for each file, its last good content. */
+  /** All manifests in order of file name. For each file, this is its last good content. */
   get manifests(): Manifest[] {
     return [...this.#files.keys()].sort().flatMap((path) => this.#files.get(path)!.manifests);
   }
@@ -64,8 +67,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Scans once. Returns a promise if much has changed, which is then read without blocking this thread. The next scan
-   * must wait for it.
+   * Scans once. If much has changed, returns a promise and reads without blocking this thread. The next scan must wait
+   * for that promise.
    * @throws Problem if the directory itself cannot be read
    */
   look(): Maybe<Look> {
@@ -111,8 +114,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Stores the result of reading a file. A file with errors keeps its last good content; for a new one, the good parts
-   * count.
+   * Stores the result of reading a file. A file with errors keeps its last good content. If a new file has errors, its
+   * good parts are used.
    */
   #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
     const known = this.#files.get(path)!;
@@ -145,7 +148,7 @@ export class ManifestFolder {
     } catch (error) {
       if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
-      // The file was removed during this scan, and the next scan will report it.
+      // The file was removed during this scan, which the next scan will report.
       if (!isGone(error)) unread.add(folder, error);
       return;
     }

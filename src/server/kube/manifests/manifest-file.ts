@@ -1,4 +1,4 @@
-/** Reads the objects in a manifest file that matter for DNS. */
+/** Reads those objects in a manifest file that matter for DNS. */
 import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -13,7 +13,7 @@ import {
 import type { DocumentPath } from './yaml-document.ts';
 import { PIECE_MEMORY } from './yaml-stream.ts';
 
-/** The API groups of the supported kinds, because other groups may have kinds with the same name. */
+/** The API groups of the supported kinds. They are checked because other groups may have kinds with the same name. */
 const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 
 /** The contents of a file. */
@@ -25,18 +25,18 @@ export interface ManifestFile {
 }
 
 /**
- * Memory of an object without its strings, in bytes, and the factor by which its strings are larger than in the file;
- * measured.
+ * Memory an object takes without its strings, in bytes, and the factor by which its strings are larger than in the
+ * file. Both were measured.
  */
 const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
-/** Maximum number of problems per file. Further ones are not informative, and the rest of the file is not read. */
+/** Maximum number of problems per file. Any more would not be informative, so the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
 /**
- * Reads the objects in one file. Kinds that do not matter for DNS are skipped; invalid objects become problems.
- * @param memory maximum bytes for reading one object, and for all objects together
+ * Reads the objects in one file. Kinds that do not matter for DNS are skipped, and invalid objects become problems.
+ * @param memory maximum number of bytes for reading one object, and for all objects together
  */
 export function readManifests(
   content: string,
@@ -44,7 +44,7 @@ export function readManifests(
   memory: number = PIECE_MEMORY,
 ): ManifestFile {
   const found = new FoundManifests();
-  /** Entries of the list being read, which count once its end shows that it is a list. */
+  /** Entries of the list being read. They are used once its end shows that it really is a list. */
   let entries = new FoundManifests();
   for (const part of readYaml(content, file, { memory, entries: true })) {
     if (part.item === null) {
@@ -81,7 +81,7 @@ function tooMany(
 export const manifestMemoryRemedy =
   'split the directory, remove unneeded objects, or raise manifest_memory in kubernetes';
 
-/** The manifests and problems found in documents, or in list entries. */
+/** The manifests and problems found in documents or list entries. */
 class FoundManifests {
   readonly manifests: Manifest[] = [];
   readonly problems: Problem[] = [];
@@ -146,7 +146,7 @@ class FoundManifests {
   }
 }
 
-/** Matches List, and also ServiceList etc., as printed by `kubectl get -o yaml`. */
+/** Matches List, and also ServiceList and other typed lists, as printed by `kubectl get -o yaml`. */
 function isList(value: unknown): value is JsonObject {
   return isObject(value) && text(value, 'kind').endsWith('List') && Array.isArray(value['items']);
 }

@@ -220,7 +220,7 @@ describe('a directory of manifests', () => {
     ] as const) {
       mkdirSync(join(folder, version));
       writeFileSync(join(folder, version, 'a.yaml'), service(name));
-      // Same size, same time: only the file itself differs.
+      // The size and time are the same, so only the file itself differs.
       utimesSync(join(folder, version, 'a.yaml'), then, then);
     }
     symlinkSync('..1', join(folder, '..data'));

@@ -10,10 +10,10 @@ import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
-/** The directory, and the objects to read from it. */
+/** The directory to read, and the objects to look for. */
 export interface ManifestParts {
   readonly folder: string;
-  /** Maximum bytes for reading one object, and for all objects together. */
+  /** Maximum number of bytes for reading one object, and for all objects together. */
   readonly memory?: number;
   readonly wanted: WantedObjects;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export interface ManifestParts {
   readonly pollMs?: number;
   /** Called for each problem in a manifest, in addition to the log line. */
   problem?(problem: Problem): void;
-  /** Called with the memory of the objects, in bytes, when they have changed. */
+  /** Called with the number of bytes the objects use, after they have changed. */
   applied?(bytes: number): void;
 }
 
@@ -42,13 +42,13 @@ class ManifestSource implements Source {
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
-  /** The scan in progress, if it takes longer than a turn. */
+  /** The scan in progress, if it takes longer than one turn. */
   #reading: Promise<unknown> | null = null;
   #stopped = false;
   #synced = false;
-  /** The failure of the last scan, so that it is logged only once. */
+  /** Why the last scan failed, so that the failure is logged only once. */
   #failure = '';
-  /** The problems from the last scan, and from the last build. */
+  /** The problems found by the last scan and by the last build. */
   #seen: ReadonlySet<string> = new Set();
   #built: ReadonlySet<string> = new Set();
 
@@ -64,7 +64,7 @@ class ManifestSource implements Source {
     if (topology === 'nodes' || topology === 'pods') kinds.push('Node');
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
-    // Check here rather than in `start`, so that a wrong directory is a configuration error.
+    // Check this here rather than in `start`, so that a wrong directory is a configuration error.
     this.#folder.check();
   }
 
@@ -141,8 +141,7 @@ class ManifestSource implements Source {
   }
 
   /**
-   * Logs only new problems, because problems between files recur with every build, and unreadable directories with
-   * every scan.
+   * Logs only new problems. Problems between files recur with every build, and unreadable directories with every scan.
    */
   #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {
     this.#tell(problems.filter((problem) => !before.has(problem.print())));

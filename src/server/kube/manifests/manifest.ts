@@ -1,4 +1,4 @@
-/** One object in a manifest file: the fields that matter for DNS, and their faults. */
+/** One object in a manifest file: the fields that matter for DNS, and any faults in them. */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
   child,
@@ -47,9 +47,9 @@ export type WorkloadKind =
   | 'ReplicaSet'
   | 'ReplicationController';
 
-/** Addresses for a workload's pods, in order, or for one pod: `172.17.0.4-172.17.0.6`. */
+/** Addresses for a workload's pods, in order, or for a single pod: `172.17.0.4-172.17.0.6`. */
 export const podIpsAnnotation = 'ndots.dev/pod-ips';
-/** `"false"`: the pod, or this workload's pods, are not ready. */
+/** `"false"` means that the pod, or this workload's pods, are not ready. */
 export const readyAnnotation = 'ndots.dev/ready';
 
 /** Maximum number of replicas; more are a typo. */
@@ -74,7 +74,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
 };
 const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
 
-/** Checks one object and records its faults, with positions. */
+/** Checks one object and records any faults with their positions. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
   readonly raw: JsonObject;
@@ -87,7 +87,7 @@ export class ObjectCheck {
     this.#path = path;
   }
 
-  /** Checks the parts that do not depend on the kind; null if the object has no name. */
+  /** Checks the parts that do not depend on the kind. Returns null if the object has no name. */
   manifest(kind: ManifestKind): Manifest | null {
     const metadata = child(this.raw, 'metadata');
     const name = metadata['name'];

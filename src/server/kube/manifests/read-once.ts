@@ -4,8 +4,8 @@ import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * Returns all valid manifests. `problem` receives the faults of the others. It is also called if there are none at all,
- * because a wrong directory would look like an empty cluster.
+ * Returns all valid manifests. `problem` receives the faults in the others. It is also called if there are no manifests
+ * at all, because a wrong directory would look like an empty cluster.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(
@@ -16,8 +16,8 @@ export async function readManifestsOnce(
   const { problems } = await folder.look();
   const { manifests } = folder;
   const [first] = problems;
-  // If there is nothing to read, or nothing valid, the path is wrong. A cluster without objects would answer as if they
-  // did not exist.
+  // If there is nothing to read, or nothing valid, the path is wrong. Treated as a cluster without objects, it would
+  // give answers as if they did not exist.
   if (manifests.length === 0 && first !== undefined) throw withoutFate(first);
   for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
@@ -34,7 +34,7 @@ export async function readGoodManifests(path: string): Promise<readonly Manifest
   });
 }
 
-/** Returns the problem without its sentence about the rest of the file, for commands that do not watch files. */
+/** Returns the problem without the sentence about the rest of the file, for commands that do not watch files. */
 function withoutFate(problem: Problem): Problem {
   return problem.with({
     hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',

@@ -1,4 +1,7 @@
-/** Entry point of the thread that reads large manifest files. Receives a path, returns its objects and problems. */
+/**
+ * Entry point of the thread that reads large manifest files. It receives a path, and returns that file's objects and
+ * problems.
+ */
 import { parentPort } from 'node:worker_threads';
 import { errorCode } from '../../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';

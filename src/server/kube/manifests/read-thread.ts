@@ -6,29 +6,33 @@ import { Problem, type ProblemParts } from '../../base/problem.ts';
 import { manifestMemoryRemedy, type ManifestFile } from './manifest-file.ts';
 
 /**
- * Time limit for a file, in milliseconds. 16 MiB of ordinary manifests take a third of it, so a slower one is
+ * Time limit for a file, in milliseconds. 16 MiB of ordinary manifests take a third of it, so a file that exceeds it is
  * malicious.
  */
 const READ_MAX_MS = 120_000;
-/** The thread's own memory in MiB: the runtime, the parser, the text of a file. */
+/** The thread's own memory in MiB, for the runtime, the parser and a file's text. */
 const BASE_MB = 48;
 
-/** A file to read, and the maximum bytes for reading one of its objects. */
+/** A file to read, and the maximum number of bytes for reading one of its objects. */
 export interface ManifestRequest {
   readonly path: string;
   readonly memory: number;
 }
 
-/** A file's objects in a message between threads, with problems as plain data; or the reason it cannot be read. */
+/**
+ * A message between threads with a file's objects and its problems as plain data, or the reason why the file cannot be
+ * read.
+ */
 export type ManifestMessage =
   | (Omit<ManifestFile, 'problems'> & { readonly problems: readonly ProblemParts[] })
   | { readonly message: string; readonly code: string | undefined };
 
 /**
- * Reads files in sequence in a separate thread, so that a large one does not delay other work. A file that exhausts
- * memory or time is a problem, but does not end the server. The thread ends with the last file.
- * @param memory maximum bytes for one object while it is read, and for a file's objects afterwards
- * @param take receives each file once it has been read, in order, or the system's error
+ * Reads files one after another in a separate thread, so that a large file does not delay other work. If a file
+ * exhausts memory or time, this is reported as a problem and does not end the server. The thread ends with the last
+ * file.
+ * @param memory maximum number of bytes for one object while it is read, and for a file's objects afterwards
+ * @param take receives each file, in order, once it has been read, or else the system's error
  */
 export async function readInThread(
   paths: readonly string[],
@@ -63,7 +67,7 @@ class ReadThread {
       name: 'ndots-manifests',
       resourceLimits: {
         maxOldGenerationSizeMb: BASE_MB + Math.ceil((2 * memory) / (1024 * 1024)),
-        // A small young generation, so that garbage is collected soon instead of piling up.
+        // The young generation is small, so that garbage is collected soon instead of piling up.
         maxYoungGenerationSizeMb: 8,
       },
     });
@@ -97,7 +101,7 @@ class ReadThread {
 
   async end(): Promise<void> {
     this.#worker.removeAllListeners();
-    // The worker's result is no longer needed. An error event without a listener would end the process.
+    // The worker's result is no longer needed, but an error event without a listener would end the process.
     this.#worker.on('error', () => undefined);
     await this.#worker.terminate();
   }

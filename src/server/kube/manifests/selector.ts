@@ -1,10 +1,10 @@
 /**
- * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. An API server evaluates them itself;
- * this is for sources without a server.
+ * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. An API server evaluates them itself,
+ * so this is for sources without a server.
  */
 export type Selector = (labels: Readonly<Record<string, string>>) => boolean;
 
-/** Parses a selector; null if it is malformed. `''` selects everything. */
+/** Parses a selector. Returns null if it is malformed. `''` selects everything. */
 export function parseSelector(text: string): Selector | null {
   const terms: Selector[] = [];
   for (const term of splitTerms(text)) {
@@ -16,8 +16,8 @@ export function parseSelector(text: string): Selector | null {
 }
 
 /**
- * Returns true if the labels contain every pair in `wanted`, the form used by services and workloads. An empty map
- * selects nothing.
+ * Returns true if the labels contain every pair in `wanted`, which is the form used by services and workloads. An empty
+ * map selects nothing.
  */
 export function matchesPairs(
   wanted: Readonly<Record<string, string>>,
@@ -74,7 +74,7 @@ function parseCondition(key: string, text: string): Selector | null {
 }
 
 /**
- * Returns true if the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors, syntax and
+ * Returns true if the text has the form of a label key, `[prefix/]name` (Kubernetes: labels and selectors, syntax and
  * character set).
  */
 function isKey(key: string): boolean {

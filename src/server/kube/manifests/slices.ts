@@ -5,8 +5,8 @@ import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
 
 /**
- * Returns the slices that the endpoint slice controller would derive from a service with a selector: one per address
- * family and set of port numbers (pods may assign different numbers to one port name).
+ * Returns the slices that the endpoint slice controller would derive from a service with a selector. There is one per
+ * address family and set of port numbers, because pods may assign different numbers to one port name.
  * @param pods all pods in the service's namespace
  * @param zones by node name
  */
@@ -83,7 +83,7 @@ export function withHints(service: Manifest, slice: EndpointSlice): EndpointSlic
 /** An address family, as named by the API. */
 export type IpFamily = 'IPv4' | 'IPv6';
 
-/** Returns the address families that a service specifies, the primary one first, or null if it specifies none. */
+/** Returns the address families that a service specifies, with the primary one first, or null if it specifies none. */
 export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
   if (stated.length > 0) return stated;
@@ -94,7 +94,7 @@ export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   return text(spec, 'ipFamilyPolicy').endsWith('DualStack') ? ['IPv4', 'IPv6'] : null;
 }
 
-/** Returns the service's ports with this pod's numbers, without port names that no container has. */
+/** Returns the service's ports with this pod's numbers, leaving out port names that no container has. */
 function targetPorts(spec: JsonObject, pod: ImpliedPod): ServicePort[] {
   const found: ServicePort[] = [];
   for (const entry of children(spec, 'ports')) {

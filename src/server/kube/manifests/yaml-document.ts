@@ -1,4 +1,4 @@
-/** Parses YAML and JSON files to plain values, with the position of each. */
+/** Parses YAML and JSON files to plain values, and records the position of each value. */
 import type { Document, Scalar } from 'yaml';
 import { isNoUtf8 } from '../../base/binary-text.ts';
 import { Problem, type Place } from '../../base/problem.ts';
@@ -10,19 +10,19 @@ import {
   type AnyDocument,
 } from './yaml-stream.ts';
 
-/** The path of a value in a document: the keys and indexes that lead to it. */
+/** The path to a value in a document: the keys and indexes that lead to it. */
 export type DocumentPath = readonly (string | number)[];
 
-/** One document in a YAML (or JSON) file, and the position of each of its parts in the file. */
+/** One document in a YAML (or JSON) file, with the position of each of its parts in the file. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** Returns the position of the value at `path`, or of the innermost enclosing value if there is none. */
+  /** Returns the position of the value at `path`, or of the innermost enclosing value if it does not exist. */
   place(path: DocumentPath): Place;
 }
 
 /** A document, or an entry of the list in the next document. */
 export interface YamlPart extends YamlDocument {
-  /** Index of the entry in `items`; null: a document. */
+  /** Index of the entry in `items`, or null for a document. */
   readonly item: number | null;
   /** Length in characters of the file. */
   readonly length: number;
@@ -30,10 +30,10 @@ export interface YamlPart extends YamlDocument {
   readonly problem: Problem | null;
 }
 
-/** Maximum number of problems per file. Further ones are not informative, and the rest of the file is not read. */
+/** Maximum number of problems per file. Any more would not be informative, so the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
-/** Parses all documents in a file. Those with an error are skipped and reported as problems. */
+/** Parses all documents in a file. Documents with an error are skipped and reported as problems. */
 export function parseYaml(
   content: string,
   file: string,
@@ -47,7 +47,7 @@ export function parseYaml(
   return { documents, problems };
 }
 
-/** Yields the content of a file piece by piece (see `yamlPieces`). Ends where a limit is exceeded. */
+/** Yields a file's content piece by piece (see `yamlPieces`), stopping where a limit is exceeded. */
 export function* readYaml(
   content: string,
   file: string,
@@ -115,7 +115,10 @@ function valueOf(
   }
 }
 
-/** Finds lines and columns without a table of all lines, because positions are requested nearly in file order. */
+/**
+ * Finds lines and columns without a table of all lines. This works because positions are requested nearly in file
+ * order.
+ */
 class Lines {
   readonly #content: string;
   #offset = 0;
@@ -127,7 +130,7 @@ class Lines {
 
   place(offset: number): { readonly line: number; readonly column: number } {
     const content = this.#content;
-    // Go back line by line, because counting from the beginning could take long.
+    // Go back line by line, because counting from the beginning could take a long time.
     for (; this.#offset > offset; this.#line--)
       this.#offset = this.#offset < 2 ? 0 : content.lastIndexOf('\n', this.#offset - 2) + 1;
     for (;;) {
@@ -156,7 +159,10 @@ export const templateAdvice = {
   remedy: 'render it first: helm template CHART > FILE.yaml',
 } as const;
 
-/** Returns true if it contains Go template braces, which are not YAML or, worse, YAML with a different meaning. */
+/**
+ * Returns true if the text contains Go template braces. They are either not YAML or, worse, YAML with a different
+ * meaning.
+ */
 export function isTemplate(content: string): boolean {
   return /\{\{-?\s*[.$a-z(]/.test(content);
 }
@@ -178,7 +184,7 @@ export function hasTemplateKey(value: unknown): boolean {
   return false;
 }
 
-/** Returns the first key that occurs twice in its mapping, in time linear in the size of the document. */
+/** Returns the first key that occurs twice in its mapping. Takes time linear in the document's size. */
 function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar | null {
   const keys = new Set<string>();
   let twice: Scalar | null = null;

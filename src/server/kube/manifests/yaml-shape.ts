@@ -1,7 +1,4 @@
-/**
- * Declares the permitted content of a YAML file. Each shape reads one value, and reports its faults and their
- * positions.
- */
+/** Declares what a YAML file may contain. Each shape reads one value, and reports its faults and their positions. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { isObject } from '../../base/json-object.ts';
@@ -14,7 +11,7 @@ export interface Mistake {
   readonly hint: string | undefined;
 }
 
-/** Collects the errors in a document. Shapes that collect more than values use a subclass. */
+/** Collects the errors in a document. Shapes that also collect other things use a subclass. */
 export class YamlReading {
   readonly mistakes: Mistake[] = [];
 
@@ -22,7 +19,7 @@ export class YamlReading {
     this.mistakes.push({ path, text, hint });
   }
 
-  /** The errors as text, each with its position in the file. */
+  /** The error messages, each with its position in the file. */
   problems(
     document: YamlDocument,
     common: { readonly code: string; readonly remedy: string },
@@ -38,7 +35,7 @@ export interface YamlShape<T> {
   readonly placeholder: string;
   /**
    * Reads a value. All shapes for one file share one `reading`.
-   * @returns an arbitrary value if it is invalid, so check the errors first
+   * @returns an arbitrary value if the input is invalid, so check the errors first
    */
   read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }
@@ -47,7 +44,7 @@ export interface YamlShape<T> {
 export interface YamlField<T> {
   readonly shape: YamlShape<T>;
   readonly help: string;
-  /** The value used if the key is absent; undefined: the key is required. */
+  /** The value used if the key is absent. If undefined, the key is required. */
   readonly fallback: T | undefined;
 }
 
@@ -126,7 +123,7 @@ export function listOf<T>(shape: YamlShape<T>, most = 1000): YamlShape<readonly 
   };
 }
 
-/** A list, or one value without a list around it. */
+/** A list, or a single value that is not in a list. */
 export function oneOrMore<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = listOf(shape);
   return {
@@ -136,7 +133,7 @@ export function oneOrMore<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   };
 }
 
-/** A mapping with arbitrary keys, whose values have this shape. */
+/** A mapping with arbitrary keys, whose values all have this shape. */
 export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string, T>>> {
   return {
     placeholder: `{ KEY: ${shape.placeholder} }`,
@@ -157,7 +154,7 @@ export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string,
 
 /**
  * A value for which `take` does not return null.
- * @param fallback used for an invalid one
+ * @param fallback used if the value is invalid
  */
 export function simple<T>(
   placeholder: string,
@@ -180,7 +177,7 @@ export const text: YamlShape<string> = simple('TEXT', 'a text', '', (value) =>
   typeof value === 'string' && value !== '' ? value : null,
 );
 
-/** A text, or a number that is read as text. */
+/** A string, or a number that is read as a string. */
 export const scalar: YamlShape<string> = simple('VALUE', 'a text or a number', '', (value) =>
   ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : null,
 );
@@ -204,7 +201,7 @@ export function whole(least: number, most: number): YamlShape<number> {
   );
 }
 
-/** A time such as `250ms` or `2s`, read as milliseconds. */
+/** A duration such as `250ms` or `2s`, converted to milliseconds. */
 export function time(leastMs = 0, mostMs = 600_000): YamlShape<number> {
   return simple('TIME', `a time such as 250ms or 2s, up to ${mostMs / 1000}s`, 0, (value) => {
     const ms = typeof value === 'string' ? parseDuration(value) : value === 0 ? 0 : null;
@@ -243,7 +240,7 @@ export function keyOf(path: DocumentPath): string {
   return String(path.findLast((step) => typeof step === 'string') ?? '');
 }
 
-/** Formats a value for messages: its kind, or the value itself. */
+/** Formats a value for messages, as its kind or as the value itself. */
 export function described(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';

@@ -1,4 +1,4 @@
-/** Reads YAML piece by piece, within a memory limit that is checked before anything is built. */
+/** Reads YAML piece by piece within a memory limit, which is checked before anything is built. */
 import { createRequire } from 'node:module';
 import { printBytes } from '../../base/limits.ts';
 import type { CST, Document } from 'yaml';
@@ -6,16 +6,16 @@ import type { CST, Document } from 'yaml';
 /** A document as produced by the parser. */
 export type AnyDocument = Document.Parsed;
 
-/** A part of a file that is in memory on its own. */
+/** A part of a file that is in memory separately. */
 export interface YamlPiece {
   readonly document: AnyDocument;
-  /** Its index in `items` of the following document; null: it is a whole document. */
+  /** Its index in `items` of the following document, or null if it is a whole document. */
   readonly item: number | null;
   /** Its length in characters of the file. */
   readonly length: number;
 }
 
-/** Ends the reading of a file that exceeds a limit. Earlier documents count. */
+/** Thrown to end the reading of a file that exceeds a limit. Earlier documents remain valid. */
 export class YamlBoundError extends Error {
   /** Offset in characters from the start of the file. */
   readonly offset: number;
@@ -26,27 +26,27 @@ export class YamlBoundError extends Error {
   }
 }
 
-/** Default memory limit for reading one piece, in bytes. Kubernetes objects have at most 1.5 MiB. */
+/** Default memory limit in bytes for reading one piece. Kubernetes objects have at most 1.5 MiB. */
 export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 
-/** Maximum nesting. The deepest custom resource schemas have about forty levels. */
+/** Maximum nesting depth. The deepest custom resource schemas have about forty levels. */
 const DEPTH_MAX = 200;
 /**
- * Maximum memory that the parser needs for a word, a sign or a line break, in bytes; measured: empty mappings in a list
- * take 480.
+ * Maximum memory in bytes that the parser needs for a word, a sign or a line break. This was measured: empty mappings
+ * in a list take 480.
  */
 const BYTES_PER_PART = 512;
-/** The same for each character of a quoted text, which the parser assembles one by one. */
+/** The same for each character of a quoted string, which the parser assembles one by one. */
 const BYTES_PER_CHARACTER = 36;
 
 /**
- * Yields the documents in a file one at a time. The parser drops each document before the next one. Entries of a
- * top-level list `items`, as printed by `kubectl get -o yaml` and `-o json`, are returned separately before the
- * document and are null in it. A file of any size therefore needs only the memory of its largest object. A document
- * with anchors is returned as a whole.
- * @param memory maximum bytes for reading one piece
- * @param entries false: lists are returned as a whole, too
- * @throws YamlBoundError if a piece needs more, or is nested too deeply
+ * Yields the documents in a file one at a time. The parser drops each document before it reads the next. Entries of a
+ * top-level list `items`, as printed by `kubectl get -o yaml` and `-o json`, are returned separately before their
+ * document, in which they are null. A file of any size therefore needs only as much memory as its largest object. A
+ * document with anchors is returned as a whole.
+ * @param memory maximum number of bytes for reading one piece
+ * @param entries false to return lists as a whole as well
+ * @throws YamlBoundError if a piece needs more memory, or is nested too deeply
  */
 export function* yamlPieces(content: string, memory: number, entries = true): Generator<YamlPiece> {
   const yaml = loadYaml();
@@ -54,10 +54,10 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
   const composer = new yaml.Composer(options);
   const list = new ItemList(parser);
   let cost = 0;
-  /** Number of characters in entries returned before the document that is being composed. */
+  /** Number of characters in entries already returned from the document that is being composed. */
   let before = 0;
   for (const lexeme of new yaml.Lexer().lex(content)) {
-    // Between documents there are comments and empty lines, which leave nothing, and directives.
+    // Between documents there may be comments and empty lines, which produce nothing, and directives.
     if (parser.stack.length > 0 || lexeme[0] === '%')
       cost += BYTES_PER_PART + BYTES_PER_CHARACTER * lexeme.length;
     if (cost > memory) throw tooLarge(memory, parser.offset);
@@ -73,7 +73,7 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
     if (entry === null) continue;
     // Only its place in the list remains.
     cost = (entry.item + 1) * BYTES_PER_PART;
-    // The composer returns a document only when it sees the next one.
+    // The composer does not return a document until it sees the next one.
     for (const document of composer.end()) yield whole(document, before);
     yield entry;
   }
@@ -87,9 +87,9 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
 const options = {
   prettyErrors: false,
   logLevel: 'error',
-  // The parser's own check is quadratic, because it compares each key with every other one.
+  // The parser's own check takes quadratic time, because it compares each key with every other key.
   uniqueKeys: false,
-  // Like kubectl: `<<: *defaults` copies the keys of another mapping.
+  // As in kubectl, `<<: *defaults` copies the keys of another mapping.
   merge: true,
 } as const;
 
@@ -102,14 +102,14 @@ function tooLarge(memory: number, offset: number): YamlBoundError {
   return new YamlBoundError(`reading this needs more than ${printBytes(memory)} of memory`, offset);
 }
 
-/** The list `items` at the top of the document being read. */
+/** The list `items` at the top level of the document being read. */
 class ItemList {
   readonly #parser: InstanceType<typeof import('yaml').Parser>;
   /** Number of entries that have been returned. */
   #done = 0;
   /** Their characters. */
   #length = 0;
-  /** Set if there is an anchor, because an alias may then refer to a part of any other entry. */
+  /** Set if there is an anchor, because an alias may then refer to part of any other entry. */
   #hasAnchors = false;
 
   constructor(parser: InstanceType<typeof import('yaml').Parser>) {
@@ -118,7 +118,7 @@ class ItemList {
 
   /**
    * Called when another document begins.
-   * @returns the number of characters in all returned entries of this one
+   * @returns the number of characters in all the entries returned from this one
    */
   restart(): number {
     const length = this.#length;
@@ -128,7 +128,7 @@ class ItemList {
     return length;
   }
 
-  /** Returns the entry that is complete before this lexeme, if any. */
+  /** Returns the entry that is complete before this lexeme, if there is one. */
   before(lexeme: string): (YamlPiece & { readonly item: number }) | null {
     if (lexeme[0] === '&' || lexeme[0] === '*') this.#hasAnchors = true;
     if (this.#hasAnchors || this.#parser.stack.length !== 3) return null;
@@ -149,7 +149,7 @@ class ItemList {
     if (item.value === undefined) item.key = nothing;
     else item.value = nothing;
     const composer = new (loadYaml().Composer)(options);
-    // Composing a document would return the previous one, but there is none.
+    // Composing a document would return the previous one, but there is none here.
     for (const _ of composer.next({ type: 'document', offset: value.offset, start: [], value }))
       continue;
     const [document] = [...composer.end()] as [AnyDocument];
@@ -173,7 +173,7 @@ class ItemList {
   }
 }
 
-/** Returns the value of an entry that consists only of a value, without key or tag. */
+/** Returns the value of an entry that consists of nothing but a value, without key or tag. */
 function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | null {
   if (start.some(({ type }) => type === 'tag')) return null;
   if (value !== undefined) return key === undefined && sep === undefined ? value : null;
@@ -182,7 +182,7 @@ function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | nu
 
 let loaded: typeof import('yaml') | null = null;
 
-/** Loads the parser, which is large, on first use, because a server that watches an API server never needs it. */
+/** Loads the parser on first use. It is large, and a server that watches an API server never needs it. */
 export function loadYaml(): typeof import('yaml') {
   loaded ??= createRequire(import.meta.url)('yaml') as typeof import('yaml');
   return loaded;

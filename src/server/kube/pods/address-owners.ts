@@ -1,4 +1,4 @@
-/** Maps addresses to pods (with their workloads) and services, for captures. */
+/** Maps addresses to pods (with their workloads) and services, for use in captures. */
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
 import { child, children, text, type JsonObject } from '../../base/json-object.ts';
@@ -15,7 +15,7 @@ export interface AddressOwner {
   readonly kind: 'pod' | 'service' | 'node';
   readonly namespace: string;
   readonly name: string;
-  /** The pod's workload: `deploy/cart`; empty if it has none. */
+  /** The pod's workload, e.g. `deploy/cart`, or empty if it has none. */
   readonly workload: string;
   /** The pod's node; empty if unknown. */
   readonly node: string;
@@ -25,7 +25,7 @@ export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;
 
-/** Returns the owners of addresses in a cluster. Objects that may not be listed are skipped and reported. */
+/** Returns the owners of addresses in a cluster. Objects that we may not list are skipped and reported. */
 export async function clusterOwners(
   access: ClusterAccess,
   parts: { readonly version: string; readonly signal: AbortSignal },
@@ -55,8 +55,8 @@ export async function clusterOwners(
 }
 
 /**
- * Returns the owners of addresses in a directory of manifests or in one file, e.g. the output of
- * `kubectl get pods,services -A -o yaml`.
+ * Returns the owners of addresses in a directory of manifests or in a single file, e.g. the output of `kubectl get
+ * pods,services -A -o yaml`.
  */
 export async function manifestOwners(
   path: string,
@@ -103,7 +103,7 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
   }
 }
 
-/** Returns true if a pod's address counts. The address of a pod that has ended may belong to another by now. */
+/** Returns true if a pod's address counts. Once a pod has ended, its address may belong to another. */
 function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
   return known === undefined || text(status, 'phase') === 'Running';
 }

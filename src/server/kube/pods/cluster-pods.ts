@@ -15,10 +15,10 @@ import { unlessMissing } from '../api/one-object.ts';
 
 /** Timeout for a request, in milliseconds. */
 const WAIT_MS = 8000;
-/** Number of pods that are searched for a running one. */
+/** Number of pods searched to find a running one. */
 const mostPods = '50';
 
-/** Creates a source that requests each thing once; call `close` at the end. */
+/** Creates a source that requests each thing only once. Call `close` when done. */
 export function clusterPods(
   access: ClusterAccess,
   parts: {
@@ -65,7 +65,7 @@ export function clusterPods(
         const found = await get('list pods', `/api/v1/namespaces/${namespace}/pods`, query);
         return children(found, 'items');
       } catch (error) {
-        // Without permission to list pods, the template is still used.
+        // Without permission to list pods, the template can still be used.
         if (error instanceof ApiFailure && error.kind === 'forbidden') return [];
         throw told(error, 'get pods', namespace, parts.instead);
       }
@@ -80,7 +80,7 @@ export function clusterPods(
       return names;
     },
     async dnsAddresses(node) {
-      // Skip objects that this account may not read. The only required permission is to list services.
+      // Skip objects that this account may not read. Only permission to list services is required.
       const orNothing = (found: Promise<JsonObject>): Promise<JsonObject> =>
         found.catch((error: unknown) => {
           if (error instanceof ApiFailure) return asObject(null);

@@ -1,4 +1,4 @@
-/** Finds the pods' DNS Service in the forms used by several distributions. */
+/** Finds the pods' DNS Service in the forms that various distributions use. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../base/json-object.ts';

@@ -1,19 +1,19 @@
 /**
- * Finds the Service that pods use for DNS. All names and labels by which distributions mark cluster DNS are in this
- * file. The DNS pods are those selected by the Service.
+ * Finds the Service that pods use for DNS. This file contains all names and labels that distributions use to mark
+ * cluster DNS. The DNS pods are those that the Service selects.
  */
 import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
 
 /** The namespaces in which distributions run cluster DNS. */
 export const dnsNamespaces = ['kube-system', 'openshift-dns'] as const;
 
-/** Selects a namespace's DNS pods by the label k8s-app, if their Service cannot be read. */
+/** Selects a namespace's DNS pods by the label k8s-app if their Service cannot be read. */
 export const usualDnsSelector = 'k8s-app in (kube-dns,coredns,ndots)';
 
 /**
  * Returns the Service that pods query, or null if there is no such Service. Others may select the same pods: headless
- * ones, those for metrics, and a node cache's `kube-dns-upstream`, which no pod queries.
- * @param services from any namespaces
+ * Services, those for metrics, and a node cache's `kube-dns-upstream`, which no pod queries.
+ * @param services from any number of namespaces
  * @param clusterDns kubelet's clusterDNS, if known
  */
 export function dnsServiceIn(
@@ -27,7 +27,7 @@ export function dnsServiceIn(
   return ranked[0]?.service ?? null;
 }
 
-/** Ranks a service as a candidate: the lowest rank is the most certain; Infinity: pods do not use it. */
+/** Ranks a service as a candidate. The lowest rank is the most certain, and Infinity means that pods do not use it. */
 function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   const metadata = child(service, 'metadata');
   const addresses = serviceAddresses(service);
@@ -46,7 +46,7 @@ function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   if (app === 'kube-dns') return isClusters ? 3 : 4;
   const named = labels['kubernetes.io/name'] ?? '';
   if (isClusters && /^(?:CoreDNS|KubeDNS)$/.test(named)) return 5;
-  // The charts of CoreDNS and ndots, with their own labels.
+  // The charts for CoreDNS and ndots, each with its own labels.
   const chart = labels['app.kubernetes.io/name'] ?? app;
   return /^(?:coredns|ndots)$/.test(chart) ? 6 : Infinity;
 }
@@ -57,7 +57,7 @@ function ageKey(service: JsonObject): string {
   return `${text(metadata, 'creationTimestamp')} ${text(metadata, 'name')}`;
 }
 
-/** Returns a service's addresses; none if it is headless. */
+/** Returns a service's addresses, or none if it is headless. */
 export function serviceAddresses(service: JsonObject): readonly string[] {
   const spec = child(service, 'spec');
   const all = texts(spec, 'clusterIPs');
@@ -66,7 +66,7 @@ export function serviceAddresses(service: JsonObject): readonly string[] {
   );
 }
 
-/** Returns a Service's selector in the API's syntax; empty if it has none. */
+/** Returns a Service's selector in the API's syntax, or an empty string if it has none. */
 export function selectorOf(service: JsonObject): string {
   const pairs = Object.entries(textMap(child(service, 'spec'), 'selector'));
   return pairs.map(([key, value]) => `${key}=${value}`).join(',');

@@ -1,6 +1,6 @@
 /**
- * Runs a program in an existing pod as an ephemeral container, in the pod's network and with its resolv.conf. Its
- * output is followed until it ends.
+ * Runs a program in an existing pod as an ephemeral container, with the pod's network and resolv.conf. Its output is
+ * followed until it ends.
  */
 import { sendJson } from '../api/get-json.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
@@ -13,11 +13,11 @@ export interface EphemeralContainer {
   readonly env: Readonly<Record<string, string>>;
   /** The container whose processes it sees; null: none. */
   readonly target: string | null;
-  /** Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions. */
+  /** Capabilities such as NET_RAW, for which the program runs as root. If empty, it runs with all restrictions. */
   readonly capabilities: readonly string[];
 }
 
-/** The pod to run it in, and the receiver of its output. */
+/** The pod in which to run it, and a callback for its output. */
 export interface EphemeralRun extends Omit<FollowedContainer, 'statuses'> {
   readonly container: EphemeralContainer;
 }
@@ -56,7 +56,7 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
   });
 }
 
-/** Meets the Pod Security level "restricted" unless capabilities are requested. */
+/** This meets the Pod Security level "restricted" unless capabilities are requested. */
 export function securityContextFor(capabilities: readonly string[]): object {
   const asRoot = capabilities.length > 0;
   return {

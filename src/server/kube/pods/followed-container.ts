@@ -1,4 +1,4 @@
-/** Follows the output of a container that was just added to a pod, and waits for its end. */
+/** Follows the output of a container that was just added to a pod, and waits for the container to end. */
 import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { child, children, text, type JsonObject } from '../../base/json-object.ts';
@@ -14,7 +14,7 @@ export interface FollowedContainer {
   readonly namespace: string;
   readonly pod: string;
   readonly container: { readonly name: string; readonly image: string };
-  /** The list in the pod's status that contains it. */
+  /** The list in the pod's status that includes the container. */
   readonly statuses: 'containerStatuses' | 'ephemeralContainerStatuses';
   /** Maximum wait for its start, in milliseconds. */
   readonly startMs: number;
@@ -26,15 +26,15 @@ export interface FollowedContainer {
 /** Timeout for requests, in milliseconds. */
 export const REQUEST_MS = 10_000;
 const LOOK_EVERY_MS = 300;
-/** Maximum pause in the output, because a program may be silent for long. */
+/** Maximum pause in the output. It is long because a program may be silent for a while. */
 const SILENCE_MS = 24 * 3600_000;
 
-/** Reasons of a waiting container that waiting does not resolve. */
+/** Reasons for a container to be waiting that will not resolve themselves. */
 const hopeless =
   /^(?:ErrImageNeverPull|InvalidImageName|ImageInspectError|ErrImagePull|ImagePullBackOff|CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
 /**
- * Follows it to its end.
+ * Follows the container until it ends.
  * @returns its exit code
  * @throws Problem, ApiFailure
  */
@@ -42,7 +42,7 @@ export async function followContainer(run: FollowedContainer): Promise<number> {
   let state = await started(run);
   for (let first = true; ; first = false) {
     await follow(run, first);
-    // The log ends a moment before the kubelet reports the container's end; or something in between cut it off.
+    // Either the log ended a moment before the kubelet reports the container's end, or something in between cut it off.
     const end = run.clock.now() + REQUEST_MS;
     while (!('terminated' in state) && run.clock.now() < end) {
       await sleep(run.clock, LOOK_EVERY_MS, run.signal);
@@ -55,7 +55,7 @@ export async function followContainer(run: FollowedContainer): Promise<number> {
 }
 
 /**
- * Waits until it runs or has ended.
+ * Waits until the container runs or has ended.
  * @returns its state
  */
 async function started(run: FollowedContainer): Promise<JsonObject> {

@@ -1,4 +1,4 @@
-/** Reads pods and their workloads from a directory of manifests, or from one file. */
+/** Reads pods and their workloads from a directory of manifests or from a single file. */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
 import type { Manifest } from '../manifests/manifest.ts';
@@ -21,7 +21,7 @@ export async function manifestPods(
     name: path,
     isFolder: true,
     namespace: null,
-    // A namespace that contains an object exists, whether or not its own object is among the manifests.
+    // A namespace that contains an object exists, whether or not the manifests include the Namespace itself.
     namespaces: new Set([
       'default',
       ...manifests.map(({ kind, namespace, name: own }) =>
@@ -60,7 +60,7 @@ export async function manifestPods(
   };
 }
 
-/** Returns one pod per workload, created from its template under the workload's name. */
+/** Returns one pod per workload, created from its template and named after the workload. */
 function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[] {
   const path = resourceKinds.some((known) => known.kind === kind)
     ? templatePaths[kind as keyof typeof templatePaths]

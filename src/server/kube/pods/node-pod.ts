@@ -1,9 +1,9 @@
-/** Runs a program on a node, in a pod with the node's network and processes that is deleted at the end. */
+/** Runs a program on a node, in a pod that has the node's network and processes and is deleted at the end. */
 import type { Timer } from '../../base/clock.ts';
 import { createObject, deleteObject } from '../api/one-object.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
 
-/** The node, the program and the receiver of its output. */
+/** The node, the program, and a callback for its output. */
 export interface NodeRun extends Omit<FollowedContainer, 'statuses' | 'container'> {
   readonly node: string;
   readonly image: string;
@@ -11,19 +11,19 @@ export interface NodeRun extends Omit<FollowedContainer, 'statuses' | 'container
   readonly env: Readonly<Record<string, string>>;
   /** Milliseconds after which the kubelet ends the pod, even if the client is gone. */
   readonly limitMs: number;
-  /** Ends the program like SIGTERM. Its last output is still followed. */
+  /** Ends the program as SIGTERM would. Its last output is still followed. */
   readonly signal: AbortSignal;
 }
 
-/** The same as in deploy/capture, whose page has the reason for each. */
+/** The same capabilities as in deploy/capture, whose page gives the reason for each. */
 const capabilities = ['NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE', 'NET_ADMIN', 'SYS_NICE'];
 /** Seconds between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 5;
 const CONTAINER = 'ndots';
 
 /**
- * Runs the program to completion, and deletes the pod.
- * @returns its exit code; null: the signal ended it
+ * Runs the program to completion, and then deletes the pod.
+ * @returns its exit code, or null if the signal ended it
  * @throws Problem, ApiFailure
  */
 export async function runOnNode(run: NodeRun): Promise<number | null> {
@@ -95,7 +95,7 @@ function podFor({ namespace, pod, node, image, args, env, limitMs }: NodeRun): o
   };
 }
 
-/** As in deploy/capture, but with the runtime's seccomp profile, because the node may not have another one. */
+/** As in deploy/capture, but with the runtime's seccomp profile, because the node may not have any other. */
 export const nodeSecurityContext: object = {
   runAsUser: 0,
   runAsNonRoot: false,

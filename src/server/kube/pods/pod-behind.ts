@@ -1,6 +1,6 @@
 /**
- * Finds the pod meant by `deploy/web` or `svc/web`: a running one if there is one, otherwise the template from which it
- * would be created.
+ * Finds the pod that `deploy/web` or `svc/web` refers to. This is a running pod if there is one, and otherwise the
+ * template from which it would be created.
  */
 import {
   asObject,
@@ -20,13 +20,13 @@ export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */
   readonly spec: JsonObject;
-  /** The pod's name; null if this is a template because there is no pod. */
+  /** The pod's name, or null if this is a template because there is no pod. */
   readonly pod: string | null;
-  /** A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
+  /** A human-readable description: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
   readonly name: string;
 }
 
-/** Throws a `Problem` if there is no such object, or no pod behind it. */
+/** Throws a `Problem` if the object does not exist, or has no pod behind it. */
 export async function podBehind(source: PodSource, wanted: ResourceName): Promise<FoundPod> {
   const { of, name } = wanted;
   const asked = wanted.namespace ?? source.namespace;
@@ -61,7 +61,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   });
 }
 
-/** Returns a running pod that is not terminating, otherwise any. */
+/** Returns a running pod that is not terminating, or any pod if there is none. */
 function best(pods: readonly JsonObject[]): JsonObject | null {
   const leaving = (pod: JsonObject): boolean =>
     text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
@@ -75,8 +75,8 @@ function best(pods: readonly JsonObject[]): JsonObject | null {
 }
 
 /**
- * Returns `spec.selector` in the API's syntax. Services have pairs, other kinds matchLabels and matchExpressions. Null
- * if it selects nothing.
+ * Returns `spec.selector` in the API's syntax. Services have pairs, while other kinds have matchLabels and
+ * matchExpressions. Returns null if it selects nothing.
  */
 function selectorOf(object: JsonObject): string | null {
   const selector = child(child(object, 'spec'), 'selector');
@@ -121,7 +121,7 @@ function thereText({ kind }: ResourceName['of'], names: readonly string[]): stri
   return `Existing objects of that kind: ${names.slice(0, THERE_MAX).join(', ')}${more}.`;
 }
 
-/** Returns the labels of the pods created from a template. */
+/** Returns the labels of pods created from a template. */
 export function templateLabels(template: JsonObject): Record<string, string> {
   return textMap(asObject(template['metadata']), 'labels');
 }

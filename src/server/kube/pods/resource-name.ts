@@ -14,7 +14,7 @@ export type PodOwnerKind =
   | 'Job'
   | 'CronJob';
 
-/** A kind of object, with its API names and common spellings. */
+/** A kind of object, with its names in the API and common spellings. */
 export interface ResourceKind {
   readonly kind: PodOwnerKind;
   readonly plural: string;
@@ -96,13 +96,16 @@ export function parseResourceName(given: string): ResourceName {
   return { of, name, namespace };
 }
 
-/** Returns a kind in its shortest spelling, `deploy`, or in lower case if it is unknown. */
+/** Returns a kind's shortest spelling, such as `deploy`, or the kind in lower case if it is unknown. */
 export function shortKind(type: string): string {
   const of = kindOf(type);
   return of?.shortNames[0] ?? (of?.kind ?? type).toLowerCase();
 }
 
-/** Parses `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the kinds. */
+/**
+ * Parses `deploy`, `Deployment`, `deployments.apps` and `deployment.v1.apps`. Returns null if it is not one of the
+ * kinds.
+ */
 function kindOf(type: string): ResourceKind | null {
   const [word = '', ...rest] = type.toLowerCase().split('.');
   const group = /^v\d/.test(rest[0] ?? '') ? rest.slice(1).join('.') : rest.join('.');

@@ -3,8 +3,8 @@ import { asObject, child, children, text, type JsonObject } from '../../base/jso
 import { shortKind } from './resource-name.ts';
 
 /**
- * Returns a pod's workload: `deploy/cart` if it was created by that Deployment's ReplicaSet, whose name ends in the
- * template's hash.
+ * Returns a pod's workload. This is `deploy/cart` if the pod was created by that Deployment's ReplicaSet, whose name
+ * ends in the template's hash.
  */
 export function workloadOf(metadata: JsonObject): string {
   const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);

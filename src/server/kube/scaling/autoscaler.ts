@@ -1,4 +1,4 @@
-/** Keeps the number of workload replicas in proportion to the cluster, like cluster-proportional-autoscaler. */
+/** Keeps the number of a workload's replicas in proportion to the cluster, like cluster-proportional-autoscaler. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
 import { child, isObject, textMap } from '../../base/json-object.ts';
@@ -46,7 +46,7 @@ export interface AutoscalerParts {
   readonly namespace: string;
   /** Name of the ConfigMap with `linear` or `ladder`. */
   readonly configMap: string;
-  /** Data for creating the ConfigMap if it does not exist; null: it must exist. */
+  /** Data used to create the ConfigMap if it does not exist. Null if it must exist. */
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly targets: readonly ScaleTarget[];
   /** Selects the nodes that count; `''`: all. */
@@ -90,7 +90,7 @@ export class Autoscaler {
     });
   }
 
-  /** Runs until the signal fires. Failures are reported and retried; replicas stay unchanged until then. */
+  /** Runs until the signal fires. Failures are reported and retried, and replicas stay unchanged in the meantime. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
     this.#reflector.start();
@@ -142,7 +142,7 @@ export class Autoscaler {
       size.schedulableNodes++;
       size.schedulableCores += node.milliCores / 1000;
     }
-    // The sum of all nodes' millicores is rounded up once.
+    // The sum of all nodes' millicores is rounded up only once.
     return {
       ...size,
       cores: Math.ceil(size.cores),
@@ -190,7 +190,7 @@ function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
   return { path, task, waitMs: WAIT_MS, signal };
 }
 
-/** Returns the report as text; null for a bug. */
+/** Returns the report as text, or null if the cause is a bug. */
 function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
   if (error instanceof ApiFailure) return error;
   if (error instanceof Problem)
@@ -200,7 +200,7 @@ function asFailure(error: unknown): { kind: string; message: string; advice: str
 
 /**
  * Parses a comma-separated list of targets: `deployment/coredns`.
- * @throws the error returned by `wrong` for a malformed word
+ * @throws the error returned by `wrong` if a word is malformed
  */
 export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
   return given.split(',').map((word) => {
@@ -215,8 +215,8 @@ export function readTargets(given: string, wrong: (text: string) => Error): read
 }
 
 /**
- * Parses `{"linear": {…}}` to the data for a ConfigMap.
- * @throws the error returned by `wrong` for malformed text
+ * Converts `{"linear": {…}}` to the data for a ConfigMap.
+ * @throws the error returned by `wrong` if the text is malformed
  */
 export function readDefaults(
   given: string,

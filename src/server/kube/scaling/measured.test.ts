@@ -15,7 +15,8 @@ coredns_cache_hits_total{type="success"} ${hits}
 `);
 
 test('one replica may be down at the peak, with the others at seven tenths of their CPU', () => {
-  // Two replicas with 20 000 queries/s of 50 µs each use one CPU now and three at the peak, so five replicas at 0.7.
+  // Together, two replicas handle 20 000 queries/s of 50 µs each. This takes one CPU now and three at the peak, so five
+  // replicas at 0.7.
   const before = [sampleOf(scrape(0, 0, 0), 0), sampleOf(scrape(0, 0, 0), 0)];
   const after = [
     sampleOf(scrape(100_000, 5, 60_000), 10_000),

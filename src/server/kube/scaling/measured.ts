@@ -1,10 +1,11 @@
 /**
- * Computes the number of replicas from the load on the current ones: queries, CPUs and cache, from two scrapes of each.
+ * Computes the number of replicas from the load on the current ones. The load is measured as queries, CPUs and cache,
+ * from two scrapes of each replica.
  */
 import { Problem } from '../../base/problem.ts';
 import type { Scrape } from '../../metrics/read-exposition.ts';
 
-/** One scrape of one replica. Its counters start at zero when it starts. */
+/** One scrape of one replica. Its counters start at zero when the replica starts. */
 export interface ReplicaSample {
   /** Milliseconds of a monotonic clock. */
   readonly at: number;
@@ -21,17 +22,17 @@ export interface MeasuredSize {
   readonly queriesPerSecond: number;
   /** Seconds. */
   readonly cpuPerQuery: number;
-  /** Average share of a replica's CPUs currently in use. */
+  /** Average share of a replica's CPUs that is currently in use. */
   readonly utilisation: number;
   /** Share of queries answered from the cache. */
   readonly cacheHits: number;
 }
 
-/** Above this share of its CPUs, a server queues noticeably and has no room for bursts. */
+/** Above this share of its CPUs, a server noticeably queues requests and has no room for bursts. */
 const UTILISATION_MAX = 0.7;
 
 /**
- * Extracts a sample from a scrape of ndots or CoreDNS.
+ * Extracts a sample from an ndots or CoreDNS scrape.
  * @param at time of the scrape, in milliseconds
  */
 export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
@@ -44,7 +45,7 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 }
 
 /**
- * Computes the number of replicas. With one of them down, the others can answer `peak` times the current queries with
+ * Computes the number of replicas. With one replica down, the others must handle `peak` times the current queries using
  * at most seven tenths of their CPUs.
  * @throws Problem if there was nothing to measure
  */
@@ -59,7 +60,7 @@ export function measuredSize(
   after.forEach((sample, nth) => {
     const from = before[nth]!;
     const seconds = (sample.at - from.at) / 1000;
-    // A replica that was restarted between the scrapes counts from zero.
+    // A replica that was restarted between the two scrapes counts from zero.
     const since =
       sample.queries < from.queries ? { queries: 0, cpuSeconds: 0, cacheHits: 0 } : from;
     queriesPerSecond += (sample.queries - since.queries) / seconds;

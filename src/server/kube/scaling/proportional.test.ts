@@ -25,7 +25,7 @@ describe('linear, as computed by cluster-proportional-autoscaler 1.9', () => {
     [{ coresPerReplica: 256, nodesPerReplica: 16 }, 1, 4, 1],
     [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 2, 8, 2],
     [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 1, 8, 1],
-    // It adds the second replica for safety, regardless of max.
+    // The second replica is added for safety, regardless of max.
     [{ nodesPerReplica: 16, preventSinglePointFailure: true, max: 1 }, 3, 8, 2],
     [{ coresPerReplica: 0.5 }, 1, 3, 6],
     [{ coresPerReplica: 4, min: 3 }, 0, 0, 3],

@@ -1,11 +1,11 @@
 /**
- * Computes the number of replicas from the size of the cluster, as cluster-proportional-autoscaler does from its
- * ConfigMap (`linear`, `ladder`). The same ConfigMap gives the same numbers.
+ * Computes the number of replicas from the cluster's size, as cluster-proportional-autoscaler does from its ConfigMap
+ * (`linear`, `ladder`). The same ConfigMap gives the same numbers.
  */
 import { isObject, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 
-/** The size of the cluster: all nodes and their CPUs, and those on which pods can be scheduled. */
+/** The cluster's size: all nodes and their CPUs, and those where pods can be scheduled. */
 export interface ClusterSize {
   readonly nodes: number;
   readonly cores: number;
@@ -13,20 +13,20 @@ export interface ClusterSize {
   readonly schedulableCores: number;
 }
 
-/** The rule in a ConfigMap, and which part of it decides. */
+/** The rule in a ConfigMap, and which part of it is decisive. */
 export interface Sizing {
   readonly mode: 'linear' | 'ladder';
   replicas(size: ClusterSize): SizedReplicas;
 }
 
-/** The number of replicas, and the reason: `16 nodes per replica`. */
+/** The number of replicas and the reason for it: `16 nodes per replica`. */
 export interface SizedReplicas {
   readonly replicas: number;
   readonly because: string;
 }
 
 /**
- * Parses a ConfigMap's data: one key, `linear` or `ladder`, whose value is JSON.
+ * Parses a ConfigMap's data, which is one key, `linear` or `ladder`, with a JSON value.
  * @param where for messages: `ConfigMap kube-system/dns-autoscaler`
  * @throws Problem
  */
@@ -80,7 +80,7 @@ function linear(params: JsonObject, where: string): Sizing {
 function ladder(params: JsonObject, where: string): Sizing {
   const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
   const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
-  // Without any rung, replicas stay unchanged, because a misspelled key must not mean zero.
+  // Without any rungs, replicas stay unchanged, because a misspelled key must not mean zero.
   if (byCores.length + byNodes.length === 0)
     throw wrong(where, 'has neither coresToReplicas nor nodesToReplicas');
   return {
@@ -108,7 +108,7 @@ function rungs(given: unknown, key: string, where: string): readonly Rung[] {
     .toSorted(([one], [other]) => one - other);
 }
 
-/** Returns the last rung that is reached, or else the first one. */
+/** Returns the last rung that has been reached, or else the first one. */
 function rungOf(all: readonly Rung[], count: number, what: string): SizedReplicas {
   const rung = all.findLast(([from]) => from <= count) ?? all[0];
   if (rung === undefined) return { replicas: 0, because: `no rung for ${what}` };

@@ -1,4 +1,4 @@
-/** Limits the memory for a source's objects, whatever the API server sends. */
+/** Limits the memory that a source's objects may use, whatever the API server sends. */
 import type { MemoryTerms } from '../../runtime/memory-share.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import type { ObjectKind } from './objects.ts';
@@ -6,12 +6,12 @@ import type { ObjectKind } from './objects.ts';
 const MIB = 1024 * 1024;
 
 /**
- * Memory for objects, mostly used by the workers' indexes; measured. Without a memory limit on the process, there is
- * room for a million objects.
+ * Memory for objects, most of which is used by the workers' indexes. This was measured. Without a memory limit on the
+ * process, there is room for a million objects.
  */
 export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
 
-/** A store that can record that an object still exists, without its current state. */
+/** A store that can record that an object still exists without knowing its current state. */
 export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
   readonly kind: ObjectKind;
   /** Returns false if the object is not known. */
@@ -19,15 +19,15 @@ export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
 }
 
 /**
- * Extra room in which known objects may still grow when there is none for new ones: this part of the limit, but at
- * least this many bytes.
+ * Extra room in which known objects may still grow when there is none for new ones. It is this fraction of the limit,
+ * but at least this many bytes.
  */
 const SLACK = 1 / 8;
 const SLACK_BYTES = 1024 * 1024;
 
 /**
- * Stores that share a limit. At the limit, unknown objects are omitted, while known ones are still updated as long as
- * they do not grow much. Answers therefore stay correct, and no served name disappears. Omitted objects are added with
+ * Stores that share a limit. At the limit, unknown objects are omitted, while known ones are still updated unless they
+ * grow considerably. Answers therefore stay correct, and no served name disappears. Omitted objects are added with
  * their next change or the next list, if there is room by then.
  */
 export class BoundedStores<T, C> {
@@ -36,7 +36,7 @@ export class BoundedStores<T, C> {
   readonly #stores: MarkingStore<T, C>[] = [];
 
   /**
-   * @param limit bytes; Infinity: none
+   * @param limit in bytes; Infinity for no limit
    * @param leftOut called for each omitted object, and for each change to one
    */
   constructor(limit: number, leftOut: (kind: ObjectKind) => void) {
@@ -62,7 +62,7 @@ export class BoundedStores<T, C> {
         return store.bytes;
       },
       put: (namespace, name, objects, out) => {
-        // An empty list of objects removes the object, for which there is always room.
+        // An empty list of objects removes the object, and there is always room for that.
         if (objects.length === 0 || this.#hasRoom(() => store.mark(namespace, name)))
           store.put(namespace, name, objects, out);
         else this.#leftOut(store.kind);

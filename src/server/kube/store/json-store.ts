@@ -1,13 +1,13 @@
 /**
- * Stores complete API objects, for callers that need all fields: custom resources. Meant for hundreds, not for hundreds
- * of thousands.
+ * Stores complete API objects for callers that need all fields, such as those that read custom resources. Meant for
+ * hundreds of objects, not for hundreds of thousands.
  */
 import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import { isBehind } from './resource-version.ts';
 import { weightOf, type ObjectRoom } from './object-room.ts';
 
-/** An object was added, changed, or removed (`now` is null). */
+/** An object was added, changed or removed (`now` is null). */
 export interface JsonChange {
   readonly before: JsonObject | null;
   readonly now: JsonObject | null;
@@ -19,13 +19,13 @@ interface HeldObject {
   readonly weight: number;
 }
 
-/** Called for a new object that is omitted for lack of room. */
+/** Called for a new object that is omitted because there is no room. */
 export type OnLeftOut = (
   object: { readonly namespace: string; readonly name: string },
   why: 'object' | 'namespace' | 'all',
 ) => void;
 
-/** Maximum number of omitted objects stored by name; more are only counted. */
+/** Maximum number of omitted objects that are stored by name. Beyond that, they are only counted. */
 const LEFT_OUT_MAX = 1000;
 
 /** The current state of one kind of API object, by namespace and name, as far as there is room. */
@@ -34,7 +34,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #tell: OnLeftOut;
   readonly #objects = new Map<string, HeldObject>();
   readonly #leftOut = new Set<string>();
-  /** Objects that the list in progress has not included yet; null if no list is in progress. */
+  /** Objects that the list in progress has not included yet, or null if no list is in progress. */
   #unlisted: Set<string> | null = null;
 
   constructor(room: ObjectRoom, tell: OnLeftOut) {
@@ -66,7 +66,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
 
   /**
    * Stores an object. An event older than the stored state is ignored, because it was in transit while the reply to a
-   * change arrived. A list is not ignored.
+   * change arrived. This does not apply to lists.
    */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;
@@ -116,7 +116,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 }
 
-/** Returns an object without the managed fields, which only the API server needs. */
+/** Returns an object without its managed fields, which only the API server needs. */
 export function withoutManagedFields(object: JsonObject): JsonObject {
   const { managedFields: _, ...metadata } = child(object, 'metadata');
   return { ...object, metadata };

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { JsonLineReader, ListReader, MalformedStream } from './json-stream.ts';
 
-/** Feeds `text` in pieces cut at the given positions. */
+/** Feeds `text` in pieces, cut at the given positions. */
 function feed(
   splitter: { push(chunk: Buffer): void },
   text: string,
@@ -11,7 +11,7 @@ function feed(
 ): void {
   const bytes = Buffer.from(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  // All pieces use one buffer, as on a connection, so stored parts must have been copied.
+  // All pieces share one buffer, as on a connection, so any parts that are stored must have been copied.
   const lent = Buffer.alloc(bytes.length);
   let from = 0;
   for (const to of [...places, bytes.length]) {

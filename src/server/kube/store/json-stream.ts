@@ -1,12 +1,12 @@
 /**
- * Reads JSON from a byte stream without holding all of it: the items of a list one at a time, the events of a watch
- * line by line. Has no side effects, and uses a chunk's bytes only until `push` returns.
+ * Reads JSON from a byte stream without holding it all in memory: a list's items one at a time, and a watch's events
+ * line by line. It has no side effects, and uses a chunk's bytes only until `push` returns.
  */
 export interface JsonStream {
   push(chunk: Buffer): void;
 }
 
-/** The stream is malformed. `message` describes the error, worded for the log. */
+/** The stream is malformed. `message` describes the error in words suitable for the log. */
 export class MalformedStream extends Error {}
 
 export interface ListHead {
@@ -16,9 +16,12 @@ export interface ListHead {
   readonly next: string;
 }
 
-/** Maximum size of an object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's size. */
+/**
+ * Maximum size of an object. etcd stores none above 1.5 MiB, and its encoding takes a third of the space that JSON
+ * does.
+ */
 const ITEM_BYTES_MAX = 8 * 1024 * 1024;
-/** Maximum bytes around a list's items; usually there are a few hundred. */
+/** Maximum number of bytes around a list's items. There are usually a few hundred. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 
 const SPACE = 0x20;
@@ -32,21 +35,22 @@ const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
- * Passes on each element of the top-level array `items` as it completes. The text around the items is parsed at the
- * end, because `metadata` may come before or after them. `end` throws `MalformedStream` if the list is not complete.
+ * Passes on each element of the top-level array `items` as soon as it is complete. The text around the items is parsed
+ * at the end, because `metadata` may come before or after them. `end` throws `MalformedStream` if the list is
+ * incomplete.
  */
 export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;
   /** The list without its items. */
   readonly #frame = new Gather(FRAME_BYTES_MAX);
-  /** The first part of an item that ends in a later chunk. */
+  /** The first part of an item that continues in a later chunk. */
   readonly #partial = new Gather(ITEM_BYTES_MAX);
   #depth = 0;
   #inString = false;
   #escaped = false;
   #inItems = false;
   #itemOpen = false;
-  /** The last string at depth 1, used to recognize the key `items`. */
+  /** The most recent string at depth 1, used to recognize the key `items`. */
   #key = new Gather(64, true);
   #items = 0;
 
@@ -110,7 +114,7 @@ export class ListReader implements JsonStream {
           if (depth === 1) this.#key.clear();
           break;
         default:
-          // Read as a list without items, it would remove everything that is known.
+          // If this were read as a list without items, it would remove everything that is known.
           if (depth === 2 && this.#inItems && byte > SPACE)
             throw new MalformedStream('an item that is not an object');
       }
@@ -154,7 +158,7 @@ export class ListReader implements JsonStream {
   }
 }
 
-/** Passes on each line of a stream, parsed. A last line without a line end is dropped. */
+/** Parses each line of a stream and passes it on. If the last line has no line ending, it is dropped. */
 export class JsonLineReader implements JsonStream {
   readonly #line: (value: unknown) => void;
   readonly #partial = new Gather(ITEM_BYTES_MAX);
@@ -231,7 +235,7 @@ class Gather {
 
   clear(): void {
     this.#length = 0;
-    // A single large object must not keep its memory forever.
+    // A single large object must not occupy its memory forever.
     if (this.#bytes.length > 1024 * 1024) this.#bytes = Buffer.alloc(0);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Encodes objects in a few dozen bytes, from which they can be restored and compared with a newer version. The same
- * object always has the same encoding while the string table exists. `triggeredAt` is left out, because it is not part
+ * object always has the same encoding while the string table exists. `triggeredAt` is omitted, because it is not part
  * of the object's state.
  */
 import { parseAddress, printAddress } from '../../base/ip.ts';
@@ -24,21 +24,24 @@ const serviceTypes: readonly ServiceType[] = [
   'ExternalName',
 ];
 
-/** Flags of an endpoint in addition to `ready`, which is 1. */
+/** Flags of an endpoint, in addition to `ready`, which is 1. */
 const FOR_ZONES = 2;
 const FOR_NODES = 4;
 
-/** Longer strings are not Kubernetes names, and are not shared. */
+/** Longer strings are not Kubernetes names, so they are not shared. */
 const NAME_MAX = 256;
 
-/** Strings shared by many objects (nodes, zones, port names, namespaces), each stored once. */
+/** Strings shared by many objects (nodes, zones, port names and namespaces), each stored only once. */
 export class StringTable {
-  /** Maximum number of different words; further ones are written inline. */
+  /** Maximum number of different words. Any others are written inline. */
   static readonly limit = 65_536;
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];
 
-  /** Returns the word's number, or -1 if the table is full without it, or if it is longer than a name can be. */
+  /**
+   * Returns the word's number. Returns -1 if the table is full and does not contain it, or if it is longer than a name
+   * can be.
+   */
   id(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
@@ -73,7 +76,7 @@ export class Encoder {
     this.bytes[this.length++] = value;
   }
 
-  /** Writes an integer from 0 to 2^31 - 1, seven bits per byte. */
+  /** Writes an integer from 0 to 2^31 - 1, using seven bits per byte. */
   number(value: number): void {
     this.#reserve(5);
     let rest = value;
@@ -84,7 +87,7 @@ export class Encoder {
     this.bytes[this.length++] = rest;
   }
 
-  /** Writes a text inline: an even header, then UTF-8. */
+  /** Writes a string inline: an even header followed by UTF-8. */
   text(value: string): void {
     const size = Buffer.byteLength(value);
     this.number(size << 1);
@@ -93,14 +96,14 @@ export class Encoder {
     this.length += size;
   }
 
-  /** Writes a text shared by many objects: an odd header with its number in the table. */
+  /** Writes a string shared by many objects, as an odd header that contains its number in the table. */
   shared(value: string): void {
     const id = value === '' ? -1 : this.#strings.id(value);
     if (id < 0) this.text(value);
     else this.number((id << 1) | 1);
   }
 
-  /** Writes a text that probably begins like `before`: the length of the common prefix, then the rest. */
+  /** Writes a string that probably begins like `before`, as the length of the common prefix followed by the rest. */
   similar(value: string, before: string): void {
     let common = 0;
     while (
@@ -137,7 +140,7 @@ export class Encoder {
   }
 }
 
-/** Reads the output of an `Encoder`, starting at `at`. */
+/** Reads what an `Encoder` has written, starting at `at`. */
 export class Decoder {
   readonly #bytes: Buffer;
   readonly #strings: StringTable;
@@ -187,7 +190,8 @@ export class Decoder {
 }
 
 /**
- * Encodes everything except kind and namespace. `key` is the name under which the object is stored, usually its own.
+ * Encodes everything except kind and namespace. `key` is the name under which the object is stored, usually its own
+ * name.
  */
 export function encodeObject(encoder: Encoder, object: KubeObject, key: string): void {
   encoder.similar(object.name, key);
@@ -223,7 +227,7 @@ export function encodeObject(encoder: Encoder, object: KubeObject, key: string):
   }
 }
 
-/** Decodes an object of this kind and namespace that `encodeObject` wrote. */
+/** Decodes an object of this kind and namespace that was written by `encodeObject`. */
 export function decodeObject(
   decoder: Decoder,
   kind: ObjectKind,
@@ -292,7 +296,7 @@ function encodeSlice(encoder: Encoder, slice: EndpointSlice): void {
         (forNodes === undefined ? 0 : FOR_NODES),
     );
     encodeMany(encoder, endpoint.addresses, encodeAddress);
-    // Neighbouring names differ only in their last few characters.
+    // Names next to each other differ only in their last few characters.
     encoder.similar(endpoint.hostname, before?.hostname ?? '');
     encoder.shared(endpoint.nodeName);
     encoder.similar(endpoint.pod, before?.pod ?? slice.name);

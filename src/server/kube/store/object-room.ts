@@ -1,15 +1,15 @@
-/** Limits the memory for objects that any user of the cluster may create: per object, per namespace, and in total. */
+/** Limits the memory for objects that any user of the cluster may create: per object, per namespace and in total. */
 
-/** Limits in approximate bytes of memory (not of text). */
+/** Limits in approximate bytes of memory, not of text. */
 export interface RoomLimits {
   readonly object: number;
   readonly namespace: number;
   readonly all: number;
 }
 
-/** An empty value has few characters of JSON but takes much more memory. */
+/** An empty value has few characters in JSON but takes much more memory. */
 const VALUE_BYTES = 24;
-/** Memory in addition to the object: its name in several places, derived data. */
+/** Memory used in addition to the object, for its name in several places and for derived data. */
 const OBJECT_BYTES = 1500;
 
 const COMMA = 0x2c;
@@ -45,7 +45,7 @@ export class ObjectRoom {
 
   /**
    * Reserves memory for an object.
-   * @returns the limit that is reached, or null if the memory is reserved
+   * @returns the limit that has been reached, or null if the memory is reserved
    */
   take(namespace: string, weight: number): 'object' | 'namespace' | 'all' | null {
     const { object, namespace: one, all } = this.#limits;

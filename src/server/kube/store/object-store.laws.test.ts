@@ -186,7 +186,7 @@ function sliceOf(number: number, size: number, ready: boolean): EndpointSlice {
       ready,
       hostname: '',
       nodeName: '',
-      // Different from its neighbour, so that a large slice is large.
+      // Each differs from its neighbour, so that a large slice takes a lot of memory.
       pod: `${(i * 7919) % 997}-some-pod`,
       zone: '',
     })),
@@ -273,7 +273,7 @@ test('a slow reader of a pinned store misses nothing that stays', () => {
   let round = 0;
   for (const object of store.objects()) {
     seen.add(object.name);
-    // All odd-numbered ones are removed while it reads.
+    // All odd-numbered ones are removed during the read.
     store.remove('default', `s-${2 * (round++ % 1500) + 1}`, []);
   }
   store.unpin();

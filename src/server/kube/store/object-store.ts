@@ -9,12 +9,11 @@ import {
 } from './object-encoding.ts';
 
 /**
- * The current state of one kind, encoded. Records are stored consecutively in buffers, and so cost the garbage
- * collector nothing. A hash table with one word per record finds them by namespace and name. Every method that changes
- * the state reports the resulting changes, so first lists, later lists and watch events share the code.
- *
- * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
- * padded to whole words.
+ * The current state of one kind, in encoded form. Records are stored one after another in buffers, and so cost the
+ * garbage collector nothing. A hash table with one word per record finds them by namespace and name. Every method that
+ * changes the state reports the resulting changes, so first lists, later lists and watch events share the code. A
+ * record begins with the body length and flags (4 bytes) and the hash of its key (4). The key (namespace and name), the
+ * number of objects, and the objects follow. Records are padded to whole words.
  */
 export class ObjectStore {
   readonly kind: ObjectKind;
@@ -81,7 +80,7 @@ export class ObjectStore {
       return;
     }
     this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
-    // Only now, because burying the old record may move others, which it looks up in the table.
+    // Do this only now, because burying the old record may move others, which it looks up in the table.
     this.#bury(address);
   }
 
@@ -92,7 +91,7 @@ export class ObjectStore {
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
-  /** Marks an object as still existing, without a change. Returns false if it is unknown. */
+  /** Marks an object as still existing and unchanged. Returns false if the object is unknown. */
   mark(namespace: string, name: string): boolean {
     const keySize = this.#encodeKey(namespace, name);
     const slot = this.#find(
@@ -106,14 +105,14 @@ export class ObjectStore {
     return true;
   }
 
-  /** Starts a complete list. `endList` removes objects that were not put again. */
+  /** Starts a complete list. `endList` removes objects that have not been put again by then. */
   beginList(): void {
     for (const address of this.#addresses()) {
       this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
     }
   }
 
-  /** Ends a complete list, removing objects that it did not contain. */
+  /** Ends a complete list, removing the objects that it did not contain. */
   endList(out: ObjectChange[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
@@ -136,11 +135,11 @@ export class ObjectStore {
     }
   }
 
-  /** Yields the objects of a record, as long as it exists. */
+  /** Yields a record's objects as long as the record exists. */
   *#living(address: number): Generator<KubeObject> {
     const [first, ...others] = this.#objectsAt(address);
     if (first !== undefined) yield first;
-    // If there are several, look up each again, because it may have changed.
+    // If there are several, look up each one again, because it may have changed.
     for (let index = 1; index <= others.length && !this.#isDead(address); index++) {
       const object = this.#objectsAt(address)[index];
       if (object !== undefined) yield object;
@@ -197,7 +196,7 @@ export class ObjectStore {
     return encode(one).equals(encode(other));
   }
 
-  /** Returns the slot of the key in `bytes`, or the empty slot where it belongs. */
+  /** Returns the slot of the key in `bytes`, or the empty slot where the key belongs. */
   #find(hash: number, bytes: Buffer, keySize: number): number {
     const mask = this.#slots.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -207,7 +206,7 @@ export class ObjectStore {
       const word = unitOf(address);
       if (chunk.words[word + 1] !== hash) continue;
       const start = word * WORD_BYTES + HEADER_BYTES;
-      // Keys contain their own length (each text does), so an equal prefix means an equal key.
+      // Keys include their own length (each text does), so an equal prefix means an equal key.
       if (bytes.compare(chunk.bytes, start, start + keySize, 0, keySize) === 0) return slot;
     }
   }
@@ -223,7 +222,7 @@ export class ObjectStore {
     const address = this.#slots[slot]!;
     for (const object of this.#objectsAt(address)) out.push(deletion(object));
     this.#size--;
-    // Linear probing without tombstones: later entries that hashed to this slot move up.
+    // This is linear probing without tombstones, so later entries that hashed to this slot move up.
     const mask = this.#slots.length - 1;
     let hole = slot;
     for (let next = (slot + 1) & mask; this.#slots[next] !== 0; next = (next + 1) & mask) {
@@ -292,7 +291,7 @@ export class ObjectStore {
   }
 
   *#addresses(): Generator<number> {
-    // Iterate by index, because chunks added during the loop must be read as well.
+    // Iterate by index, because chunks added during the loop must be visited as well.
     for (let index = 0; index < this.#chunks.length; index++) {
       const chunk = this.#chunks[index];
       if (!chunk) continue;
@@ -322,7 +321,8 @@ export class ObjectStore {
 }
 
 /**
- * A block of record memory. A record's address is its offset in words over all chunks, plus one; 0 is an empty slot.
+ * A block of memory for records. A record's address is its offset in words across all chunks, plus one, because 0 is an
+ * empty slot.
  */
 interface RecordChunk {
   readonly bytes: Buffer;
@@ -341,7 +341,7 @@ const DEAD_FLAG = 0x8000_0000;
 const MARK_FLAG = 0x4000_0000;
 const LENGTH_MASK = 0x3fff_ffff;
 
-/** Creates a chunk of `size` bytes, rounded up to whole words. A larger than usual chunk holds a single record. */
+/** Creates a chunk of `size` bytes, rounded up to whole words. A chunk larger than usual holds a single record. */
 function newChunk(size: number): RecordChunk {
   const memory = new ArrayBuffer(size);
   return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };

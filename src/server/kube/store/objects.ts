@@ -8,10 +8,11 @@ export interface Service {
   readonly name: string;
   readonly type: ServiceType;
   /**
-   * Every address in `spec.clusterIPs` (or the one in `spec.clusterIP`); `['None']` if headless; `[]` if there is none.
+   * Every address in `spec.clusterIPs` (or the one in `spec.clusterIP`), `['None']` if the service is headless, or `[]`
+   * if there is none.
    */
   readonly clusterIPs: readonly string[];
-  /** Target of an ExternalName service without a trailing dot; `''` otherwise. */
+  /** An ExternalName service's target without a trailing dot, or `''` for other services. */
   readonly externalName: string;
   readonly externalIPs: readonly string[];
   /** Addresses or host names in `status.loadBalancer.ingress`. */
@@ -26,18 +27,18 @@ export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalN
 export interface ServicePort {
   /** `''` if unnamed. */
   readonly name: string;
-  /** `TCP`, `UDP` or `SCTP`, as spelled by the API. */
+  /** `TCP`, `UDP` or `SCTP`, spelled as in the API. */
   readonly protocol: string;
   /** -1 if an endpoint slice leaves the port open. */
   readonly port: number;
 }
 
-/** One endpoint slice; for a core Endpoints object, one subset. */
+/** One endpoint slice, or one subset of a core Endpoints object. */
 export interface EndpointSlice {
   readonly kind: 'EndpointSlice';
   readonly namespace: string;
   readonly name: string;
-  /** The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an import. */
+  /** The service to which it belongs (label `kubernetes.io/service-name`), or `''` if it belongs only to an import. */
   readonly service: string;
   readonly ports: readonly ServicePort[];
   readonly endpoints: readonly Endpoint[];
@@ -46,27 +47,27 @@ export interface EndpointSlice {
    * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown, and always 0 in a source's `snapshot()`.
    */
   readonly triggeredAt: number;
-  /** The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); usually absent. */
+  /** The imported service to which it belongs (label `multicluster.kubernetes.io/service-name`). Usually absent. */
   readonly importedService?: string;
-  /** The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); usually absent. */
+  /** The cluster from which it was exported (label `multicluster.kubernetes.io/source-cluster`). Usually absent. */
   readonly cluster?: string;
 }
 
 export interface Endpoint {
-  /** IP addresses; in a slice with address type FQDN, domain names. */
+  /** IP addresses, or domain names in a slice with address type FQDN. */
   readonly addresses: readonly string[];
   /** Condition `ready`; true if the API omits it. */
   readonly ready: boolean;
   /** `''` if it has none. */
   readonly hostname: string;
   readonly nodeName: string;
-  /** Name of its target: usually a pod, with KubeVirt a virtual machine; `''` if it has none. */
+  /** Name of its target, which is usually a pod, or a virtual machine with KubeVirt. `''` if it has none. */
   readonly pod: string;
   /** Topology zone; `''` unless zones are wanted. */
   readonly zone: string;
-  /** Names of zones in `hints.forZones`; absent: none, or hints are not wanted. */
+  /** Names of zones in `hints.forZones`. Absent if there are none, or if hints are not wanted. */
   readonly forZones?: readonly string[];
-  /** Names of nodes in `hints.forNodes`; absent: none, or hints are not wanted. */
+  /** Names of nodes in `hints.forNodes`. Absent if there are none, or if hints are not wanted. */
   readonly forNodes?: readonly string[];
 }
 
@@ -103,7 +104,7 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
-/** A node, reduced to its size or its place. */
+/** A node, reduced to its size or its location. */
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
@@ -116,7 +117,7 @@ export interface Node {
 
 /** A node's zone, and the addresses from which it and its pods send. */
 export interface NodePlace {
-  /** Label `topology.kubernetes.io/zone`; `''` if it has none. */
+  /** Label `topology.kubernetes.io/zone`, or `''` if it has none. */
   readonly zone: string;
   /** Its internal addresses and `spec.podCIDRs`. */
   readonly prefixes: readonly string[];
@@ -127,7 +128,7 @@ export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImpo
 /** The kind of an object, as named by the API. */
 export type ObjectKind = KubeObject['kind'];
 
-/** One step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
+/** A single step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
 export type ObjectChange =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {
@@ -137,7 +138,7 @@ export type ObjectChange =
       readonly name: string;
     };
 
-/** Returns an object's namespace; `''` if it has none. */
+/** Returns an object's namespace, or `''` if it has none. */
 export function namespaceOf(object: KubeObject): string {
   return object.kind === 'Namespace' || object.kind === 'Node' ? '' : object.namespace;
 }

@@ -1,4 +1,4 @@
-/** A store that a reflector keeps up to date; its methods report the resulting changes. */
+/** A store that a reflector keeps up to date. Its methods report the resulting changes. */
 export interface ReflectedStore<T, C> {
   readonly size: number;
   /** Approximate memory in bytes. */
@@ -6,7 +6,7 @@ export interface ReflectedStore<T, C> {
   /** Stores the result of transforming one API object, and appends the changes to `out`. */
   put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
   remove(namespace: string, name: string, out: C[]): void;
-  /** Starts a complete list. `endList` removes objects that were not put again. */
+  /** Starts a complete list. `endList` removes objects that have not been put again by then. */
   beginList(): void;
   endList(out: C[]): void;
 }

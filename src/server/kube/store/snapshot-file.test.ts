@@ -25,7 +25,9 @@ function folder(t: TestContext): string {
   return made;
 }
 
-/** Runs a source once against a server, so that it leaves its file behind. Returns a function that runs another one. */
+/**
+ * Runs a source once against a server, so that it leaves its file behind. Returns a function that runs another source.
+ */
 async function leaveFile(
   t: TestContext,
   file: string,
@@ -33,7 +35,7 @@ async function leaveFile(
 ): Promise<(options?: RigOptions) => RigOptions> {
   const server = await ApiServer.start();
   t.after(() => server.stop());
-  // The file belongs to one server, identified by its address.
+  // The file belongs to one server, which is identified by its address.
   const connection = endpointConnection(server.url);
   await using rig = await makeRig({
     connection: () => connection,

@@ -6,7 +6,7 @@ import type { KubeObject } from './objects.ts';
 import { JsonLineReader } from './json-stream.ts';
 
 /**
- * A source's state on disk, for a restart while the API server is down. One JSON document per line: a head, the
+ * A source's state on disk, for restarts while the API server is down. It has one JSON document per line: a head, the
  * objects, and a tail with a checksum over everything before it. It is written to a temporary file that then replaces
  * the old one.
  */
@@ -16,7 +16,7 @@ export interface SnapshotHead {
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /** The source's resources, as JSON. A file for other resources is not used. */
+  /** The source's resources as JSON. A file written for other resources is not used. */
   readonly wanted: string;
 }
 
@@ -67,8 +67,8 @@ export async function writeSnapshot(
 }
 
 /**
- * Checks the whole file, then returns its head and objects. Returns null if there is no file; throws an `Error` that
- * describes the fault.
+ * Checks the whole file, then returns its head and objects. Returns null if there is no file, and throws an `Error`
+ * that describes the fault if it is invalid.
  */
 export function readSnapshot(
   file: string,
@@ -77,7 +77,7 @@ export function readSnapshot(
 ): { readonly objects: number } | null {
   let handle: number;
   try {
-    // O_NONBLOCK: opening a named pipe would otherwise block until a program writes to it.
+    // O_NONBLOCK is needed because opening a named pipe would otherwise block until a program writes to it.
     handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null;
@@ -121,7 +121,7 @@ function readTail(handle: number): { end: number; tail: SnapshotTail } {
     const tail = JSON.parse(bytes.toString('utf8', newline + 1)) as SnapshotTail;
     if (newline >= 0 && typeof tail.sha256 === 'string') return { end: start + newline + 1, tail };
   } catch {
-    // All these errors lead to the same message below.
+    // All these errors lead to the same message, which is given below.
   }
   throw new Error('it is cut off');
 }

@@ -1,11 +1,11 @@
 import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
-/** The origin of Kubernetes objects: an API server or a directory of manifests. Runs on the main thread. */
+/** The origin of Kubernetes objects, which is an API server or a directory of manifests. Runs on the main thread. */
 export interface Source {
   start(events: SourceEvents): void;
   stop(): Promise<void>;
   /**
-   * True once the first complete list of every wanted kind has been delivered. Stays true if the API server becomes
+   * True once the first complete list of every wanted kind has been delivered. It stays true if the API server becomes
    * unavailable.
    */
   readonly synced: boolean;
@@ -18,13 +18,15 @@ export interface Source {
 
 /** Receives the objects that a source delivers. */
 export interface SourceEvents {
-  /** Called with changes in the order in which they happened; never empty, and without changes that change nothing. */
+  /**
+   * Called with changes in the order in which they happened. The list is never empty, and every entry is an actual
+   * change.
+   */
   changes(batch: readonly ObjectChange[]): void;
   /** Called once per wanted kind, when its first complete list has been delivered through `changes`. */
   synced(kind: ObjectKind): void;
   /**
-   * Called if a request has failed, or no data has arrived for a moment, before everything was listed. The wait may be
-   * long.
+   * Called if a request failed, or if no data arrived for a moment, before everything was listed. The wait may be long.
    */
   away?(): void;
 }
@@ -34,14 +36,16 @@ export interface WantedObjects {
   readonly endpoints: boolean;
   readonly pods: boolean;
   readonly multicluster: boolean;
-  /** Label selector for services, endpoint slices and pods; `''` for all. */
+  /** Label selector for services, endpoint slices and pods, or `''` for all. */
   readonly labels: string;
   /** Label selector for namespaces; `''` for all. */
   readonly namespaceLabels: string;
   /** Include the topology zone of endpoints. */
   readonly zones: boolean;
-  /** Include pod labels (for the metadata `kubernetes/client-label/KEY`). */
+  /** True to include pod labels (for the metadata `kubernetes/client-label/KEY`). */
   readonly podLabels?: boolean;
-  /** Include endpoint hints. `nodes` adds nodes, reduced to their place; `pods` also adds each pod's node. */
+  /**
+   * Set to include endpoint hints. `nodes` adds nodes, reduced to their location, and `pods` also adds each pod's node.
+   */
   readonly topology?: 'prefixes' | 'nodes' | 'pods';
 }

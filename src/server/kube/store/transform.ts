@@ -1,7 +1,7 @@
 /**
- * Reduces API objects to what DNS needs (like client-go's transform). Most objects become one; core Endpoints become
- * one per subset; an object that DNS does not use becomes none. Fields with an unexpected type are treated as missing,
- * so a server's answer is never an error.
+ * Reduces API objects to what DNS needs (like client-go's transform). Most objects become one, core Endpoints become
+ * one per subset, and an object that DNS does not use becomes none. Fields with an unexpected type are treated as
+ * missing, so a server's answer is never an error.
  */
 import { isIP, parseNet, plainAddress } from '../../base/ip.ts';
 import {
@@ -104,7 +104,7 @@ export function transformSlice(raw: JsonObject, options: TransformOptions): Endp
 
 function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOptions): Endpoint {
   const target = child(raw, 'targetRef');
-  // v1beta1 has node and zone in a map of topology labels.
+  // v1beta1 puts node and zone into a map of topology labels.
   const topology = child(raw, 'topology');
   return {
     addresses: named ? texts(raw, 'addresses') : addresses(texts(raw, 'addresses')),
@@ -129,14 +129,17 @@ function hintsOf(hints: JsonObject): Pick<Endpoint, 'forZones' | 'forNodes'> {
   };
 }
 
-/** Transforms core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`, `NAME#2`, … */
+/**
+ * Transforms core Endpoints, for servers without slices. Each subset becomes one slice, and the slices are named
+ * `NAME`, `NAME#1`, `NAME#2`, …
+ */
 export function transformEndpoints(raw: JsonObject): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
   return children(raw, 'subsets').map((subset, index) => ({
     kind: 'EndpointSlice',
     namespace,
-    // Object names cannot contain '#', so these names do not collide with any other object's.
+    // Object names cannot contain '#', so these names never collide with those of other objects.
     name: index === 0 ? name : `${name}#${index}`,
     service: name,
     ports: ports(subset, 'ports'),
@@ -188,7 +191,7 @@ export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
 }
 
-/** Transforms a Node: its capacity for pods, and whether new pods are scheduled on it. */
+/** Transforms a Node to its capacity for pods, and whether new pods are scheduled on it. */
 export function transformNode(raw: JsonObject): [Node] {
   const status = child(raw, 'status');
   const ready = children(status, 'conditions').some(
@@ -204,7 +207,7 @@ export function transformNode(raw: JsonObject): [Node] {
   ];
 }
 
-/** Transforms a Node without its size, which changes more often than its place. */
+/** Transforms a Node without its size, which changes more often than its location. */
 export function transformNodePlace(raw: JsonObject): [Node] {
   const place: NodePlace = {
     zone: text(child(child(raw, 'metadata'), 'labels'), 'topology.kubernetes.io/zone'),
@@ -224,8 +227,8 @@ function podRanges(spec: JsonObject): string[] {
 }
 
 /**
- * Parses a quantity of CPUs into thousandths: `4`, `3920m`; 0 if it is malformed. The API has more forms, but kubelets
- * write only these two.
+ * Converts a quantity of CPUs to thousandths: `4`, `3920m`. Returns 0 if it is malformed. The API has more forms, but
+ * kubelets write only these two.
  */
 function milliCores(quantity: string): number {
   const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
