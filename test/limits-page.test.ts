@@ -1,4 +1,4 @@
-/** docs/limits.md has every limit of `serve`, with the defaults and metrics in the code. */
+/** docs/limits.md lists every limit of `serve`, with the defaults and metrics in the code. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fixedLimits, limitsPage } from '../tools/limits-page.ts';
 
 /** Syntax placeholders for a count or a size. */
 const AMOUNT = /\b(?:COUNT|SIZE|CAPACITY|MAX|MAX_SESSIONS|QUERIES|PORTS|LINES|N)\b/;
-/** Settings with such a number that limit neither memory nor waiting queries. */
+/** Settings that look like limits but restrict neither memory nor the number of waiting queries. */
 const boundsNothing: ReadonlySet<string> = new Set([
   'timeouts maxtcpqueries',
   'trace zipkin_max_batch_size',

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { lintTexts, type LintTexts } from './kit/lint-text.ts';
 import { lintRules as rules } from '../src/faces/cli/lint/lint-rules.ts';
 
-/** Every code ever used. A code that is removed leaves its number here. */
+/** All codes ever used. The number of a removed code must not be reused. */
 const codesEverUsed: readonly string[] = Array.from(
   { length: 60 },
   (_, index) => `CF${String(index + 1).padStart(2, '0')}`,
@@ -29,7 +29,7 @@ function section({ text, code }: Page, heading: string): string {
   return part.slice(heading.length).trim();
 }
 
-/** A section's fences are files that are linted together. */
+/** The fenced blocks in a section are files that are linted together. */
 function example(page: Page, heading: 'Bad' | 'Good'): LintTexts {
   const files: Record<string, string> = {};
   let target: string | undefined;
@@ -154,7 +154,7 @@ describe('rules and the plugin pages', () => {
     const wrong: string[] = [];
     for (const { file, body } of examples) {
       const { findings } = await lintTexts({ files: { Corefile: body }, live: false });
-      // An example shows its page's plugin and does not need a cache.
+      // An example shows the plugin that its page is about, and does not need a cache.
       for (const { severity, code, text } of findings)
         if (severity !== 'note' && code !== 'CF50')
           wrong.push(`${basename(file)}: ${code} ${text}`);

@@ -1,11 +1,11 @@
-/** docs/metrics.md has every metric that the sources declare, with the code's help text. */
+/** docs/metrics.md lists every metric that the sources declare, with the help text in the code. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { declaredMetrics } from '../tools/metrics/declared-metrics.ts';
 import { allMetrics, metricsPage } from '../tools/metrics-page.ts';
 
-/** CoreDNS metrics that ndots reads from other servers but does not count. */
+/** CoreDNS metrics that ndots reads from other servers but does not export. */
 const onlyRead: ReadonlySet<string> = new Set([
   'coredns_build_info',
   'coredns_forward_healthcheck_failures_total',

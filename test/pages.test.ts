@@ -24,13 +24,16 @@ import { makeWorld } from './kit/world.ts';
 import { zoneKey, type ZoneKey } from './kit/zone-keys.ts';
 
 /**
- * The pages match the code: each plugin has one, its syntax is the code's, its Corefiles start, its metrics exist.
- * `UPDATE_PAGES=1 node --test test/pages.test.ts` rewrites the Syntax sections.
+ * The pages match the code. Each plugin has a page, its syntax matches the code, its Corefiles start, and its metrics
+ * exist. `UPDATE_PAGES=1 node --test test/pages.test.ts` rewrites the Syntax sections.
  */
 
 const pageOf = (name: string): string => `src/server/plugins/${name}/${name}.md`;
 
-/** The text between `## HEADING` and the next heading at that level. Fences may contain lines that start with #. */
+/**
+ * The text between `## HEADING` and the next heading at the same level. Fenced blocks may contain lines that start with
+ * #.
+ */
 function section(text: string, heading: string): string {
   let inside = false;
   let fenced = false;
@@ -43,7 +46,10 @@ function section(text: string, heading: string): string {
   return lines.join('\n').trim();
 }
 
-/** The metric names in these sources. A composed name (`coredns_cache_${kind}_total`) matches all its values. */
+/**
+ * The metric names in these sources. A name composed at run time (`coredns_cache_${kind}_total`) matches all its
+ * values.
+ */
 function metricsIn(files: string): readonly RegExp[] {
   const sources = globSync(files).filter((file) => !file.endsWith('.test.ts'));
   const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
@@ -80,7 +86,7 @@ describe('plugin pages', () => {
       const text = readFileSync(page, 'utf8');
       const declared = printSyntax(syntax).trim();
       const written = section(text, 'Syntax');
-      // The fence and the list after it. Further explanations are the page's own.
+      // The fenced block and the list after it. Any further explanations are only on the page.
       const generated =
         /^```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m.exec(written)?.[0].trim() ??
         '';
@@ -147,7 +153,7 @@ const outside: ReadonlySet<string> = new Set([
   'secondary',
 ]);
 
-/** The plugins unchanged, except that none opens an address. */
+/** The real plugins, except that none of them opens an address. */
 const indoors: readonly Plugin[] = plugins.map((plugin) => {
   if (plugin.control === undefined) return plugin;
   if (outside.has(plugin.name)) {
@@ -219,7 +225,7 @@ describe('examples that pages refer to', () => {
 
 const zoneKeys = new Map<string, ZoneKey>();
 
-/** One of the pair `K….key` and `K….private`. */
+/** Either file of the pair `K….key` and `K….private`. */
 function zoneKeyContent(file: string): string {
   const base = file.replace(/\.(?:key|private)$/, '');
   const owner = /K(.*\.)(?:\+\d+){2}$/.exec(base)?.[1] ?? 'example.org.';
@@ -228,7 +234,7 @@ function zoneKeyContent(file: string): string {
   return file.endsWith('.key') ? pair.key : pair.secret;
 }
 
-/** Keys, certificates and zones are parsed; other files only have to exist. */
+/** Keys, certificates and zones are parsed, while other files only have to exist. */
 function contentOf(file: string): string {
   if (/(?:^|\/)db\./.test(file))
     return '@ 300 IN SOA ns host 1 7200 3600 86400 60\n@ 300 IN NS ns\n';

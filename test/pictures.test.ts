@@ -1,4 +1,4 @@
-/** The pictures on pages match what `node tools/pictures.ts` draws now, and each page shows both of a pair. */
+/** The pictures on pages match what `node tools/pictures.ts` currently draws, and each page shows both variants. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

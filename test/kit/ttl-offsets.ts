@@ -4,7 +4,7 @@ import { Records } from '../../src/server/wire/records.ts';
 
 const records = new Records();
 
-/** The offsets of all records' TTLs, except OPT's, from the start of the message: `Reply.ttlAt`. */
+/** The offsets of all TTLs from the start of the message, except OPT's: `Reply.ttlAt`. */
 export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
   const found: number[] = [];
   for (records.over(bytes, start, end); records.next();) {

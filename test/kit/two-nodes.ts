@@ -1,6 +1,6 @@
 /**
- * Two cluster nodes in network namespaces, each with a bridge for its pods, joined by the interface of the default
- * route. The first has a client pod, the second a client pod and a name server pod.
+ * Two cluster nodes in network namespaces, each with a bridge for its pods. The interface with the default route
+ * connects them. The first node has a client pod, and the second has a client pod and a name server pod.
  */
 import { spawnSync } from 'node:child_process';
 
@@ -76,7 +76,7 @@ export function makeTwoNodes(): () => void {
   throw new Error(made.stderr);
 }
 
-/** The words that run a program in a namespace. */
+/** Returns the command that runs a program in a namespace. */
 export const inSpace = (space: string, words: readonly string[]): readonly string[] => [
   ...['ip', 'netns', 'exec', space],
   ...words,

@@ -1,5 +1,5 @@
 /**
- * Runs a program under a seccomp profile as container runtimes do: `node under-seccomp.ts PROFILE.json PROGRAM
+ * Runs a program under a seccomp profile, as container runtimes do: `node under-seccomp.ts PROFILE.json PROGRAM
  * [WORD…]`. libseccomp builds the filter, and the program replaces this process.
  */
 import { readFileSync } from 'node:fs';

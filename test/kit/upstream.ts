@@ -41,12 +41,12 @@ export interface Asked {
 export interface Answer {
   /** Milliseconds until it answers (or fails); 1 by default. */
   readonly afterMs?: number;
-  /** Fail with this error instead of replying. A time-out occurs when the time is up. */
+  /** Fail with this error instead of replying. A time-out only fails once its time is up. */
   readonly fail?: ExchangeFailure;
   readonly rcode?: string;
-  /** Added to QR, RA and the query's RD, e.g. FLAG.AA. */
+  /** Flags in addition to QR, RA and the query's RD, e.g. FLAG.AA. */
   readonly flags?: number;
-  /** Zone file lines with TTL and without class: `@ 300 A 192.0.2.1`; `@` is the question's name. */
+  /** Zone file lines with a TTL but without a class, such as `@ 300 A 192.0.2.1`. `@` is the question's name. */
   readonly answer?: readonly string[];
   readonly authority?: readonly string[];
   readonly additional?: readonly string[];
@@ -114,7 +114,7 @@ export function upstreamParts(
   };
 }
 
-/** Upstreams whose answers come from a function, on the clock's time. A promise may take time too. */
+/** Upstreams whose answers a function returns, timed by the clock. If it returns a promise, that may also take time. */
 export function scriptedNetwork(
   clock: Clock,
   script: (asked: Asked) => Answer | Promise<Answer>,

@@ -10,13 +10,15 @@ import { UdpClient } from './zone-servers.ts';
 
 const run = promisify(execFile);
 
-/** A zone and the data of its trusted DNSKEY record: `257 3 13 …`. */
+/** A zone and the data of the DNSKEY record to trust: `257 3 13 …`. */
 export interface TrustAnchor {
   readonly zone: string;
   readonly key: string;
 }
 
-/** `delv`'s result for a name: `fully validated`, `negative response, fully validated`, or the failure. */
+/**
+ * The result that `delv` prints for a name: `fully validated`, `negative response, fully validated`, or the failure.
+ */
 export async function delv(
   folder: string,
   port: number,
@@ -49,7 +51,7 @@ const outside = [
   '128.0.0.0/1',
 ] as const;
 
-/** An Unbound that validates with these anchors and queries one server for their zones. */
+/** An Unbound that validates with these trust anchors and queries a single server for their zones. */
 export class ValidatingUnbound {
   readonly #child: Child;
   readonly #client: UdpClient;
@@ -81,7 +83,7 @@ export class ValidatingUnbound {
         '  qname-minimisation: no',
       ],
       ...['  local-zone: "10.in-addr.arpa." nodefault', '  local-zone: "test." nodefault'],
-      // Do not query any server outside this machine: without a reply, each such lookup would wait for its time-out.
+      // Do not query any server outside this machine, because each such lookup would wait until it times out.
       ...outside.map((net) => `  do-not-query-address: ${net}`),
       ...more.map((line) => `  ${line}`),
       ...anchors.map(({ zone, key }) => `  trust-anchor: "${zone} DNSKEY ${key}"`),
@@ -98,7 +100,7 @@ export class ValidatingUnbound {
     return new ValidatingUnbound(child, port);
   }
 
-  /** Sends `NAME TYPE` with DO. SERVFAIL means that validation failed, AD that it succeeded. */
+  /** Sends `NAME TYPE` with DO. SERVFAIL means that validation failed, and AD that it succeeded. */
   async ask(question: string): Promise<Message> {
     const [name, type] = question.split(' ') as [string, string];
     this.#id = (this.#id % 65_535) + 1;

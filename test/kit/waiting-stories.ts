@@ -10,7 +10,7 @@ const CLIENT = '10.244.1.7';
 const isOfCorp = ({ name }: Passing): boolean => name.endsWith('.corp.example.');
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** Single exchanges with replies of a given kind, every 400 ms, alongside healthy pods. */
+/** Single exchanges every 400 ms with a given kind of reply, alongside healthy pods. */
 async function beside(
   seed: number,
   count: number,
@@ -256,7 +256,7 @@ export const waitingStories: readonly Story[] = [
         (passing) => (passing.name.endsWith('.test.') ? { rcode: 3 } : healthy(passing)),
         { seed },
       );
-      // Each socket is translated to one of two pods. The reply's destination is the port.
+      // Each socket is translated to one of two pods. Replies are identified by their destination port.
       const isOurs = ({ bytes }: Captured): boolean => {
         const at = (bytes[30]! & 0x80) === 0 ? 20 : 22;
         return (((bytes[at]! << 8) | bytes[at + 1]!) * 2_654_435_761) % 65_536 < 32_768;

@@ -1,4 +1,4 @@
-/** Feeds an incident's packets to a live model on the incident's clock. */
+/** Feeds an incident's packets to a live model that uses the incident's clock. */
 import { LiveModel, type LiveModelParts } from '../../src/tools/watch/live-model.ts';
 import type { Captured } from './packets.ts';
 
@@ -6,8 +6,8 @@ import type { Captured } from './packets.ts';
 const STEP_MS = 1000;
 
 /**
- * Feeds packets to a model, advancing its clock every second.
- * @param each called after each clock step
+ * Feeds packets to a model and advances its clock every second.
+ * @param each called each time the clock has advanced
  */
 export function watched(
   packets: readonly Captured[],

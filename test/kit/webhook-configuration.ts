@@ -2,7 +2,7 @@
 import type { KubeJson } from './apiserver/store.ts';
 
 /**
- * A MutatingWebhookConfiguration for new pods, as in the chart.
+ * A MutatingWebhookConfiguration for new pods, like the chart's.
  * @param clientConfig the webhook's address
  */
 export function webhookConfiguration(name: string, clientConfig: object): KubeJson {

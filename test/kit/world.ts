@@ -17,7 +17,7 @@ import type { Proto } from '../../src/server/wire/query-message.ts';
 
 /** The files and sources that accompany a Corefile. */
 export interface WorldParts {
-  /** Files that the Corefile may import, by path. Plugins that read files get them from `folder`. */
+  /** Files that the Corefile may import, by path. Plugins that read files find them in `folder`. */
   readonly files?: Readonly<Record<string, string>>;
   /** The base for relative paths; `/world` by default. */
   readonly folder?: string;
@@ -28,7 +28,7 @@ export interface WorldParts {
   readonly seed?: number;
 }
 
-/** The ways in which a query differs from a plain one over UDP. */
+/** The differences between a query and a plain one over UDP. */
 export interface AskOptions {
   readonly proto?: Proto;
   /** The client's address; 10.244.0.9 by default. */
@@ -40,25 +40,25 @@ export interface AskOptions {
   readonly flags?: number;
   readonly qclass?: number;
   readonly id?: number;
-  /** True if there is room for another waiting query; true by default. */
+  /** True if another query may wait. True by default. */
   readonly mayWait?: boolean;
   /** The listen address; the first one by default. */
   readonly server?: string;
 }
 
 /**
- * A whole server without sockets: control plane and one data plane on this thread, in virtual time. Questions take the
- * same path as from a socket: read as a datagram, answered by the chain, stamped, decoded again.
+ * A whole server without sockets: the control plane and one data plane, on this thread and in virtual time. Queries
+ * take the same path as from a socket: they are read as datagrams, answered by the chain, stamped, and decoded again.
  */
 export interface World {
   readonly clock: VirtualClock;
   readonly log: readonly string[];
   readonly server: Server;
-  /** Sends `NAME TYPE` and returns the decoded reply. Throws if there is none. */
+  /** Sends `NAME TYPE` and returns the decoded reply. Throws if there is no reply. */
   ask(question: string, options?: AskOptions): Promise<Message>;
   /** Does the same, but returns null if there is no reply. */
   tryAsk(question: string, options?: AskOptions): Promise<Message | null>;
-  /** Sends a query without advancing time. The reply comes when the test moves the clock. */
+  /** Sends a query without advancing time. The reply arrives once the test advances the clock. */
   begin(question: string, options?: AskOptions): Promise<Message | null>;
   /** The reply as dig would print it. */
   dig(question: string, options?: AskOptions): Promise<string>;

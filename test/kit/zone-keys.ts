@@ -1,4 +1,4 @@
-/** Zone keys in files as written by `dnssec-keygen`. */
+/** Zone keys in files, as `dnssec-keygen` writes them. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function generate(algorithm: number): KeyObject {
   }
 }
 
-/** A new key pair for the zone `owner` (absolute). */
+/** Generates a key pair for the zone `owner`, an absolute name. */
 export function zoneKey(owner: string, algorithm = 13, flags = 257): ZoneKey {
   const jwk = generate(algorithm).export({ format: 'jwk' });
   const isRsa = jwk.kty === 'RSA';

@@ -47,7 +47,9 @@ ${lines.join('')}`,
   return { child, port };
 }
 
-/** Knot with these zones, given as name → file. `more` is added to each zone, `top` to the configuration. */
+/**
+ * Runs Knot with these zones, which map a name to a file. `more` is added to each zone, and `top` to the configuration.
+ */
 export async function startKnot(
   folder: string,
   port: number,

@@ -1,4 +1,4 @@
-/** Shared code for testing transfers between ndots and other name servers. */
+/** Shared code for tests of zone transfers between ndots and other name servers. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ export function scratch(t: TestContext): string {
 
 /**
  * Starts ndots with this Corefile until the test ends.
- * @returns a function that returns its output so far
+ * @returns a function that returns the output so far
  */
 export async function ndots(
   t: TestContext,
@@ -69,8 +69,8 @@ export async function serialAt(port: number): Promise<number | null> {
 }
 
 /**
- * Waits until the zone at a port has this serial.
- * @throws the difference, with `output`, after half a minute
+ * Waits until the zone on a port has this serial.
+ * @throws after half a minute, with the difference and `output`
  */
 export async function until(
   what: string,
@@ -88,13 +88,13 @@ export async function until(
   assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
 }
 
-/** Its log lines appear slightly later than its replies. */
+/** Its log lines may appear slightly later than its replies. */
 export async function says(output: () => string, what: RegExp): Promise<void> {
   for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
   assert.match(output(), what);
 }
 
-/** All of a zone's records at a server, sorted. Empty: it does not transfer the zone. */
+/** All records that a server has in a zone, sorted. Empty if it does not transfer the zone. */
 export async function transferred(port: number, zone = 'example.org.'): Promise<string[]> {
   const lines: string[] = [];
   let soas = 0;

@@ -1,6 +1,6 @@
 /**
- * The parts that change pods at admission (the webhook and the policy), and the pods for Kuberhealthy's checks, on a
- * real node.
+ * The parts that change pods at admission (the webhook and the policy) and the pods for Kuberhealthy's checks, tested
+ * on a real node.
  */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -116,7 +116,7 @@ describe('pods changed or created by ndots', { skip: noNode() ?? false }, () => 
     }
   });
 
-  /** The state of a check, in the words of both versions. */
+  /** A check's state, in the terms that both versions use. */
   interface CheckStatus {
     readonly ok?: boolean;
     readonly OK?: boolean;

@@ -1,6 +1,7 @@
 /**
- * The processes that captures on the node report: by the DaemonSet in deploy/capture with its capabilities and seccomp
- * profile, and by `ndots node`. Every name is compared with the program that the test started.
+ * The processes reported by captures on a node. Captures are made by the DaemonSet in deploy/capture, with its
+ * capabilities and seccomp profile, and by `ndots node`. Each reported name is compared with the program that the test
+ * started.
  */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -18,7 +19,7 @@ const manifests = resolve(import.meta.dirname, '../../deploy/capture');
 const NAMESPACE = 'ndots-capture';
 const DAEMON_SET = 'daemonset/ndots-capture';
 const SELECTOR = 'app=ndots-capture';
-/** As in src/faces/cli/capture/capture-process.ts. */
+/** Must match src/faces/cli/capture/capture-process.ts. */
 const SEARCH_NICE = -10;
 
 describe('the process behind a query, on a real node', { skip: noNode() ?? false }, () => {
@@ -28,7 +29,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     await node.putSeccompProfiles();
     const yaml = await node.kubectl('kustomize', manifests);
     assert.match(yaml, /--bpf/);
-    // The kernel reports the machine's process IDs, and this node has its own process namespace.
+    // The kernel reports process IDs in the machine's namespace, while this node has its own.
     await node.kubectlWith(yaml.replace(/^ *- --bpf\n/m, ''), 'apply', '-f', '-');
     await node.rolledOut(NAMESPACE, DAEMON_SET);
   });
@@ -43,14 +44,17 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     );
 
   let looked = 0;
-  /** Looks up a new name in the client pod. @returns a part of the name */
+  /**
+   * Looks up a new name in the client pod.
+   * @returns the unique part of the name
+   */
   async function lookUp(): Promise<string> {
     const label = `seen-${looked++}`;
     await inClient('/usr/local/bin/lookup-glibc', `${label}.example.com`, '0', '1');
     return label;
   }
 
-  /** The exchanges for names that begin like this in the output of a capture. */
+  /** The exchanges in a capture's output whose names start with this. */
   const exchangesOf = (label: string, output: string): readonly ExchangeDocument[] =>
     output
       .split('\n')
@@ -58,7 +62,10 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
       .map((line) => JSON.parse(line) as ExchangeDocument)
       .filter(({ question }) => question.name.startsWith(label));
 
-  /** Asserts that the test started all processes in the exchanges. @returns how many have a command line */
+  /**
+   * Asserts that all processes in the exchanges were started by the test.
+   * @returns the number of those with a command line
+   */
   async function assertTrue(exchanges: readonly ExchangeDocument[]): Promise<number> {
     const [client] = await containersOf('shop', 'app=client');
     const servers = await containersOf('kube-system', DNS_PODS);
@@ -69,7 +76,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
       assert.equal(asker!.container!.id, client, JSON.stringify(from));
       for (const { command, commandLine } of asker!.processes) {
         assert.equal(command, 'lookup-glibc');
-        // A process that is exiting still holds its socket, but no longer has a command line.
+        // A process that is exiting still has its socket open but no longer has a command line.
         assert.match(commandLine, /^$|seen-\d+\.example\.com/);
       }
       if (answerer?.container) assert.ok(servers.includes(answerer.container.id));
@@ -81,7 +88,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     ).length;
   }
 
-  /** The DaemonSet's pod. During a rollout, the name of the set may also lead to the terminating pod. */
+  /** The DaemonSet's pod. During a rollout, the set's name may also refer to the terminating pod. */
   async function capturePod(): Promise<PodState> {
     const [pod] = await node.pods(NAMESPACE, SELECTOR);
     assert.ok(pod !== undefined, 'the DaemonSet has no pod');
@@ -117,7 +124,10 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     return Number(await node.space.must(['ps', '-o', 'ni=', '-p', String(pid)]));
   }
 
-  /** Checks the loss of each capability, as described in deploy/README.md. Null: it was seen. */
+  /**
+   * Maps each capability to a check that losing it has the effect described in deploy/README.md. A check returns null
+   * if it does.
+   */
   const losses: Readonly<Record<string, () => Promise<string | null>>> = {
     NET_RAW: () => ended(/cannot capture packets: permission denied/),
     SYS_ADMIN: () => ended(/cannot enter network namespaces: permission denied/),
@@ -132,7 +142,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     },
   };
 
-  /** Checks that the capture has ended with a message. */
+  /** Checks that the capture has exited with a message. */
   async function ended(message: RegExp): Promise<string | null> {
     const [status] = (await capturePod()).status.containerStatuses ?? [];
     if (status?.ready !== false) return JSON.stringify(status);
@@ -140,7 +150,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     return message.test(text) ? null : text;
   }
 
-  /** Looks up a name in the client pod, and checks how its queries so far are described. */
+  /** Looks up a name in the client pod and checks how the queries so far are described. */
   async function missing(is: (asker: AskerDocument) => boolean): Promise<string | null> {
     await lookUp();
     const { podIP } = (await node.pods('shop', 'app=client'))[0]!.status;
@@ -153,7 +163,10 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     return askers.some(is) ? null : `${askers.length} queries: ${JSON.stringify(askers[0])}`;
   }
 
-  /** The output of a capture in the DaemonSet's pod, while curl looks up and queries the API server, up to a pattern. */
+  /**
+   * The output of a capture in the DaemonSet's pod, up to a pattern. In the meantime, curl looks up the API server and
+   * sends it requests.
+   */
   async function flowWith(pattern: RegExp): Promise<string> {
     const pod = (await capturePod()).metadata.name;
     const capture = start(

@@ -1,4 +1,4 @@
-/** Reads the state of the DNS pods in a node's cluster, and the replies that clients get from them. */
+/** Reads the state of the DNS pods in a node's cluster, and the replies that their clients get. */
 import type { NodeCluster, PodState } from './node-cluster.ts';
 import { until } from './progress.ts';
 
@@ -28,7 +28,10 @@ export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT):
   await node.rolledOut('kube-system', what);
 }
 
-/** Waits until the DNS pods of earlier rollouts are gone. A rollout is over before they are, and they still answer. */
+/**
+ * Waits until the DNS pods from earlier rollouts are gone. They still exist, and still answer, when the rollout is
+ * over.
+ */
 export const oldPodsGone = (node: NodeCluster): Promise<void> =>
   until('the old DNS pods to be gone', async () => {
     const deleted = 'jsonpath={.items[*].metadata.deletionTimestamp}';
@@ -37,7 +40,7 @@ export const oldPodsGone = (node: NodeCluster): Promise<void> =>
     return found === '' ? null : found;
   });
 
-/** Maps a metric's name to its type, for the first DNS pod. */
+/** Maps each metric's name to its type, as reported by the first DNS pod. */
 export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
   const text = await page(node, 9153, '/metrics');
   return new Map(
@@ -46,7 +49,7 @@ export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string
 }
 
 /**
- * A page of the first DNS pod, as the kubelet would fetch it.
+ * A page from the first DNS pod, fetched the way the kubelet would.
  * @throws if it is missing or its status is an error
  */
 export async function page(node: NodeCluster, port: number, path: string): Promise<string> {
@@ -61,7 +64,7 @@ export async function page(node: NodeCluster, port: number, path: string): Promi
   ]);
 }
 
-/** The lab's clients, for three C and Go resolvers. */
+/** The lab's clients, which use three C and Go resolvers. */
 const clients = ['glibc', 'musl', 'go'] as const;
 
 /** Names as programs write them. */
@@ -75,7 +78,7 @@ const written = [
   'nosuch',
 ] as const;
 
-/** Maps `CLIENT NAME` to the addresses from a lookup in the client pod, or to its error. */
+/** Maps `CLIENT NAME` to the addresses found in the client pod, or to the error. */
 export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
   const client = await node.pidOf('shop', 'app=client');
   const found = new Map<string, string>();
@@ -90,17 +93,17 @@ export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, st
       const line = out.split('\n').find((each) => each.startsWith('{'));
       if (line === undefined) throw new Error(`lookup-${kind} ${name}: ${out}${err}`);
       const { addrs, err: error } = JSON.parse(line) as { addrs: readonly string[]; err: string };
-      // A Go error includes the server's address and the transport.
+      // Go's errors include the server's address and the transport.
       const failure = error === '' ? '' : 'not found';
       found.set(`${kind} ${name}`, addrs.toSorted().join(' ') || failure);
     }
   return found;
 }
 
-/** The memory of a pod's control group, in MiB. */
+/** The memory charged to a pod's control group, in MiB. */
 export interface PodMemory {
   readonly usage: number;
-  /** The figure shown by `kubectl top` and used for evictions. */
+  /** The figure that `kubectl top` shows and that evictions are based on. */
   readonly workingSet: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A control group in each hierarchy on this machine, for a process and all its children: cgroup v1, v2, or both. The
- * groups of a run share a name, and everything in them can be killed.
+ * A control group in each of this machine's hierarchies (cgroup v1, v2, or both), for a process and all its children.
+ * The groups in a run share a name, and all their processes can be killed.
  */
 import {
   existsSync,
@@ -17,11 +17,11 @@ const MOUNTED = '/sys/fs/cgroup';
 /** A hierarchy as mounted here. */
 export interface Hierarchy {
   /**
-   * The mount point's name under `/sys/fs/cgroup`: `memory`, `unified`; `''`: the mount point itself, with only cgroup
-   * v2.
+   * The mount point's name under `/sys/fs/cgroup`, such as `memory` or `unified`. If only cgroup v2 exists, it is `''`,
+   * the mount point itself.
    */
   readonly name: string;
-  /** The name in the mount options: `memory`, `name=systemd`; null: cgroup v2. */
+  /** The hierarchy's name in the mount options, such as `memory` or `name=systemd`; null for cgroup v2. */
   readonly option: string | null;
   readonly own: string;
 }
@@ -50,21 +50,21 @@ export function hierarchies(): readonly Hierarchy[] {
     });
 }
 
-/** The groups with this name, one directory per hierarchy, under this process's own groups. */
+/** The groups with this name under this process's own groups, one directory per hierarchy. */
 export const groupsNamed = (name: string): readonly string[] =>
   hierarchies().map((each) => join(MOUNTED, each.name, each.own, name));
 
 export function makeGroups(groups: readonly string[]): void {
   for (const group of groups) {
     mkdirSync(group, { recursive: true });
-    // In the v1 hierarchy cpuset, a group accepts no process until both are set.
+    // In the v1 cpuset hierarchy, a group does not accept any process until both are set.
     for (const file of ['cpuset.cpus', 'cpuset.mems'])
       if (existsSync(join(group, file)) && existsSync(join(group, 'cgroup.clone_children')))
         writeFileSync(join(group, file), readFileSync(join(dirname(group), file)));
   }
 }
 
-/** The processes in these groups and in nested ones. */
+/** The processes in these groups and in the groups nested in them. */
 export function processesIn(groups: readonly string[]): readonly number[] {
   const found = new Set<number>();
   const read = (group: string): void => {
@@ -73,7 +73,7 @@ export function processesIn(groups: readonly string[]): readonly number[] {
       for (const line of readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n'))
         if (line !== '' && line !== '0') found.add(Number(line));
     } catch {
-      // A group that is being removed cannot be read.
+      // A group cannot be read while it is being removed.
     }
     for (const below of groupsBelow(group)) read(below);
   };
@@ -93,7 +93,7 @@ function groupsBelow(group: string): readonly string[] {
 
 /**
  * Removes the groups, nested ones first.
- * @returns those that remain because the kernel still counts something in them
+ * @returns those that could not be removed, because the kernel still charges something to them
  */
 export function removeGroups(groups: readonly string[]): readonly string[] {
   return groups.flatMap((group) => {

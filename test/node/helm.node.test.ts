@@ -1,6 +1,6 @@
 /**
- * The life of the chart in a kubeadm cluster, all under load. It is installed alongside CoreDNS with the page's
- * commands, upgraded to every part and to another image, and removed.
+ * The chart's life cycle in a kubeadm cluster, all under load. It is installed alongside CoreDNS with the commands from
+ * the page. It is then upgraded to enable every part and to use a different image, and finally removed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** The shell commands under a heading in deploy/README.md. */
+/** The shell commands in a section of deploy/README.md. */
 function commandsBelow(heading: string): readonly string[] {
   const page = readFileSync(deploy('README.md'), 'utf8');
   const [, section = ''] = page.split(`\n### ${heading}\n`);
@@ -41,9 +41,9 @@ const parts = [
   'deployment/dns-ndots-webhook',
   'daemonset/dns-ndots-node-cache',
 ];
-/** Workloads must stay ready for this long, in which a wrong probe fails a few times. */
+/** Workloads must stay ready for this long, which is enough for a wrong probe to fail a few times. */
 const STAYS_MS = 12_000;
-/** A node cache that is being replaced closes connections whose client is just about to send. */
+/** A node cache that is being replaced closes connections on which a client is about to send. */
 const forgiven = { TCP: 2 };
 
 describe('the chart instead of CoreDNS', { skip: noNode() ?? false }, () => {
@@ -59,7 +59,7 @@ describe('the chart instead of CoreDNS', { skip: noNode() ?? false }, () => {
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** `KIND NAMESPACE NAME` of all objects except those that others constantly create and delete. */
+  /** `KIND NAMESPACE NAME` of all objects, except those that other components create and delete all the time. */
   async function objects(): Promise<ReadonlySet<string>> {
     const listed = await node.kubectl('api-resources', '--verbs=list', '-o', 'name');
     const kinds = listed

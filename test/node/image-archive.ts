@@ -1,4 +1,4 @@
-/** Writes images in the form that containerd imports: a docker archive of layers, which are tar files in the cache. */
+/** Writes images in the format that containerd imports: a docker archive whose layers are tar files from the cache. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ export const plainConfig = (
   command,
 });
 
-/** Maps a file to its SHA-256. Images share layers. */
+/** Maps a file to its SHA-256, because images share layers. */
 const digests = new Map<string, string>();
 
 async function digestOf(file: string): Promise<string> {
@@ -41,7 +41,7 @@ async function digestOf(file: string): Promise<string> {
 
 /**
  * Writes the archive.
- * @param directory an empty directory where layers are linked; layers have absolute paths
+ * @param directory an empty directory where layers are linked, because their paths are absolute
  */
 export async function writeArchive(
   images: readonly NodeImage[],

@@ -9,10 +9,10 @@ import { noNode } from './node-programs.ts';
 import { changedOutside, networkOutside } from './node-space.ts';
 import { until } from './progress.ts';
 
-/** Milliseconds for a cluster to start on a busy machine, with its programs and images built. */
+/** The milliseconds that a cluster may take to start on a busy machine, once its programs and images are built. */
 const STARTS_MS = 600_000;
 
-/** Titles of runs, and the modules and expressions that start their nodes. */
+/** Titles of runs, with the modules and expressions that start their nodes. */
 const runs = [
   ['only namespaces', 'node-space.ts', 'NodeSpace.make()'],
   ['a whole cluster', 'node-cluster.ts', 'NodeCluster.start()'],

@@ -1,6 +1,6 @@
 /**
- * Records of runs: a node's process, control groups and directory. A run that was killed leaves its record behind. The
- * next run kills and removes everything in it, and touches nothing else.
+ * Records of runs, each with a node's process, control groups and directory. If a run is killed, its record remains.
+ * The next run kills and removes everything listed in it, and nothing else.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { processesIn, removeGroups } from './control-group.ts';
 import { say, until } from './progress.ts';
 
-/** A process, identified so that a later one with the same ID is not confused with it. */
+/** A process, identified in a way that distinguishes it from a later one with the same ID. */
 export interface KnownProcess {
   readonly pid: number;
-  /** Clock ticks from when the machine started to when the process did: field 22 of `/proc/PID/stat`. */
+  /** Clock ticks between the machine's start and the process's start, from field 22 of `/proc/PID/stat`. */
   readonly startedAt: string;
 }
 
 /** One node's processes and files on this machine. */
 export interface NodeRecord {
   readonly id: string;
-  /** The ID of the machine's current boot. Process IDs from another boot mean nothing. */
+  /** The ID of the machine's current boot. Process IDs from an earlier boot mean nothing. */
   readonly boot: string;
   /** The test that uses the node. */
   readonly owner: KnownProcess;
@@ -55,7 +55,7 @@ export function record(id: string, groups: readonly string[]): NodeRecord {
   return made;
 }
 
-/** Kills all processes in a node's groups, removes the groups and the directory, and then the record. */
+/** Kills all processes in a node's groups, then removes the groups, the directory, and finally the record. */
 export async function remove(node: NodeRecord): Promise<void> {
   if (node.boot === presentBoot()) {
     await until(
@@ -92,7 +92,7 @@ export function nodeRecords(): readonly NodeRecord[] {
     .map((name) => JSON.parse(readFileSync(join(runsFolder(), name), 'utf8')) as NodeRecord);
 }
 
-/** Removes the nodes whose tests are no longer running. */
+/** Removes nodes whose tests are no longer running. */
 export async function removeLeftovers(): Promise<void> {
   for (const node of nodeRecords()) {
     const { owner } = node;

@@ -1,4 +1,4 @@
-/** Events in the life of DNS pods during a stream of queries. None of them may lose more queries than necessary. */
+/** Events in a DNS pod's life during a stream of queries. None of them may lose more queries than is unavoidable. */
 import { after, before, describe, test } from 'node:test';
 import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';
 import { NodeCluster } from './node-cluster.ts';
@@ -6,7 +6,7 @@ import { NDOTS_IMAGES } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 import { assertLostWithin, assertNoneLost, pause, streamWhile } from './stream.ts';
 
-/** Seconds without one of two pods. kube-proxy and the endpoints lag behind the kubelet. */
+/** Seconds without one of the two pods. kube-proxy and the endpoints react later than the kubelet. */
 const MOST_LOST_SECONDS = 3;
 
 describe('DNS pods starting and stopping under load', { skip: noNode() ?? false }, () => {

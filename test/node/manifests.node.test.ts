@@ -1,4 +1,4 @@
-/** Every manifest directory and every part of the chart, started as containerd starts it. */
+/** All manifest directories and all parts of the chart, started as containerd would start them. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { pause } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** Workloads must stay ready for this long, in which a wrong probe fails a few times. */
+/** Workloads must stay ready for this long, which is enough for a wrong probe to fail a few times. */
 const STAYS_MS = 12_000;
 
 interface Workload {
@@ -34,7 +34,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** Applies objects and checks the pods of all their workloads. */
+  /** Applies objects and checks the pods of all workloads among them. */
   async function starts(name: string, yaml: string): Promise<void> {
     const workloads = workloadsIn(yaml);
     assert.ok(workloads.length > 0, `${name} has no workload`);

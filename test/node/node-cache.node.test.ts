@@ -1,4 +1,7 @@
-/** The node cache from `kubectl apply -k deploy/node-cache`: installed, upgraded, killed and removed under load. */
+/**
+ * The node cache from `kubectl apply -k deploy/node-cache`, which is installed, upgraded, killed and removed under
+ * load.
+ */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -12,9 +15,9 @@ import { assertLostWithin, assertNoneLost, pause, streamWhile } from './stream.t
 const manifests = resolve(import.meta.dirname, '../../deploy/node-cache');
 const LABEL = 'k8s-app=node-local-dns';
 const DAEMON_SET = 'daemonset/node-local-dns';
-/** As in docs/node-cache.md for the death of the whole container: 0.9 s, plus the delay on a busy machine. */
+/** docs/node-cache.md says 0.9 s if the whole container dies. On a busy machine, it takes longer. */
 const MOST_KILLED_SECONDS = 3;
-/** The number of TCP queries in flight that a stopping server may reset (docs/node-cache.md, SIGTERM). */
+/** The number of TCP queries in flight that a server may reset when it stops (docs/node-cache.md, SIGTERM). */
 const resetWhenItStops = { TCP: 2 };
 
 for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])

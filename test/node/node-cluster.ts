@@ -1,5 +1,5 @@
 /**
- * A one-node Kubernetes cluster created by kubeadm, in separate namespaces, with real kubelet, containerd, kube-proxy
+ * A one-node Kubernetes cluster created by kubeadm in separate namespaces, with a real kubelet, containerd, kube-proxy
  * and control plane.
  */
 import { spawn } from 'node:child_process';
@@ -69,7 +69,7 @@ export class NodeCluster implements AsyncDisposable {
     this.#programs = programs;
   }
 
-  /** Builds missing programs, and starts the cluster with kubeadm's CoreDNS and the objects in `shop.yaml`. */
+  /** Builds missing programs, then starts the cluster with kubeadm's CoreDNS and the objects in `shop.yaml`. */
   static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
     const programs = await nodePrograms();
     const space = await NodeSpace.make();
@@ -125,7 +125,7 @@ export class NodeCluster implements AsyncDisposable {
     say('the cluster is up');
   }
 
-  /** Starts a program on the node. Its output goes to a log file. */
+  /** Starts a program on the node and writes its output to a log file. */
   #serve(name: string, words: readonly string[]): void {
     const log = openSync(join(this.space.folder, 'logs', name), 'a');
     const [program = '', ...rest] = this.space.inside(words);
@@ -133,7 +133,7 @@ export class NodeCluster implements AsyncDisposable {
     closeSync(log);
   }
 
-  /** The output of a program on the node: `kubelet`, `containerd`, `upstream`. */
+  /** The output of a program on the node, such as `kubelet`, `containerd` or `upstream`. */
   log(name: string): string {
     try {
       return readFileSync(join(this.space.folder, 'logs', name), 'utf8');
@@ -145,7 +145,7 @@ export class NodeCluster implements AsyncDisposable {
   /**
    * Runs kubectl as the administrator.
    * @returns its output
-   * @throws with its error message
+   * @throws an error with kubectl's message if it fails
    */
   kubectl(...words: readonly string[]): Promise<string> {
     return this.kubectlWith('', ...words);
@@ -156,7 +156,7 @@ export class NodeCluster implements AsyncDisposable {
     return this.space.must(this.kubectlWords(...words), { input, timeoutMs: 300_000 });
   }
 
-  /** The words of a kubectl command to run on the node. */
+  /** The words of a kubectl command that will be run on the node. */
   kubectlWords(...words: readonly string[]): readonly string[] {
     return [this.#programs.kubectl, '--kubeconfig', KUBECONFIG, ...words];
   }
@@ -166,13 +166,16 @@ export class NodeCluster implements AsyncDisposable {
     return this.space.run(this.kubectlWords(...words));
   }
 
-  /** Runs this checkout's `ndots` on the node as its administrator. */
+  /** Runs this checkout's `ndots` on the node as the cluster's administrator. */
   ndots(words: readonly string[], timeoutMs = 120_000): Promise<RanInside> {
     const env = { KUBECONFIG, PATH: this.#path };
     return this.space.run([NDOTS, ...words], { env, timeoutMs });
   }
 
-  /** Does the same as `kubectl ndots`. Standard installations add a link with the plug-in's name to the PATH. */
+  /**
+   * Does the same as `kubectl ndots`. Standard installations add a link with the plug-in's name to a directory on the
+   * PATH.
+   */
   kubectlNdots(...words: readonly string[]): Promise<RanInside> {
     const plugins = join(this.space.folder, 'plugins');
     const link = join(plugins, 'kubectl-ndots');
@@ -182,16 +185,16 @@ export class NodeCluster implements AsyncDisposable {
     return this.space.run([this.#programs.kubectl, 'ndots', ...words], { env });
   }
 
-  /** Starts this checkout's `ndots` on the node as its administrator. */
+  /** Starts this checkout's `ndots` on the node as the cluster's administrator. */
   startNdots(words: readonly string[]): Child {
     const env = { KUBECONFIG, PATH: this.#path };
     return start(`ndots ${words[0]}`, this.space.inside([NDOTS, ...words], env));
   }
 
   /**
-   * Runs a script from a page on the node as its administrator, from the root of this checkout, with kubectl, helm and
-   * ndots.
-   * @throws with its error message
+   * Runs a script from a page on the node as its administrator. It runs in the root of this checkout, with kubectl,
+   * helm and ndots.
+   * @throws an error with the script's message if it fails
    */
   script(text: string): Promise<string> {
     const env = { KUBECONFIG, PATH: this.#path, HOME: this.space.folder };
@@ -218,13 +221,13 @@ export class NodeCluster implements AsyncDisposable {
     );
   }
 
-  /** Puts the profiles from deploy/seccomp where manifests refer to them. */
+  /** Copies the profiles from deploy/seccomp to the place where manifests expect them. */
   async putSeccompProfiles(): Promise<void> {
     const places = [join(CHECKOUT, 'deploy/seccomp'), '/var/lib/kubelet/seccomp/ndots'];
     await this.space.must(['sh', '-ec', 'mkdir -p "$2"; cp "$1"/*.json "$2"', 'sh', ...places]);
   }
 
-  /** The pods matching a label selector, oldest first, excluding terminating ones. */
+  /** The pods that match a label selector, oldest first, without terminating ones. */
   async pods(namespace: string, selector: string): Promise<readonly PodState[]> {
     const text = await this.kubectl(
       ...['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json'],
@@ -236,7 +239,7 @@ export class NodeCluster implements AsyncDisposable {
     return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** The process ID of a pod's first container, in the node's process namespace. */
+  /** The process ID of a pod's first container in the node's process namespace. */
   async pidOf(namespace: string, selector: string, at = 0): Promise<number> {
     const pod = (await this.pods(namespace, selector))[at];
     const id = pod?.status.containerStatuses?.[0]?.containerID?.replace('containerd://', '');
@@ -247,7 +250,7 @@ export class NodeCluster implements AsyncDisposable {
     return Number(line.split(/\s+/)[1]);
   }
 
-  /** Runs a command with a process's files and network. If `files` is false, it has this machine's files. */
+  /** Runs a command with a process's files and network. If `files` is false, it sees this machine's files. */
   async inPod(pid: number, words: readonly string[], files = true): Promise<RanInside> {
     const spaces = files ? ['--mount', '--net'] : ['--net'];
     return this.space.run(['nsenter', '-t', String(pid), ...spaces, ...words]);

@@ -1,4 +1,6 @@
-/** A node's images, built on this machine: the control plane, CoreDNS, ndots from its two Dockerfiles, and clients. */
+/**
+ * A node's images, all built on this machine: the control plane, CoreDNS, ndots from its two Dockerfiles, and clients.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,7 +24,7 @@ import { cacheFolder } from './leftovers.ts';
 import { KUBERNETES_VERSION, type NodePrograms } from './node-programs.ts';
 import { say } from './progress.ts';
 
-/** The ndots image, with a second tag for an upgrade that only changes the name. */
+/** The ndots image, with a second tag for upgrades that only change the name. */
 export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
 /** The image with all subcommands. */
 export const TOOLS_IMAGE = 'ndots-tools:0.1.0';
@@ -34,8 +36,8 @@ export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.14.7';
 export const CLIENT_IMAGE = 'client:1';
 
 /**
- * The Debian packages in images: those in Node's image (`node:26-slim`), the tools of the node cache and kube-proxy,
- * and the clients'.
+ * The Debian packages in the images: those in Node's image (`node:26-slim`), those that the node cache and kube-proxy
+ * need, and the clients'.
  */
 const debian = [
   ...['ca-certificates', 'libstdc++6', 'libatomic1'],
@@ -43,13 +45,13 @@ const debian = [
   ...['bind9-dnsutils', 'curl', 'procps'],
 ];
 
-/** The archive of all images, and the name of the image for pods' first containers. */
+/** The archive with all images, and the name of the image for pods' sandbox containers. */
 export interface NodeArchive {
   readonly file: string;
   readonly sandbox: string;
 }
 
-/** Writes the archive into a node's directory. Layers come from the cache or are built. */
+/** Writes the archive to a node's directory. Layers are taken from the cache or built. */
 export async function nodeImages(programs: NodePrograms, directory: string): Promise<NodeArchive> {
   const listed = spawnSync(
     programs.kubeadm,
@@ -111,8 +113,8 @@ export async function nodeImages(programs: NodePrograms, directory: string): Pro
 }
 
 /**
- * A cached layer, built if missing.
- * @param about describes its contents; used as the cache key
+ * A layer from the cache, which is built if it is missing.
+ * @param about describes its contents and is used as the cache key
  */
 async function layer(
   name: string,
@@ -136,8 +138,8 @@ async function layer(
 }
 
 /**
- * This machine's Debian release, whose C library compiled programs need. On other systems, it is the release used in
- * Node's images.
+ * This machine's Debian release, because compiled programs need its C library. On other systems, it is the release used
+ * in Node's images.
  */
 function release(): string {
   const text = readFileSync('/etc/os-release', 'utf8');
@@ -159,7 +161,10 @@ async function makeDebian(file: string): Promise<void> {
   if (code !== 0) throw new Error(`mmdebstrap ended with ${String(code)}`);
 }
 
-/** @param files path in the image → the program @param capability given to each of them; `''`: none */
+/**
+ * @param files maps a path in the image to the program
+ * @param capability the capability that each of them gets, or `''` for none
+ */
 function programLayer(
   name: string,
   files: Readonly<Record<string, string>>,
@@ -172,7 +177,7 @@ function programLayer(
   return layer(name, `${about.join('\n')} ${capability}`, async (file) => {
     const directory = mkdtempSync(join(cacheFolder(), 'layer-'));
     try {
-      // CoreDNS writes under /tmp, and containerd creates the sandbox's directories.
+      // CoreDNS writes to /tmp, and containerd creates the sandbox's directories.
       for (const [at, from] of Object.entries(files)) {
         const to = join(directory, at);
         mkdirSync(dirname(to), { recursive: true });
@@ -204,11 +209,13 @@ async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
 interface StageLayer {
   readonly file: string;
   readonly config: ImageConfig;
-  /** True if the layer goes on top of the Debian layer. */
+  /** True if the layer is applied on top of the Debian layer. */
   readonly hasBase: boolean;
 }
 
-/** Runs a Dockerfile's steps, again if a file that they may copy has changed, and returns a layer for each stage. */
+/**
+ * Runs a Dockerfile's steps, or runs them again if a file that they may copy has changed. Returns one layer per stage.
+ */
 async function dockerfileLayers(
   dockerfile: string,
   stages: readonly string[],

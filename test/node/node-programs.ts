@@ -1,4 +1,4 @@
-/** The programs for a one-node Kubernetes cluster, and why a machine cannot run one. */
+/** The programs for a one-node Kubernetes cluster, and the reasons why a machine cannot run one. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { clusterPrograms, programsOf, type ClusterProgram } from '../kit/cluster/programs.ts';
@@ -19,7 +19,7 @@ export type NodeProgram = ClusterProgram | keyof typeof more | 'coredns' | 'helm
 
 export type NodePrograms = Readonly<Record<NodeProgram, string>>;
 
-/** The Kubernetes version that both go.mod files pin. */
+/** The Kubernetes version pinned in both go.mod files. */
 export const KUBERNETES_VERSION = 'v1.36.3';
 
 /** Maps a program to its Debian package. */
@@ -35,10 +35,10 @@ const fromDebian: Readonly<Record<string, string>> = {
   nsenter: 'util-linux',
 };
 
-/** The directory of Debian's CNI plugins (package containernetworking-plugins). */
+/** The directory with Debian's CNI plugins (package containernetworking-plugins). */
 export const CNI_PLUGINS = '/usr/lib/cni';
 
-/** Why no node can run here, with instructions; null: it can. */
+/** The reason why no node can run here, with instructions, or null if one can. */
 export function noNode(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for namespaces and control groups';
@@ -55,8 +55,9 @@ export function noNode(): string | null {
 }
 
 /**
- * The programs, built on first use, which takes about 40 minutes on two CPUs. They are cached in `XDG_CACHE_HOME`.
- * @throws if one cannot be built
+ * The programs, which are built on first use. That takes about 40 minutes on two CPUs, and the results are cached in
+ * `XDG_CACHE_HOME`.
+ * @throws if one of them cannot be built
  */
 export async function nodePrograms(): Promise<NodePrograms> {
   const controlPlane = await clusterPrograms();

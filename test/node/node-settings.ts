@@ -1,13 +1,13 @@
 /** Configuration files for a node's programs. */
 import { KUBERNETES_VERSION } from './node-programs.ts';
 
-/** The address of the node and its API server. */
+/** The address of both the node and its API server. */
 export const NODE_ADDRESS = '172.30.0.1';
-/** The address of the node's DNS server, outside the cluster. */
+/** The address of the node's DNS server, which is outside the cluster. */
 export const UPSTREAM_ADDRESS = '172.30.0.53';
 /** The cluster DNS service's address. */
 export const DNS_ADDRESS = '10.96.0.10';
-/** The node's search domains, which pods get after the cluster's. */
+/** The node's search domains, which are appended to the cluster's in pods. */
 export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 
 export type ProxyMode = 'iptables' | 'nftables';
@@ -88,7 +88,7 @@ export const cniConfig: string = JSON.stringify({
   ],
 });
 
-/** The DNS server outside the cluster: names in example.com exist, others do not. */
+/** The DNS server outside the cluster. Names in example.com exist, and others do not. */
 export const upstreamCorefile: string = `.:53 {
     bind ${UPSTREAM_ADDRESS}
     template IN A example.com {

@@ -19,8 +19,8 @@ export interface RanInside {
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * The home of a node: mount, network, process, control group, IPC and host name namespaces, and its own control groups.
- * All its processes end with the process that created it, whatever the reason.
+ * The namespaces that a node runs in (mount, network, process, control group, IPC and host name), and its own control
+ * groups. When the process that created it ends for any reason, so do all processes in it.
  */
 export class NodeSpace implements AsyncDisposable {
   /** The directory it writes to. */
@@ -38,7 +38,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#holder = spawn(
       'sh',
       this.#joined([
-        // The kernel kills it when this process exits, and with it all processes in its process namespace.
+        // The kernel kills it when this process exits, along with all processes in its process namespace.
         ...['setpriv', '--pdeathsig', 'KILL'],
         ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
         ...['sh', join(import.meta.dirname, 'first-process.sh')],
@@ -49,8 +49,8 @@ export class NodeSpace implements AsyncDisposable {
   }
 
   /**
-   * Removes what killed runs left behind, and creates a new space.
-   * @throws with the first process's output
+   * Removes anything that killed runs left behind, then creates a new space.
+   * @throws an error with the first process's output
    */
   static async make(): Promise<NodeSpace> {
     await removeLeftovers();
@@ -84,7 +84,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#first = Number(first);
   }
 
-  /** Arguments for `sh` that join the control groups and then execute these words. */
+  /** Arguments for `sh` that make it join the control groups and then execute these words. */
   #joined(words: readonly string[]): string[] {
     const join = this.#record.groups.map((_, at) => `echo $$ > "\${${at + 1}}/cgroup.procs"`);
     const { length } = this.#record.groups;
@@ -92,7 +92,7 @@ export class NodeSpace implements AsyncDisposable {
     return ['-ec', script, 'sh', ...this.#record.groups, ...words];
   }
 
-  /** The words that run a command inside, for a process on this machine. */
+  /** The words with which a process on this machine runs a command inside the namespaces. */
   inside(words: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
     const entered = ['nsenter', '-t', String(this.#first), ...spaces];
@@ -101,7 +101,7 @@ export class NodeSpace implements AsyncDisposable {
       'sh',
       ...this.#joined([
         ...entered,
-        // nsenter is the command's parent, so when it is killed, its child must exit too.
+        // nsenter is the command's parent, so when nsenter is killed, the command must exit too.
         ...['setpriv', '--pdeathsig', 'TERM'],
         ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
         ...words,
@@ -109,7 +109,7 @@ export class NodeSpace implements AsyncDisposable {
     ];
   }
 
-  /** Runs a command inside to completion, without blocking this process. */
+  /** Runs a command inside the namespaces to completion without blocking this process. */
   run(
     words: readonly string[],
     options: {
@@ -137,7 +137,7 @@ export class NodeSpace implements AsyncDisposable {
 
   /**
    * Does the same.
-   * @throws with its error message, if it fails
+   * @throws an error with the command's message if it fails
    */
   async must(...[words, options]: Parameters<NodeSpace['run']>): Promise<string> {
     const { code, out, err } = await this.run(words, options);
@@ -151,7 +151,7 @@ export class NodeSpace implements AsyncDisposable {
   }
 }
 
-/** Commands that list the parts of this machine's network, outside all nodes. */
+/** Commands that list the parts of this machine's network that are outside all nodes. */
 const networkParts: readonly (readonly string[])[] = [
   ['ip', '-br', 'link'],
   ['ip', '-br', 'address'],
@@ -162,18 +162,18 @@ const networkParts: readonly (readonly string[])[] = [
   ['sysctl', '-a', '--pattern', '^net\\.'],
 ];
 
-/** This machine's network settings, outside all nodes, by the command that lists them. */
+/** Maps each of these commands to the network settings that it lists. */
 export const networkOutside = (): ReadonlyMap<string, readonly string[]> =>
   new Map(
     networkParts.map(([program = '', ...rest]) => {
       const { stdout } = spawnSync(program, rest, { encoding: 'utf8' });
-      // Comments have the time, chains have packet counts, and the kernel counts connections.
+      // Comments include the time, chains include packet counts, and the kernel counts connections.
       const lines = stdout.replaceAll(/^#.*$|\[\d+:\d+\]|^.*_count = .*$/gm, '').split('\n');
       return [program === 'ip' ? `ip ${rest.at(-1)}` : program, lines];
     }),
   );
 
-/** The settings that have changed since: `-` and the earlier line, or `+` and the present one. */
+/** The settings that have changed since then: `-` and the earlier line, or `+` and the current one. */
 export function changedOutside(earlier: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const present = networkOutside();
   return [...earlier].flatMap(([part, before]) => {

@@ -1,4 +1,7 @@
-/** The API server and etcd stop under load, for a moment and for a minute. A DNS container restarts in the meantime. */
+/**
+ * The API server and etcd stop under load, first for a moment and then for a minute. During that time, a DNS container
+ * restarts.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -15,11 +18,11 @@ import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
-/** Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
+/** The milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
 const BACK_MS = 240_000;
 /** Milliseconds without the API server or etcd. */
 const AWAY_MS = 60_000;
-/** A DNS pod must know a new Service within this many seconds of the API server's return. */
+/** DNS pods must answer for a new Service within this many seconds after the API server is back. */
 const KNOWN_SECONDS = 30;
 /** In milliseconds. CoreDNS took 84 s on a busy machine. */
 const KNOWN_MAX_MS = 300_000;
@@ -38,7 +41,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     node = await NodeCluster.start();
     await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
     await setImage(node, NDOTS_IMAGES[0]);
-    // Without the API server, kube-proxy does not learn that they have ended.
+    // Without the API server, kube-proxy cannot know that they have ended.
     await oldPodsGone(node);
   });
   after(() => node?.[Symbol.asyncDispose]());
@@ -59,8 +62,8 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
 
   let made = 0;
   /**
-   * Seconds until each DNS pod answers for a Service created now, by pod name.
-   * @param since where to start counting; null: at creation
+   * Maps a pod's name to the seconds until it answers for a Service that is created now.
+   * @param since the time to count from, or null for the Service's creation
    */
   async function knownAfter(since: number | null = null): Promise<ReadonlyMap<string, number>> {
     const name = `fresh-${made++}`;
@@ -92,7 +95,10 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     return known;
   }
 
-  /** Seconds until kube-proxy leads to the API server again, which was removed from its Service when it stopped. */
+  /**
+   * Seconds until kube-proxy sends connections to the API server again, whose address was removed from its Service when
+   * it stopped.
+   */
   async function ledAfter(): Promise<number> {
     const from = performance.now();
     await until('kube-proxy to lead to the API server', async () => {
@@ -118,8 +124,9 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     });
 
   /**
-   * Takes the API server or etcd down for a minute and kills a DNS container in the 20th second.
-   * @returns seconds from the API server's return to a new Service in both kinds of pods, and to kube-proxy's rules
+   * Stops the API server or etcd for a minute and kills a DNS container after 20 seconds.
+   * @returns the seconds from the API server's return until both kinds of pods know a new Service, and until kube-proxy
+   * has updated its rules
    */
   async function awayForAMinute(
     name: string,
@@ -157,7 +164,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     test(`${name} away for a minute while a DNS container is restarted: pods follow the cluster again soon`, async () => {
       const { lived, restarted, led } = await awayForAMinute('ndots', program);
       assert.ok(lived < KNOWN_SECONDS, `${lived} s`);
-      // The only API server address it knows is the Service's.
+      // The only API server address that it knows is the Service's address.
       assert.ok(restarted < led + KNOWN_SECONDS, `${restarted} s, and kube-proxy ${led} s`);
     });
 

@@ -2,7 +2,7 @@
 
 const began = performance.now();
 
-/** Prints a line with the seconds since the start to standard error, so that it also shows in a whole run. */
+/** Prints a line with the seconds since the start to standard error, where it is visible even during a whole run. */
 export function say(text: string): void {
   console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${text}`);
 }
@@ -13,8 +13,8 @@ const LOOK_MS = 500;
 const SAY_MS = 20_000;
 
 /**
- * Waits until `look` returns null. Other values are printed while waiting.
- * @param what for messages: `the node to be ready`
+ * Waits until `look` returns null. Any other value is printed while waiting.
+ * @param what the goal for messages: `the node to be ready`
  * @throws after `limitMs`, with the last state
  */
 export async function until(

@@ -1,7 +1,7 @@
 /**
- * A busy client that sends each question in turn at a fixed rate, every tenth over TCP. Every query comes from a new
- * socket, with a source port chosen by the kernel. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When its
- * standard input ends, it prints a `StreamReport` as JSON.
+ * A busy client that sends a list of questions in turn at a fixed rate, every tenth of them over TCP. Each query uses a
+ * new socket with a source port chosen by the kernel. Run it as `node stream-client.ts SERVER RATE NAME/TYPE…`. When
+ * its standard input ends, it prints a `StreamReport` as JSON.
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
@@ -21,24 +21,24 @@ export interface StreamReport {
   readonly lost: readonly LostQuery[];
   readonly answers: Readonly<Record<string, readonly string[]>>;
   /**
-   * The number of SERVFAIL and REFUSED replies, and when the last one arrived, in milliseconds since the epoch; 0:
-   * never.
+   * The number of SERVFAIL and REFUSED replies, and the last one's arrival in milliseconds since the epoch, or 0 if
+   * there were none.
    */
   readonly refused: number;
   readonly lastRefusedAt: number;
-  /** In milliseconds: the median, the 99th percentile, and the maximum. */
+  /** The median, the 99th percentile and the maximum, in milliseconds. */
   readonly p50: number;
   readonly p99: number;
   readonly most: number;
 }
 
 /**
- * A client that has waited 30 times 100 ms for a server gives up. Turns are counted, so that a pause of this process
- * counts only once.
+ * The client gives up on a server after waiting 100 ms 30 times. Turns are counted, so that a pause in this process
+ * only counts once.
  */
 const WAIT_TURNS = 30;
 const TURN_MS = 100;
-/** The maximum number of queries sent at once if the process was late. The rest are skipped to avoid a burst. */
+/** The maximum number of queries sent at once when the process is late. The rest are skipped to avoid a burst. */
 const MOST_AT_ONCE = 10;
 const EVERY_NTH_BY_TCP = 10;
 
@@ -102,14 +102,14 @@ function ask(nth: number): void {
     close = () => socket.close();
     socket.on('error', (error: NodeJS.ErrnoException) => over(null, error.code ?? error.message));
     socket.on('message', (reply) => over(reply, ''));
-    // A connected socket gets an error when a port is closed.
+    // A connected socket receives an error when a port is closed.
     socket.connect(53, server, () => {
       if (!isOver) socket.send(encode(packet), () => undefined);
     });
   }
 }
 
-/** The reply without the parts that vary: its ID, TTLs, and record order. */
+/** The reply without its variable parts: the ID, TTLs, and record order. */
 function printed(packet: Packet): string {
   const { rcode } = packet as Packet & { readonly rcode: string };
   const records = (packet.answers ?? []).map((record) =>
@@ -144,7 +144,7 @@ function report(): void {
 }
 
 const timer = setInterval(() => {
-  // Timers are late on a busy machine, so missed queries are sent later, within limits.
+  // Timers fire late on a busy machine, so missed queries are sent later, within limits.
   const due = Math.floor(((performance.now() - began) / 1000) * Number(rate)) - leftOut;
   leftOut += Math.max(0, due - asked - MOST_AT_ONCE);
   for (let sent = 0; asked < due && sent < MOST_AT_ONCE; sent++) ask(asked++);

@@ -1,4 +1,4 @@
-/** Streams queries from a client pod while something happens to its DNS, and reports the result. */
+/** Streams queries from a client pod during an event that affects its DNS, and reports the result. */
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { DNS_ADDRESS } from './node-settings.ts';
 import { say } from './progress.ts';
 import type { LostQuery, StreamReport } from './stream-client.ts';
 
-/** Cluster and external names: services, a headless one, an external one, and some that do not exist. */
+/** Cluster and external names: ordinary services, a headless one, an external one, and some that do not exist. */
 const questions = [
   'web.shop.svc.cluster.local/A',
   'web.shop.svc.cluster.local/AAAA',
@@ -26,12 +26,12 @@ const questions = [
 ];
 
 const RATE = 200;
-/** The time before and after an event in which queries are sent, so that both sides show. */
+/** For how long queries are also sent before and after an event, to show the healthy state. */
 const BEFORE_MS = 2000;
 
 /**
- * Sends queries from the client pod while `happens` runs, and for `afterMs` longer.
- * @param options.server the server to query; by default, the cluster DNS service
+ * Sends queries from the client pod while `happens` runs and for `afterMs` after that.
+ * @param options.server the server to query, by default the cluster DNS service
  */
 export async function streamWhile(
   node: NodeCluster,
@@ -78,7 +78,7 @@ function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): strin
 /** The number of lost queries to print. */
 const LOST_SHOWN = 8;
 
-/** The first lost queries, with the seconds since the event began. */
+/** The first lost queries, with the seconds since the event started. */
 function firstLost({ lost }: StreamReport, happenedAt: number): string {
   return lost
     .slice(0, LOST_SHOWN)
@@ -89,19 +89,22 @@ function firstLost({ lost }: StreamReport, happenedAt: number): string {
     .join(', ');
 }
 
-/** Seconds between the first and last of some queries. */
+/** The seconds between the first and the last of some queries. */
 function spanOf(queries: readonly LostQuery[]): number {
   if (queries.length === 0) return 0;
   const times = queries.map(({ sentAt }) => sentAt);
   return (Math.max(...times) - Math.min(...times)) / 1000;
 }
 
-/** Runnable processes per CPU above which a server may wait longer for the CPU than a client waits for a reply. */
+/**
+ * The number of runnable processes per CPU above which a server may wait longer for the CPU than a client waits for a
+ * reply.
+ */
 const TOO_BUSY = 4;
 
 /**
  * Asserts that no query was lost or answered with SERVFAIL or REFUSED.
- * @param forgiven expected losses, by protocol
+ * @param forgiven the losses to expect, by protocol
  */
 export function assertNoneLost(
   t: TestContext,
@@ -118,7 +121,7 @@ export function assertLostWithin(t: TestContext, report: StreamReport, seconds: 
   if (spanOf(report.lost) >= seconds) failUnlessBusy(t, report);
 }
 
-/** Losses on a machine that is too busy prove nothing, so the test is skipped and reports the figures. */
+/** Losses on an overloaded machine prove nothing, so the test is skipped and reports its figures. */
 function failUnlessBusy(t: TestContext, { lost, sent, refused, p99 }: StreamReport): void {
   const busy = loadavg()[0]! / availableParallelism();
   const figures = `${lost.length} of ${sent} queries lost within ${spanOf(lost).toFixed(1)} s, ${refused} refused, p99 ${p99.toFixed(0)} ms`;
@@ -127,5 +130,5 @@ function failUnlessBusy(t: TestContext, { lost, sent, refused, p99 }: StreamRepo
   else assert.fail(`${figures}: ${JSON.stringify(lost.slice(0, 5))}`);
 }
 
-/** Waits in real time, because the cluster has no other clock. */
+/** Waits in real time, because a real cluster has no other clock. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,6 +1,6 @@
 /**
- * Changes the image of kubeadm's CoreDNS to ndots and back during a stream of queries. The reference is what CoreDNS
- * loses in its own restart in the same cluster.
+ * Changes the image of kubeadm's CoreDNS to ndots and back during a stream of queries. The loss is compared with
+ * CoreDNS's own loss during a restart in the same cluster.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -61,7 +61,8 @@ describe('CoreDNS as set up by kubeadm, replaced by ndots', { skip: noNode() ?? 
     const swap = await streamWhile(node, `CoreDNS to ${NDOTS}`, () => setImage(node, NDOTS));
     assert.ok(swap.lost.length <= swap.sent * KUBEADM_LOSS, `${swap.lost.length} of ${swap.sent}`);
     assert.equal(swap.refused, 0);
-    // Both servers answered in this stream, so a question with two answers is a difference.
+    // Both servers answered queries in this stream, so a question with two different answers is a difference between
+    // them.
     const differing = Object.entries(swap.answers).filter(([, answers]) => answers.length > 1);
     assert.deepEqual(differing, []);
     assert.deepEqual(swap.answers, coredns.steady!.answers);

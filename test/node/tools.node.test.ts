@@ -1,4 +1,4 @@
-/** The output of commands on a cluster, compared with tcpdump, the pods and the kernel. */
+/** Compares the output of commands that examine a cluster with tcpdump, the pods and the kernel. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -13,7 +13,7 @@ import { until } from './progress.ts';
 
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
-/** The discard port, for the packet that ends a capture. */
+/** The discard port, where the packet that ends a capture is sent. */
 const END_PORT = 9;
 
 describe('command output on a real cluster', { skip: noNode() ?? false }, () => {
@@ -35,21 +35,21 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
   }
 
   /**
-   * Captures a pod's queries with tcpdump while something happens.
-   * @returns `NAME TYPE` of each, in order
+   * Captures a pod's queries with tcpdump during an event.
+   * @returns the `NAME TYPE` of each query, in order
    */
   async function onTheWire(
     pid: number,
     happens: () => Promise<unknown>,
   ): Promise<readonly string[]> {
     const capture = node.startInPod('tcpdump', pid, [
-      // Changing the user would clear the signal that kills it with its parent.
+      // Switching to another user would clear the parent death signal.
       ...['tcpdump', '-Z', 'root', '-n', '-U', '-i', 'eth0', '-w', file('wire.pcap')],
       ...['udp', 'port', '53', 'or', 'udp', 'port', String(END_PORT)],
     ]);
     await printed(capture, /listening on/);
     await happens();
-    // Packets are written in order, so the last one proves that all queries before it are in the file.
+    // Packets are written in order. Once the last one is in the file, so are all queries before it.
     const last = `echo > /dev/udp/${UPSTREAM_ADDRESS}/${END_PORT}`;
     await node.inPod(pid, ['bash', '-c', last], false);
     await until('the last packet in the capture', async () => {
@@ -76,7 +76,7 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
   }
 
   /**
-   * Runs ndots in a pod's network. Something happens once it has opened a packet socket there.
+   * Runs ndots in a pod's network, and starts the event once ndots has opened a packet socket there.
    * @returns its output
    */
   async function reading(

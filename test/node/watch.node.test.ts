@@ -1,6 +1,6 @@
 /**
- * Live views of a real cluster: the agents in deploy/watch, and the console directive of ndots DNS pods, as `top` and
- * `console` show them.
+ * Live views of a real cluster. `top` and `console` show the agents in deploy/watch and the console directive in ndots
+ * DNS pods.
  */
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const TOKEN = 'a-token-that-is-long-enough';
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
 const LOOKUPS = 5;
-/** A and AAAA for each of five search domains and for the name itself. */
+/** A and AAAA queries for each of the five search domains and for the name itself. */
 const QUERIES = 12;
 
 describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
@@ -44,7 +44,10 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
     await node.inPod(pid, ['/usr/local/bin/lookup-glibc', name, '0', '1']);
   }
 
-  /** Looks up names in another pod until every input shows queries: only then does it show the following ones. */
+  /**
+   * Looks up names in another pod until every input shows queries. Only then will an input show all queries that
+   * follow.
+   */
   const untilRead = (inputs: () => Promise<readonly InputRow[]>): Promise<void> =>
     until('queries in every input', async () => {
       await lookUp('app=web', 'first.example.com');
@@ -58,7 +61,9 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
   const clientIn = (rows: readonly ClientRow[]): ClientRow | undefined =>
     rows.find(({ name }) => name.startsWith('shop/client-'));
 
-  /** The clients after lookups in the client pod: the first view with all its queries, and the one after it. */
+  /**
+   * The clients after lookups in the client pod, from the first view with all its queries and from the view after that.
+   */
   async function clientsAfterLookups(
     view: () => Promise<ClientsView | null>,
   ): Promise<ClientsView> {
@@ -129,7 +134,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
     assertClient(rows);
   });
 
-  /** Replaces CoreDNS by ndots with the directives console and admin. */
+  /** Replaces CoreDNS with ndots and enables the console and admin directives. */
   async function addDirectives(): Promise<void> {
     const corefile = await node.kubectl(
       ...['-n', 'kube-system', 'get', 'configmap', 'coredns', '-o', 'jsonpath={.data.Corefile}'],
@@ -174,7 +179,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
 
   function assertClient(rows: readonly ClientRow[]): void {
     const client = clientIn(rows);
-    // kube-proxy chooses a pod per socket, so a lookup's queries go to both.
+    // kube-proxy chooses a pod for each socket, so one lookup's queries go to both pods.
     assert.deepEqual([client?.queries, client?.lost], [LOOKUPS * QUERIES, 0]);
     assert.ok(client!.lookups >= LOOKUPS);
     assert.equal(client!.workload, 'deploy/client');
@@ -206,7 +211,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
         new URL(path, address).toString(),
       ]);
     const json = async <T>(path: string): Promise<T> => JSON.parse(await get(path)) as T;
-    // The first visit moves the token to a cookie and leads to the page.
+    // The first visit moves the token to a cookie and redirects to the page.
     assert.match(await get(address, '-L', '-c', cookies), /<script[^>]+console\.js/);
 
     const { rows, inputs } = await clientsAfterLookups(() => json('/api/view/clients'));

@@ -1,6 +1,6 @@
 /**
- * Records how Go's regexp treats patterns. `node test/patterns/ask-go.ts` writes recorded.json, for machines without
- * Go. What a pattern means in CoreDNS may change with the Go version, so that is recorded too.
+ * Records how Go's regexp package handles patterns. `node test/patterns/ask-go.ts` writes recorded.json, for machines
+ * without Go. A pattern's meaning in CoreDNS may change with the Go version, so the version is recorded too.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,11 +12,11 @@ import { randomCases, written, type PatternCase } from './cases.ts';
 export interface Answer {
   readonly error?: string;
   readonly groups: number;
-  /** Group names, with the whole match first; empty for unnamed ones. Omitted if the pattern is refused. */
+  /** The group names, starting with the whole match; empty for unnamed groups. Omitted if the pattern is refused. */
   readonly names?: readonly string[];
   /**
-   * The start and end of the match and of each group, in UTF-16 units; -1 for groups that did not match; null: no
-   * match.
+   * The start and end of the match and of each group, in UTF-16 units; -1 for groups that did not match. Null if there
+   * is no match.
    */
   readonly matches?: readonly (readonly number[] | null)[];
 }
@@ -28,7 +28,7 @@ export function askGo(cases: readonly PatternCase[]): Recorded[] {
   return cases.map((one, index) => ({ ...one, ...answers[index]! }));
 }
 
-/** Nanoseconds that Go needs for one text per case, without groups. */
+/** The nanoseconds that Go needs for one text per case, without groups. */
 export function timeGo(cases: readonly PatternCase[]): readonly number[] {
   return runGo(cases, ['time']) as readonly number[];
 }

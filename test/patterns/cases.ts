@@ -1,6 +1,6 @@
 /**
- * Patterns and texts to compare with Go: from real Corefiles, at least one for every syntax element, refused ones, and
- * random ones.
+ * Patterns and texts for a comparison with Go: patterns from real Corefiles, at least one for every syntax element,
+ * invalid ones, and random ones.
  */
 import type { Random } from '../../src/server/base/random.ts';
 
@@ -77,7 +77,7 @@ const failurePatterns: readonly string[] = [
   '(?m)x"$',
 ];
 
-/** Every syntax element, each with texts that tell right from wrong. */
+/** Every syntax element, each with texts that distinguish a correct from an incorrect implementation. */
 const elements: readonly (readonly [string, readonly string[]])[] = [
   ['a.c', ['abc', 'a\nc', 'a\rc', 'a\u2028c', 'a😀c']],
   ['(?s)a.c', ['a\nc', 'abc', 'ac']],
@@ -442,7 +442,7 @@ const refused: readonly string[] = [
   '(?P<é>',
 ];
 
-/** Patterns that Corefiles may contain, the meaning of each syntax element, and refused patterns. */
+/** Patterns that Corefiles may contain, the meaning of each syntax element, and patterns that are refused. */
 export const written: readonly PatternCase[] = [
   ...usual.map((pattern) => ({ pattern, texts: names })),
   ...failurePatterns.map((pattern) => ({ pattern, texts: failures })),
@@ -508,7 +508,7 @@ const characters: readonly string[] = [
   'é',
   '😀',
 ];
-/** Meaningful fragments in any order, most of which are refused. */
+/** Meaningful fragments in any order. Most of the results are refused. */
 const fragments: readonly string[] = [
   ...'abz019()[]{}|*+?\\^$.-:,<>!=_ \n'.split(''),
   '(?',
@@ -531,7 +531,7 @@ const fragments: readonly string[] = [
   '😀',
 ];
 
-/** Random patterns, texts that they may match, and some patterns that are mostly refused. */
+/** Random patterns, texts that they may match, and some patterns of which most are refused. */
 export function randomCases(random: Random, count: number): PatternCase[] {
   const pick = (from: readonly string[]): string => from[random.integer(from.length)]!;
   const many = (least: number, most: number, make: () => string): string[] =>

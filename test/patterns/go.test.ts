@@ -6,7 +6,7 @@ import { hasProgram } from '../kit/real-resolver.ts';
 import { askGo, readRecorded, type Recorded } from './ask-go.ts';
 import { randomCases } from './cases.ts';
 
-/** Only Go accepts these: other spellings of Unicode group names, and two groups with the same name. */
+/** Patterns that only Go accepts: other spellings of Unicode group names, and two groups with the same name. */
 const onlyGo: readonly RegExp[] = [/^\\p\{(lu|Letter)\}$/, /\(\?P?<(\w+)>.*\(\?P?<\1>/s];
 
 /** The pattern, or why it was refused. */
@@ -19,7 +19,7 @@ function compile(pattern: string): Pattern | string {
   }
 }
 
-/** The matched groups at the positions reported by Go. */
+/** The groups that matched, at the positions that Go reports. */
 function groupsAt(places: readonly number[] | null, text: string): (string | undefined)[] | null {
   if (places === null) return null;
   return Array.from({ length: places.length / 2 }, (_, group) =>
@@ -27,7 +27,7 @@ function groupsAt(places: readonly number[] | null, text: string): (string | und
   );
 }
 
-/** Describes how a pattern and its matches differ from Go. */
+/** Describes the differences from Go in a pattern and its matches. */
 function differences({
   pattern,
   texts,
@@ -73,7 +73,7 @@ describe("patterns mean the same as in Go's regexp, which CoreDNS uses", () => {
     const others = cases
       .filter(({ pattern, error }) => error !== undefined && compile(pattern) !== error)
       .map(({ pattern }) => pattern);
-    // It has two errors, and Go reports the other one.
+    // The pattern has two errors, and Go reports the other one.
     assert.deepEqual(others, ['(?P<']);
   });
 

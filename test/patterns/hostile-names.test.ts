@@ -1,7 +1,7 @@
 /**
- * Names chosen by clients and upstreams meet a Corefile's patterns, through a whole server, for every directive with a
- * pattern. Measures a query's time compared with a query for a harmless pattern. Names grow step by step, so that an
- * engine that tries every combination fails before it blocks the tests.
+ * Names chosen by clients and upstreams are matched against a Corefile's patterns in a whole server, for every
+ * directive with a pattern. A query's time is compared with that of a query for a harmless pattern. Names grow step by
+ * step, so an engine that tries every combination fails before it blocks the tests.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { seededRandom } from '../../src/server/base/random.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 interface Directive {
-  /** Directives in a server block. P is replaced with the pattern, which is applied to the query's name. */
+  /** Directives in a server block. P stands for the pattern, which is applied to the query's name. */
   readonly text: string;
   readonly type?: string;
   /** True if the pattern's backslashes are doubled. */
@@ -46,8 +46,8 @@ const directives: Readonly<Record<string, Directive>> = {
 };
 
 /**
- * Patterns that an attacker would look for in a Corefile. None of them matches a name of letters a and b that
- * ends in `.x!.`.
+ * Patterns that an attacker would look for in a Corefile. None of them matches names that consist of the letters a and
+ * b and end in `.x!.`.
  */
 const hostile: readonly string[] = [
   '^([a-z]+)+\\.y\\.$',
@@ -65,10 +65,12 @@ const hostile: readonly string[] = [
   '(?:[ab]|.)*a(?:[ab]|.){12}Y',
 ];
 
-/** The highest cost of a pattern compared with a harmless one. The largest has about a hundred steps per letter. */
+/**
+ * The maximum cost of a pattern relative to a harmless one. The largest pattern needs about a hundred steps per letter.
+ */
 const RATIO_MAX = 100;
 
-/** Letters a and b in labels of 60; each seed gives a different name. */
+/** The letters a and b in labels of 60. Each seed gives a different name. */
 function nameOf(length: number, seed = 1): string {
   const random = seededRandom(1000 * length + seed);
   const letters = Array.from({ length }, (_, at) =>
@@ -83,14 +85,15 @@ function serving(directive: string, pattern: string): Promise<World> {
   return makeWorld(`.:53 {\n ${text.replace('P', () => written)}\n}`);
 }
 
-/** A query's result for its client and for an operator. */
+/** A query's result, as seen by its client and by an operator. */
 async function outcome(world: World, question: string): Promise<string> {
   const text = await world.dig(question);
   return `${text}\n${world.log.join('\n')}`;
 }
 
 /**
- * Microseconds of CPU time for a query with a name of that length: the minimum of several, each with a different name.
+ * The CPU time in microseconds for a query with a name of that length. It is the minimum of several runs, each with a
+ * different name.
  */
 async function cost(world: World, length: number, type: string): Promise<number> {
   return leastCpuUs(5, (round) => world.ask(`${nameOf(length, round)} ${type}`));

@@ -1,4 +1,4 @@
-/** `ndots watch serve` while its interface or its network namespace goes away, and with unusual interface numbers. */
+/** `ndots watch serve` when its interface or its network namespace disappears, and with unusual interface numbers. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,11 +13,11 @@ const program = join(import.meta.dirname, '../../bin/ndots');
 const TOKEN = 'a-token-that-is-long-enough';
 const NODE = `ndots-as-${process.pid}`;
 const OTHER = `${NODE}-far`;
-/** An interface number that does not fit into 16 bits. */
+/** An interface number that does not fit in 16 bits. */
 const HIGH = 70_001;
 
 const MAC = '02:00:00:00:00:01';
-/** An address that neither side has. Packets to it arrive, and are answered by nothing. */
+/** An address that neither side has, so packets to it arrive but are not answered. */
 const SILENT = '10.92.0.78';
 
 /** Names on the wire. */
@@ -29,7 +29,7 @@ function sh(script: string): void {
   assert.equal(status, 0, stderr);
 }
 
-/** The node's only interface, with the default route, and the other machine behind it. */
+/** The node's only interface, which has the default route, and the other machine behind it. */
 const wire = (index: number): string => `
   ip -n ${NODE} link add eth0 index ${index} type veth peer name eth0 netns ${OTHER}
   ip -n ${NODE} addr add 10.92.0.1/24 dev eth0

@@ -30,7 +30,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
       serviceAccount: { name: 'dns-ndots' },
     });
     const objects = parseAllDocuments(yaml).map((document) => document.toJS() as KubeJson);
-    // The kit's token belongs to the account "coredns", which gets the chart's permissions.
+    // The test kit's token belongs to the account "coredns", which is given the chart's permissions.
     const renamed = objects.map((object) => {
       const subjects = (object as { subjects?: { name: string }[] }).subjects;
       if (/autoscaler/.test(object.metadata.name) && subjects !== undefined)

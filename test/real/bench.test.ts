@@ -117,7 +117,8 @@ describe('ndots bench', () => {
     ];
     assert.deepEqual([code, load.sent, load.lost], [0, 800, 0], out);
     assert.equal((await server.sum('coredns_dns_requests_total')) - before, 800);
-    // A and AAAA with three suffixes and as written, in order. The second name exists, and no plugin handles the last.
+    // A and AAAA queries with each of three suffixes and without one, in order. The second name exists, and no plugin
+    // handles the last.
     assert.deepEqual(load.rcodes, { NXDOMAIN: 400, NOERROR: 200, SERVFAIL: 200 });
   });
 

@@ -9,8 +9,8 @@ const program = join(import.meta.dirname, '../../bin/ndots');
 
 /**
  * Serves this Corefile in a separate network namespace and returns the output of `commands`. The interface
- * `nodelocaldns` is down there, as NodeLocal DNSCache leaves it.
- * @returns null if there are no namespaces
+ * `nodelocaldns` in it is down, as NodeLocal DNSCache leaves it.
+ * @returns null if namespaces are not available
  */
 function served(t: TestContext, directives: string, commands: string): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-bind-'));

@@ -10,14 +10,17 @@ import { until } from '../kit/dnstap-collector.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-/** `ndots capture --dnstap` as the receiver for programs that send dnstap. Each exchange is shown once, answered. */
+/**
+ * `ndots capture --dnstap` receives messages from programs that send dnstap. It shows each exchange once, with its
+ * answer.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'capture-dnstap-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const program = join(import.meta.dirname, '../../bin/ndots');
 const skip = missing('dig', 'unbound', 'named') ?? false;
 
-/** A capture's output for four questions to a server, and its exit code. */
+/** The output and exit code of a capture that sees four questions sent to a server. */
 async function shown(
   at: string,
   server: () => Promise<{ port: number; stop(): Promise<void> }>,
@@ -60,7 +63,7 @@ async function shown(
 
 const all = ['a', 'b', 'c', 'd'].map((name) => `${name}.kiosk.example. answered`);
 
-/** Another vendor's server, queried for a name in another zone until it answers. */
+/** Another vendor's server, which is queried for a name in a different zone until it answers. */
 async function foreign(
   port: number,
   child: Child,

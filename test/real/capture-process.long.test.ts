@@ -1,6 +1,6 @@
 /**
- * 10 000 lookups by programs that live for milliseconds. The process is never wrong, and enough lookups have one. The
- * promised shares apply to an otherwise idle machine. `NDOTS_LOOKUPS` sets another number.
+ * 10 000 lookups by programs that run for milliseconds. The process shown is never wrong, and it is known for enough
+ * lookups. The promised shares apply to an otherwise idle machine. `NDOTS_LOOKUPS` sets a different number.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ describe(`${COUNT} short-lived lookups`, { skip: missing ?? false }, () => {
   let world: ProcessWorld;
   before(async () => {
     world = new ProcessWorld();
-    // Most replies take longer than 2 ms, and much longer on a busy machine.
+    // Most replies take longer than 2 ms, and on a busy machine much longer.
     await world.serve(3);
   });
   after(() => world.stop());

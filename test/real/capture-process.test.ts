@@ -1,4 +1,7 @@
-/** Compares `ndots capture --process` with the truth: each name includes the process that looks it up. */
+/**
+ * Compares the output of `ndots capture --process` with the truth, because each name includes the process that looks it
+ * up.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +19,7 @@ import { readTruth } from '../kit/process-truth.ts';
 const missing = noProcessWorld();
 const main = 'src/faces/cli/main.ts';
 
-/** The capabilities that the DaemonSet in deploy/capture gives its container. */
+/** The capabilities that the DaemonSet in deploy/capture gives to its container. */
 const capabilities = ((): readonly string[] => {
   const [, daemonSet] = parseAllDocuments(readFileSync('deploy/capture/daemonset.yaml', 'utf8'));
   const path = ['spec', 'template', 'spec', 'containers', 0, 'securityContext', 'capabilities'];
@@ -29,13 +32,13 @@ function bounded(given: readonly string[]): readonly string[] {
   return ['setpriv', '--inh-caps', '-all', '--bounding-set', set];
 }
 
-/** Runs a program that does not see cgroup v2. */
+/** Runs a program that cannot see cgroup v2. */
 function withoutCgroups(): readonly string[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
   return ['unshare', '-m', 'sh', '-c', `umount -l ${mountedCgroups(mounts)} && exec "$@"`, 'sh'];
 }
 
-/** Runs a program that sees the name of only one network namespace, as a pod sees none of the node's. */
+/** Runs a program that sees only one network namespace's name, just as a pod cannot see those on the node. */
 function withoutNames(namespace: string): readonly string[] {
   const script = `cd "$(mktemp -d)" && touch kept && mount --bind /run/netns/${namespace} kept
     mount -t tmpfs tmpfs /run/netns && touch /run/netns/${namespace}
@@ -87,7 +90,7 @@ describe('the process behind a query', { skip: missing ?? false }, () => {
       const truth = readTruth(output, CONTAINER.client);
       assert.deepEqual([truth.wrong, truth.wrongContainer], [[], []]);
       assert.equal(truth.lookups, COUNT, output);
-      // On a busy machine, some sockets are looked up too late.
+      // On a busy machine, the search for some sockets starts too late.
       const least = words.length === 0 ? COUNT / 2 : COUNT;
       assert.ok(
         truth.attributed >= least,
@@ -121,7 +124,7 @@ describe('the process behind a query', { skip: missing ?? false }, () => {
   });
 
   test('all processes that hold a socket are listed', async () => {
-    // The parent opens the socket and sends. Its child holds the socket but sends nothing.
+    // The parent opens the socket and sends. Its child also has the socket open but sends nothing.
     const script = `python3 -c '
 import os, socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -137,7 +140,7 @@ os.wait()'`;
     const output = await during(['-o', 'json'], async () => {
       for (let round = 0; round < 4; round++) said.push((await world.run(script)).trim());
     });
-    // On a busy machine, some sockets are looked up too late.
+    // On a busy machine, the search for some sockets starts too late.
     const found = documentsIn(output).filter(
       ({ question, asker }) => question.name === 'twice.test.' && asker!.why === null,
     );

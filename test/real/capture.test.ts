@@ -24,7 +24,7 @@ import {
 } from '../kit/packets.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
-/** tshark and ndots find the same exchanges in the same files. */
+/** tshark and ndots must find the same exchanges in the same files. */
 
 const directory = mkdtempSync(join(tmpdir(), 'capture-real-'));
 after(() => rmSync(directory, { recursive: true }));
