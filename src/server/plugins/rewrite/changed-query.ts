@@ -6,7 +6,7 @@ import { Query, renamed } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import type { ReplyRule, RewriteTurn } from './rule.ts';
 
-/** UDP size of a query without EDNS when an option is added to it, as in CoreDNS. */
+/** UDP size to use when an option is added to a query without EDNS, as in CoreDNS. */
 const UDP_SIZE = 4096;
 /** The DO flag in the upper byte of an OPT record's flags. */
 const DO = 0x80;
@@ -19,10 +19,10 @@ export class ChangedQuery implements RewriteTurn {
   #query: Query;
   #options: readonly EdnsOption[] | null = null;
   #optionsChanged = false;
-  /** Codes of the options sent upstream, which excludes those that only the client sent. */
+  /** Codes of the options that are sent upstream, which excludes those that only the client sent. */
   readonly #sent = new Set<number>();
 
-  /** @param text the current name's text, which is invalidated when the name changes */
+  /** @param text the text of the current name, which becomes invalid when the name changes */
   constructor(query: Query, text: NameText) {
     this.#query = query;
     this.#text = text;
@@ -36,7 +36,7 @@ export class ChangedQuery implements RewriteTurn {
     return (this.#options ??= optionsOf(this.#query));
   }
 
-  /** True if the options differ from those of the original query. */
+  /** True if the options differ from those in the original query. */
   get optionsChanged(): boolean {
     return this.#optionsChanged;
   }
@@ -88,7 +88,7 @@ export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOptio
   return optionsIn(bytes, optionsStart, optionsEnd);
 }
 
-/** Returns the same client's question with other EDNS options; a query without EDNS gets an OPT record. */
+/** Returns the same client's question with different EDNS options. If the query has no EDNS, it gets an OPT record. */
 function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   if (!from.edns && options.length === 0) return from;
   const data = optionBytes(options);

@@ -7,8 +7,8 @@ import { optionsOf } from './changed-query.ts';
 import type { ReplyRule } from './rule.ts';
 
 /**
- * Sets the reply's EDNS options. A reply with options (from an upstream) keeps them, except those that `revert` undoes.
- * Any other gets the options of the rewritten query, including those added by rules.
+ * Sets the reply's EDNS options. A reply that has options (from an upstream) keeps them, except those that `revert`
+ * undoes. Any other reply gets the options of the rewritten query, including those that rules added.
  */
 export function withReplyOptions(
   reply: Reply,

@@ -1,4 +1,4 @@
-/** Converts replies to rewritten queries back to the client's question. */
+/** Turns replies to rewritten queries back into replies to the client's question. */
 import { andThen, type Maybe } from '../../base/maybe.ts';
 import { endlessAliases, isEndless } from '../../engine/contract/lookup-bounds.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -13,17 +13,17 @@ import { hasValue, looseRecords, writeLoose, type LooseRecord } from './loose-re
 import type { ReplyRule } from './rule.ts';
 
 export interface EditParts {
-  /** The query as the client sent it; the reply must have its question. */
+  /** The query as the client sent it, which has the question that the reply needs. */
   readonly query: Query;
   readonly asked: Query;
   readonly writer: MessageWriter;
-  /** Looks up another name; null if there is no reply. */
+  /** Looks up a different name. Returns null if there is no reply. */
   readonly lookup: (name: string) => Maybe<Reply | null>;
 }
 
 /**
- * Returns the reply with the client's question and with the rules applied, the last rule first. Replies are shared, so
- * any change creates a new one.
+ * Returns the reply with the client's question and with the rules applied, starting with the last one. Replies are
+ * shared, so any change creates a new reply.
  */
 export function editReply(
   reply: Reply,
@@ -60,7 +60,7 @@ function ttlAfter(ttl: number, rules: readonly ReplyRule[]): number {
 
 const records = new Records();
 
-/** Returns a copy of the reply with new TTLs. */
+/** Returns a copy of the reply with different TTLs. */
 function withTtls(reply: Reply, rules: readonly ReplyRule[]): Reply {
   const start = replySlab.put(reply.bytes, reply.start, reply.end);
   const { bytes } = replySlab;
@@ -89,7 +89,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   }
   if (cut === null) return written(reply, loose, rules, parts, reply.truncated);
   const goOn = (found: Reply | null): Maybe<Reply> => {
-    // The chain stays unchanged if its new end cannot be resolved.
+    // If its new end cannot be resolved, the chain stays unchanged.
     if (found === null)
       return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
     if (isEndless(found)) return endless(found, target);
@@ -99,7 +99,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   return andThen(found, goOn);
 }
 
-/** An endless chain is an error. Only the lookup that detected it reports it; earlier ones pass it on. */
+/** An endless chain is an error. Only the lookup that detected it reports it, and earlier ones just pass it on. */
 function endless(found: Reply, target: string): Reply {
   const why =
     found === endlessAliases
@@ -110,7 +110,7 @@ function endless(found: Reply, target: string): Reply {
 
 /**
  * Applies one rule to one record.
- * @returns the target to look up, if the record is a CNAME that gets a new one
+ * @returns the target to look up, if the record is a CNAME whose target changes
  */
 function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): string | null {
   switch (rule.kind) {
@@ -137,7 +137,8 @@ function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): st
 }
 
 /**
- * Builds the answer from the CNAMEs up to the one with the new target, and that target's records; other sections stay.
+ * Builds the answer from the CNAMEs up to the one with the new target, followed by that target's records. Other
+ * sections stay unchanged.
  */
 function chainTo(cut: LooseRecord, loose: readonly LooseRecord[], found: Reply): LooseRecord[] {
   const answer = loose.filter(({ section }) => section === SECTION.answer);
@@ -186,7 +187,7 @@ function copyOf(
   return ttls ? copy : copy.with({ ttlAt: null, ttl: -1 });
 }
 
-/** Looks up a target for the query; null for an invalid name or a missing reply. */
+/** Looks up a target for the query. Returns null if the name is invalid or there is no reply. */
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
     try {

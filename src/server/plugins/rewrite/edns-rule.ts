@@ -10,7 +10,7 @@ import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from '.
 
 type EdnsAction = 'set' | 'append' | 'replace';
 
-/** Returns the option's data, or null if there is none for this query and the rule does nothing. */
+/** Returns the option's data. If there is none for this query, returns null and the rule does nothing. */
 type Content = (query: Query) => Uint8Array | null;
 
 /** `edns0 local|nsid|subnet set|append|replace|unset … [revert]`. @throws RuleError */
@@ -61,7 +61,7 @@ function optionOf(
   }
 }
 
-/** Parses text as its bytes, `0x…` as hex, and `{…}` as a value from the query. */
+/** Parses text as its bytes, `0x…` as hexadecimal, and `{…}` as a value to take from the query. */
 function localContent(text: string): Content {
   const variable = /^\{(.*)\}$/.exec(text);
   if (variable !== null) return variableContent(variable[1]!, text);
@@ -82,7 +82,7 @@ const variables: Readonly<Record<string, Content>> = {
   server_port: (query) => pair(query.localPort),
 };
 
-/** Variables that are the same for all clients with the same question. */
+/** Variables with the same value for all clients that send the same question. */
 const ofQuestion: ReadonlySet<string> = new Set(['{qname}', '{qtype}']);
 
 function variableContent(name: string, text: string): Content {
@@ -100,7 +100,7 @@ function variableContent(name: string, text: string): Content {
   };
 }
 
-/** Builds a client subnet with this many bits of the client's address (RFC 7871). */
+/** Builds a Client Subnet option with this many bits of the client's address (RFC 7871). */
 function subnetContent(bits4: string, bits6: string): Content {
   const v4 = wholeNumber(bits4, 0xffff);
   if (v4 > 32) throw new RuleError(`invalid IPv4 bit mask length ${v4}`);
@@ -135,7 +135,10 @@ function unsetRule(continues: boolean, type: string, words: readonly string[]): 
   };
 }
 
-/** `set` overwrites the first option with this code or adds one; `replace` only overwrites, and `append` only adds. */
+/**
+ * `set` overwrites the first option with this code or, if there is none, adds one. `replace` only overwrites, and
+ * `append` only adds.
+ */
 function write(
   turn: RewriteTurn,
   code: number,
@@ -147,7 +150,7 @@ function write(
   const { options } = turn;
   const at = options.findIndex((option) => option.code === code);
   if (at < 0 && action === 'replace') return false;
-  // The existing option stays, and the rule counts as applied, as in CoreDNS.
+  // The existing option stays, but the rule counts as applied, as in CoreDNS.
   if (at >= 0 && action === 'append') return true;
   const option: EdnsOption = { code, data };
   turn.setOptions(at < 0 ? [...options, option] : options.with(at, option));
@@ -159,7 +162,7 @@ function write(
   return true;
 }
 
-/** Parses a number as Go does without a base: decimal, `0x`, `0o` or `0`, `0b`. */
+/** Parses a number like Go does when no base is given: decimal, or with the prefix `0x`, `0o`, `0` or `0b`. */
 function wholeNumber(text: string, most: number): number {
   const octal = /^0o?([0-7]+)$/i.exec(text);
   const value =

@@ -1,4 +1,4 @@
-/** Records with names as text, so that they can be changed and written again. */
+/** Records with their names as text, so that they can be changed and written again. */
 import { TYPE } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { parseName, printName, type WireName } from '../../wire/name.ts';
@@ -7,7 +7,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { skipName } from '../../wire/skip.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
-/** A record outside its message, with names as text and everything else as bytes. */
+/** A record outside of its message, with names as text and everything else as bytes. */
 export interface LooseRecord {
   readonly section: Section;
   owner: string;
@@ -15,7 +15,7 @@ export interface LooseRecord {
   readonly class: number;
   /** TTL in seconds. */
   ttl: number;
-  /** The data before its names, the names, and what follows them. */
+  /** The data before its names, the names themselves, and the data after them. */
   readonly head: Uint8Array;
   readonly names: string[];
   readonly tail: Uint8Array;
@@ -36,7 +36,7 @@ const compressed: ReadonlySet<number> = new Set([
   TYPE.MX,
 ]);
 
-/** Types with a target, where `answer value` applies to the first name in the data. */
+/** Types with a target. `answer value` applies to the first name in their data. */
 const valued: ReadonlySet<number> = new Set([
   TYPE.SRV,
   TYPE.MX,
@@ -55,7 +55,7 @@ export function hasValue({ type, names }: LooseRecord): boolean {
 
 const walker = new Records();
 
-/** Returns the records of a reply in order, with the TTLs they would be sent with. */
+/** Returns a reply's records in order, with the TTLs they would be sent with. */
 export function looseRecords(reply: Reply): LooseRecord[] {
   const all: LooseRecord[] = [];
   for (walker.of(reply); walker.next();) {

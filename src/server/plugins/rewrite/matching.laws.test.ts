@@ -6,7 +6,7 @@ import { makeQuery } from '../../transport/query.ts';
 import { absoluteText, isName, nameMatch, renaming } from './matching.ts';
 import { NameText } from './name-text.ts';
 
-/** Few characters, so that parts occur in names; some are escaped. */
+/** A small set of characters, so that parts occur in names; some of them are escaped. */
 const label = fc
   .array(fc.constantFrom('a', 'b', 'A', '-', '\\.', '\\000', '3', 'é'), {
     minLength: 1,

@@ -24,12 +24,12 @@ export function isMatchKind(word: string): word is MatchKind {
 }
 
 /**
- * True if a rule applies to a query. Called for every query, so it allocates nothing (except for `regex`, which needs
- * the text).
+ * True if a rule applies to a query. Because it is called for every query, it allocates nothing, except for `regex`,
+ * which needs the text.
  */
 export type NameMatch = (query: Query, text: NameText) => boolean;
 
-/** @param from normalized (`absoluteText`), or the compiled expression for `regex` */
+/** @param from normalized (`absoluteText`) or, for `regex`, the compiled expression */
 export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): NameMatch {
   if (kind === 'exact') return exactly(from);
   const part = new TextEncoder().encode(from);
@@ -55,10 +55,12 @@ function exactly(from: string): NameMatch {
   return (query) => query.hash === hash && suffixAt(query.folded, name, query.nameLength) === 0;
 }
 
-/** Rewrites a matching name, which is in lower case and absolute. */
+/** Rewrites a name that matches and is absolute and in lower case. */
 export type Renaming = (name: string) => string;
 
-/** Returns the rewriting function for a rule of this kind. `from` and `to` are normalized (`absoluteText`). */
+/**
+ * Returns the function that does the rewriting for this kind of rule. `from` and `to` are normalized (`absoluteText`).
+ */
 export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
   switch (kind) {
     case 'exact':
@@ -72,7 +74,9 @@ export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: st
   }
 }
 
-/** Replaces `{0}` with the whole match and `{1}` … with the groups; null if the name does not match. */
+/**
+ * Replaces `{0}` with the whole match, and `{1}` and so on with the groups. Returns null if the name does not match.
+ */
 export function regexReplacing(pattern: Pattern, to: string): (name: string) => string | null {
   return (name) => {
     const found = pattern.exec(name);
@@ -80,7 +84,7 @@ export function regexReplacing(pattern: Pattern, to: string): (name: string) => 
   };
 }
 
-/** The same, but a name that does not match is unchanged. */
+/** Does the same, but leaves a name that does not match unchanged. */
 export function regexRenaming(pattern: Pattern, to: string): Renaming {
   const replacing = regexReplacing(pattern, to);
   return (name) => replacing(name) ?? name;
@@ -92,7 +96,7 @@ function fill(to: string, { groups }: PatternMatch): string {
   );
 }
 
-/** Maps a rewritten name back: `from` itself and all names below it. */
+/** Maps a rewritten name back, which applies to `from` itself and all names below it. */
 export function remapping(from: string, to: string): Renaming {
   const below = `.${from}`;
   return (name) => {
@@ -103,8 +107,8 @@ export function remapping(from: string, to: string): Renaming {
 }
 
 /**
- * Parses a pattern, and checks that its replacement refers only to existing groups (CoreDNS counts the distinct `{n}`,
- * including `{0}`).
+ * Parses a pattern, and checks that its replacement refers only to groups that exist. CoreDNS counts the distinct
+ * `{n}`, including `{0}`.
  * @throws RuleError
  */
 export function readRenaming(from: string, to: string): Pattern {
@@ -140,7 +144,7 @@ export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'c
   }
 }
 
-/** Converts to lower case with a trailing dot, which is how CoreDNS reads all names here, including parts of names. */
+/** Converts to lower case with a trailing dot, which is how CoreDNS reads all names here, even parts of names. */
 export function absoluteText(text: string): string {
   const lower = text.toLowerCase();
   const backslashes = /(?<!\\)(\\*)\.$/.exec(lower)?.[1];

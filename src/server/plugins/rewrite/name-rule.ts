@@ -15,11 +15,12 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
-/** Names that are also valid expressions, which is most of them, so that they need not be compiled. */
+/** Names that are also valid expressions, as most of them are, so that they need not be compiled. */
 const plainName = /^[\w.-]*$/;
 
 /**
- * Parses `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do so according to `answer`.
+ * Parses `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back, while for other kinds this depends on
+ * `answer`.
  * @throws RuleError
  */
 export function nameRule(continues: boolean, words: readonly string[]): RewriteRule {
@@ -63,7 +64,7 @@ function questionRule(kind: MatchKind, from: string, to: string): QuestionRule {
     return { fits: regexMatch(pattern), rename: regexRenaming(pattern, absoluteText(to)) };
   }
   const [left, right] = [absoluteText(from), absoluteText(to)];
-  // CoreDNS parses the name as an expression, which reveals a missing `regex`.
+  // CoreDNS parses the name as an expression, which shows that `regex` is missing.
   if (kind === 'exact' && !plainName.test(right)) readPattern(right, 'name');
   return { fits: nameMatch(kind, left), rename: renaming(kind, left, right) };
 }
@@ -75,7 +76,7 @@ function both(map: Renaming): ReplyRule[] {
   ];
 }
 
-/** Changes a suffix back wherever it occurs, not only in the queried name. */
+/** Changes the suffix back wherever it occurs, not just in the queried name. */
 function swappedBack(from: string, to: string): ReplyRule[] {
   const [left, right] = [absoluteText(to), absoluteText(from)];
   return both((name) =>
@@ -84,8 +85,8 @@ function swappedBack(from: string, to: string): ReplyRule[] {
 }
 
 /**
- * Parses `answer auto`, `answer name FROM TO` and `answer value FROM TO`; the word `answer` is only required before the
- * first.
+ * Parses `answer auto`, `answer name FROM TO` and `answer value FROM TO`. The word `answer` is required only for the
+ * first of them.
  */
 function answerRules(
   kind: string,

@@ -1,16 +1,16 @@
-/** The text of a question's name, without allocating a string. */
+/** The text of the name in a question, without allocating a string. */
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 
-/** Bytes that have to be escaped in a name's text. */
+/** Bytes that have to be escaped in the text of a name. */
 const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   printLabel(Uint8Array.of(byte), 0, 1).length > 1 ? 1 : 0,
 );
 const DOT = 0x2e;
 
 /**
- * The text of a question's name as bytes, absolute and in lower case, for prefix, suffix and substring. There is one
- * per link. It is filled on first use for a query and does not allocate for usual names.
+ * The text of the name in a question as bytes, absolute and in lower case, for prefix, suffix and substring. Each link
+ * has one. It is filled when a query first needs it, and does not allocate for ordinary names.
  */
 export class NameText {
   readonly #plain = new Uint8Array(256);
@@ -18,7 +18,7 @@ export class NameText {
   #length = 0;
   #known = false;
 
-  /** Must be called before another query or name is processed. */
+  /** Must be called before processing another query or name. */
   forget(): void {
     this.#known = false;
   }

@@ -1,11 +1,14 @@
-/** Parses the words of a line into a rule. */
+/** Parses the words in a line into a rule. */
 import { CLASS, classNumber, typeNumber } from '../../wire/iana.ts';
 import { ednsRule } from './edns-rule.ts';
 import { nameRule } from './name-rule.ts';
 import { cnameRule, rcodeRule, ttlRule } from './reply-rules.ts';
 import { RuleError, type RewriteRule } from './rule.ts';
 
-/** Parses one `rewrite` from all its words, including those inside braces. @throws RuleError */
+/**
+ * Parses one `rewrite` from all of its words, including those inside braces.
+ * @throws RuleError
+ */
 export function readRule(words: readonly string[]): RewriteRule {
   if (words.length === 0) throw new RuleError('no rule type specified for rewrite');
   const first = words[0]!.toLowerCase();

@@ -1,4 +1,4 @@
-/** Rules that only change the reply: TTLs, result codes, CNAME targets. */
+/** Rules that change only the reply: its TTLs, result code or CNAME targets. */
 import { rcodeNumber } from '../../wire/iana.ts';
 import {
   absoluteText,
@@ -13,7 +13,10 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
-/** Parses `ttl [KIND] NAME N|MIN-MAX|-MAX|MIN-`, which limits the TTLs of all records. @throws RuleError */
+/**
+ * Parses `ttl [KIND] NAME N|MIN-MAX|-MAX|MIN-`, which limits the TTLs of all records.
+ * @throws RuleError
+ */
 export function ttlRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 2) throw new RuleError(`too few (${words.length}) arguments for a ttl rule`);
   if (words.length > 3) throw new RuleError('many few arguments for a ttl rule');
@@ -36,7 +39,10 @@ function ttlRange(text: string): { readonly least: number; readonly most: number
   return least > most || most > 0xffff_ffff ? null : { least, most };
 }
 
-/** Parses `rcode [KIND] NAME FROM TO`, by name or number. @throws RuleError */
+/**
+ * Parses `rcode [KIND] NAME FROM TO`, with codes given by name or number.
+ * @throws RuleError
+ */
 export function rcodeRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 3) throw new RuleError(`too few (${words.length}) arguments for a rcode rule`);
   if (words.length > 4) throw new RuleError('many few arguments for a rcode rule');
@@ -57,7 +63,7 @@ function rcodeOf(text: string): number | null {
   return rcode !== null && rcode <= RCODE_MAX ? rcode : null;
 }
 
-/** Creates a rule that does not change the query. `where` is `[KIND] NAME`. */
+/** Creates a rule that leaves the query unchanged. `where` is `[KIND] NAME`. */
 function onReply(
   continues: boolean,
   field: 'ttl' | 'rcode',
@@ -89,7 +95,10 @@ function matchOf(field: 'ttl' | 'rcode', word: string, name: string): NameMatch 
   return regexMatch(readPattern(name, field));
 }
 
-/** Parses `cname [KIND] FROM TO`, which replaces a CNAME's target and looks up the new one. @throws RuleError */
+/**
+ * Parses `cname [KIND] FROM TO`, which replaces a CNAME's target and looks up the new one.
+ * @throws RuleError
+ */
 export function cnameRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length !== 2 && words.length !== 3) {
     throw new RuleError(`too few (${words.length}) arguments for a cname rule`);

@@ -10,17 +10,20 @@ import { parseRecord } from '../../wire/zone-text.ts';
 import { optionsOf } from './changed-query.ts';
 
 /**
- * Answers at the end of the chain: records by `NAME TYPE`. A line that starts with `+` is additional, `!` a failure.
+ * The answers at the end of the chain: records by `NAME TYPE`. A line that starts with `+` is an additional record, and
+ * one that starts with `!` is a failure.
  */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 
 export interface Stub {
   readonly plugin: Plugin;
-  /** Questions received: `NAME CLASS TYPE` as spelled, then `CODE=HEX` for each EDNS option. */
+  /**
+   * The questions received, as `NAME CLASS TYPE` in the original spelling, followed by `CODE=HEX` for each EDNS option.
+   */
   readonly seen: string[];
 }
 
-/** A plugin at the end of the chain with fixed answers; `later` makes it return promises. */
+/** A plugin with fixed answers at the end of the chain, which returns promises if `later` is set. */
 export function stub(answers: Answers, later = false): Stub {
   const seen: string[] = [];
   const plugin = definePlugin({

@@ -1,4 +1,4 @@
-/** `rewrite`: the directive, and the application of its rules. */
+/** `rewrite`: the directive, and how its rules are applied. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -97,7 +97,7 @@ function suspicion(
   return null;
 }
 
-/** Applies the rules to every query; queries without a matching rule continue unchanged. */
+/** Applies the rules to every query. If no rule matches, the query continues unchanged. */
 export const rewrite: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {
@@ -132,11 +132,11 @@ export const rewrite: Plugin = definePlugin({
       }
       const asked = changes.finished();
       const reply = next(asked);
-      // Replies repeat the client's RD, which `header` may have changed in the query it saw.
+      // Replies repeat the client's RD, which `header` may have changed in the query that it saw.
       query.flags = (query.flags & ~FLAG.RD) | (asked.flags & FLAG.RD);
       if (!isLater(reply)) return finish(reply, query, asked, changes);
       const kept = query.keep();
-      // If only the reply is changed, the query is the client's own, and the listener will reuse it.
+      // If only the reply is changed, the query is the client's own and will be reused by the listener.
       const keptAsked = asked === query ? kept : asked;
       return andThen(reply, (later) => finish(later, kept, keptAsked, changes));
     };

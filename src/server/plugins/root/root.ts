@@ -1,4 +1,4 @@
-/** `root`: the base directory of relative paths in a server block. */
+/** `root`: the base directory for relative paths in a server block. */
 import { statSync } from 'node:fs';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
@@ -19,7 +19,7 @@ const syntax = directive({
   },
 });
 
-/** Only affects configuration: sets the directory for files in the block's other plugins. */
+/** Affects only the configuration, by setting the directory for files used by the block's other plugins. */
 export const root: Plugin = definePlugin({
   syntax,
   plan({ path }, plan) {

@@ -1,20 +1,20 @@
 /** Balances of replies to each client. */
 
-/** Number of accounts in a set, all examined by each lookup. */
+/** Number of accounts in a set. A lookup examines all of them. */
 const WAYS = 8;
 
 /**
- * A fixed-size table of token buckets with 64-bit keys whose hashes clients cannot predict. A new account in a full set
- * replaces the least recently used one. A flood of invented accounts therefore takes time but no memory.
- * Each account gets its rate per second, and holds at most one second's worth (and at least one reply). It owes at most
- * a window's worth, so a client that stops is free after one window at the latest.
+ * A fixed-size table of token buckets with 64-bit keys, whose hashes clients cannot predict. In a full set, a new
+ * account replaces the least recently used one. A flood of invented accounts therefore takes time but no memory. Each
+ * account gets its rate per second, and can save up at most one second's worth (and at least one reply). It can owe at
+ * most a window's worth, so a client that stops is free again after one window at the latest.
  */
 export class Accounts {
   readonly #sets: number;
   readonly #high: Int32Array;
   readonly #low: Int32Array;
   readonly #balance: Float64Array;
-  /** Clock time in milliseconds of the last use; -1 if free. */
+  /** Clock time of the last use in milliseconds; -1 if the slot is free. */
   readonly #used: Float64Array;
   /** Number of limited replies since the last one that slipped. */
   readonly #slips: Uint8Array;
@@ -39,7 +39,7 @@ export class Accounts {
 
   /**
    * Deducts one from the account.
-   * @returns false if the account is overdrawn
+   * @returns false if this overdraws the account
    */
   spend(high: number, low: number, perSecond: number, now: number): boolean {
     const most = Math.max(1, perSecond);
@@ -62,7 +62,7 @@ export class Accounts {
     return balance >= 0;
   }
 
-  /** True for every `ratio`th limited reply of the most recently overdrawn account; never if 0. */
+  /** True for every `ratio`th reply that is limited on the most recently overdrawn account; never true if 0. */
   slips(ratio: number): boolean {
     if (ratio === 0) return false;
     const limited = this.#slips[this.#slot]! + 1;
@@ -70,7 +70,7 @@ export class Accounts {
     return limited >= ratio;
   }
 
-  /** Returns the account's slot, or else a free or the least recently used one in its set. */
+  /** Returns the account's slot or, failing that, a free or the least recently used one in the same set. */
   #find(high: number, low: number): number {
     const from = (low & (this.#sets - 1)) * WAYS;
     let oldest = from;

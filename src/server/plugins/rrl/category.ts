@@ -11,7 +11,10 @@ import { SECTION } from '../../wire/writer.ts';
 export const categories = ['response', 'nodata', 'nxdomain', 'referral', 'error'] as const;
 export type Category = (typeof categories)[number];
 
-/** Returns the category of an outgoing reply. @param kind as returned by `classify` */
+/**
+ * Returns an outgoing reply's category.
+ * @param kind as returned by `classify`
+ */
 export function categoryOf(reply: Reply, kind: ReplyKind): Category {
   if (reply.rcode === RCODE.NXDOMAIN) return 'nxdomain';
   if (reply.rcode !== RCODE.NOERROR) return 'error';
@@ -23,11 +26,11 @@ const records = new Records();
 const STAR = 0x2a;
 
 /**
- * The account of a reply, as two hashes. Depending on the category, it covers the name and type, the name, the zone, or
- * only the category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count for that
- * record's name, so random names below it share one account, as in BIND. Online-signed denials deny the records of a
- * name rather than the name itself, so they count for the zone too. An alias without other records counts for its name,
- * for all types.
+ * The account for a reply, as two hashes. Depending on the category, an account is for a name and type, a name, a zone,
+ * or a whole category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count for that
+ * record's name, so random names below it share one account, as in BIND. Denials signed online deny a name's records
+ * rather than the name itself, so they count for the zone too. An alias without other records counts for its name,
+ * whatever the type.
  */
 export class AccountKey {
   high = 0;
@@ -39,7 +42,7 @@ export class AccountKey {
   /**
    * @param client a hash of the client
    * @param kind as returned by `classify`
-   * @param wildcard offset in the query's name of the name whose wildcard answers; -1 if none
+   * @param wildcard offset, in the query's name, of the name whose wildcard answers; -1 if there is none
    */
   read(
     client: number,
@@ -91,7 +94,7 @@ export class AccountKey {
     for (let i = at; i < nameLength; i++) this.#add(folded[i]!);
   }
 
-  /** Reads a name in a validated message, whose pointers lead backwards. */
+  /** Reads a name in a message that has been validated, so pointers lead backwards. */
   #nameAt(bytes: Uint8Array, start: number, at: number): void {
     for (;;) {
       const size = bytes[at]!;
@@ -109,14 +112,14 @@ export class AccountKey {
     this.#bytes[this.#length++] = next;
   }
 
-  /** Finishes with 64 bits, as two hashes of the same bytes. */
+  /** Finishes with 64 bits in the form of two hashes of the same bytes. */
   #end(): void {
     this.low = hashBytes(this.#bytes, 0, this.#length, this.#client);
     this.high = hashBytes(this.#bytes, 0, this.#length, ~this.#client);
   }
 }
 
-/** Returns the offset of the owner of the authority section's first record of `type`, or -1. */
+/** Returns the offset of the owner of the first record of `type` in the authority section, or -1. */
 function zoneOf(reply: Reply, type: number): number {
   if (reply.authority === 0) return -1;
   for (records.of(reply); records.next();) {
@@ -127,8 +130,8 @@ function zoneOf(reply: Reply, type: number): number {
 }
 
 /**
- * True if an NSEC record denies only its owner, because the next name is the first one below it. Such a record was
- * generated for this query (`dnssec` and other online signers), and any name has one.
+ * True if an NSEC record denies nothing but its owner, because its next name is the first one below it. Such a record
+ * was generated for this query (by `dnssec` or another online signer), and any name has one.
  */
 function isDeniedAlone(reply: Reply): boolean {
   if (reply.authority === 0) return false;
@@ -136,7 +139,7 @@ function isDeniedAlone(reply: Reply): boolean {
     if (records.section === SECTION.additional) return false;
     const { bytes, dataAt } = records;
     if (records.section !== SECTION.authority || records.type !== TYPE.NSEC) continue;
-    // The next name starts with a label that is a single zero byte.
+    // The next name starts with a label that consists of a single zero byte.
     if (bytes[dataAt] === 1 && bytes[dataAt + 1] === 0) return true;
   }
   return false;

@@ -1,4 +1,4 @@
-/** The options of `rrl`: those of the external CoreDNS plugin with that name, and BIND's. */
+/** The options of `rrl`: those of the external CoreDNS plugin with this name, and those of BIND. */
 import type { Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';

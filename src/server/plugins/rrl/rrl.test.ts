@@ -43,7 +43,7 @@ const corefileWith = (...lines: readonly string[]): string =>
 const worldWith = (...lines: readonly string[]): Promise<World> =>
   makeWorld(corefileWith(...lines));
 
-/** Returns per reply `-` for none, `t` for truncated and `.` for complete. */
+/** Returns one character per reply: `-` for none, `t` for truncated and `.` for complete. */
 async function fates(
   world: World,
   times: number,
@@ -379,7 +379,7 @@ describe('rrl', () => {
   test('a second restores the allowance, and debts last no longer than the window', async () => {
     const world = await worldWith('responses-per-second 2', 'window 3', 'slip-ratio 0');
     assert.equal(await fates(world, 4, 'www.example.org. A'), '..--');
-    // Two are owed, which takes a second; one more takes another half.
+    // Two replies are owed, which takes a second, and a third takes another half.
     await world.clock.advance(1000);
     assert.equal(await fates(world, 1, 'www.example.org. A'), '-');
     await fates(world, 1000, 'www.example.org. A');

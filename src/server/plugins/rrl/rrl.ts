@@ -1,4 +1,4 @@
-/** `rrl`: response rate limiting, so that the server cannot be used to flood third parties with replies. */
+/** `rrl`: limits the rate of responses, so that the server cannot be used to flood third parties with replies. */
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { Nets } from '../../base/nets.ts';
@@ -22,18 +22,18 @@ import { Accounts } from './accounts.ts';
 import { AccountKey, categories, categoryOf, type Category } from './category.ts';
 import { syntax, type RrlOptions } from './rrl-options.ts';
 
-/** The accounts that follow the categories: all of a client's replies, and all of its queries. */
+/** The accounts after the categories, which are for all of a client's replies and for all of its queries. */
 const ALL = categories.length;
 const REQUESTS = ALL + 1;
 const LOG_MS = 60_000;
-/** Interval at which the number of dropped accounts is exported, in milliseconds. */
+/** Interval in milliseconds at which the number of dropped accounts is exported. */
 const SHOW_MS = 1000;
 
-/** Short, because a reply to a forged address must not be much larger than the query. */
+/** Kept short, because a reply to a forged address must not be much larger than the query. */
 const slipped: readonly ExtendedError[] = [{ code: EDE.OTHER, text: 'rate limited' }];
 
 /**
- * Counts UDP replies to each network, and drops or truncates those above the allowances. Streams are never
+ * Counts UDP replies to each network, and drops or truncates those that exceed its allowances. Streams are never
  * limited.
  */
 export const rrl: Plugin = definePlugin({
@@ -50,7 +50,7 @@ class Rrl {
   readonly #client: ClientPrefix;
   readonly #accounts: Accounts;
   readonly #key = new AccountKey();
-  /** Allowances by category, then for all replies, then for queries; 0 means unlimited. */
+  /** Allowances for each category, for all replies, and for queries; 0 means unlimited. */
   readonly #rates: readonly number[];
   readonly #limits: boolean;
   readonly #counted;
@@ -68,7 +68,7 @@ class Rrl {
     this.#zones = all ? null : new ZoneMatch(options.zones);
     this.#exempt = exempt.length === 0 ? null : new Nets(exempt);
     this.#client = new ClientPrefix(bits4, bits6);
-    // A reload retains the accounts; otherwise an attacker would only have to wait for one.
+    // The accounts survive a reload; otherwise, an attacker would only have to wait for one.
     this.#accounts = context.kept(
       [options.table, options.windowSeconds, bits4, bits6].join(' '),
       () => new Accounts(options.table, options.windowSeconds),
@@ -116,7 +116,7 @@ class Rrl {
     context.onStart(() => {
       this.#wildcards = context.find(wildcardNames);
     });
-    // Refusals of unserved names, and errors for messages that are not queries, can be reflected as well.
+    // Refusals for names that are not served, and errors for messages that are not queries, can be reflected as well.
     if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();
@@ -135,7 +135,7 @@ class Rrl {
   };
 
   #isCounted({ proto, depth, peer, peerAt, family }: Query): boolean {
-    // Over a stream the client's address is genuine, and the server's own queries have no client.
+    // Over a stream, the client's address is genuine, and the server's own queries have no client.
     if (proto !== 'udp' || depth > 0) return false;
     return this.#exempt === null || !this.#exempt.holds(peer, peerAt, family === 4 ? 4 : 16);
   }
@@ -169,7 +169,7 @@ class Rrl {
     if (rate === 0) return reply;
     key.read(client, category, reply, query, kind, this.#wildcardOf(query, name === 'nodata'));
     if (accounts.spend(key.high, key.low, rate, now)) return reply;
-    // A failure has no records to omit, and over TCP it would be the same.
+    // A failure has no records to omit, so it would be the same over TCP.
     const slips = name !== 'error' && accounts.slips(this.#options.slip);
     this.#note(query, name, slips ? 'slipped' : 'dropped');
     if (this.#options.reportOnly) return reply;

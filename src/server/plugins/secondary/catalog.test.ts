@@ -74,7 +74,7 @@ interface Followed {
   readonly members: MemberZones;
   readonly publisher: ZonePublisher;
   readonly log: string[];
-  /** Returns the started and stopped zones, in order, after some time has passed. */
+  /** Lets some time pass, then returns the zones that were started and stopped, in order. */
   happened(): Promise<string[]>;
 }
 

@@ -16,17 +16,18 @@ import { ZoneData } from '../../zone/zone-data.ts';
 export interface CatalogMember {
   /** Absolute, in lower case. */
   readonly zone: string;
-  /** Its label in the catalog; a change resets the zone. */
+  /** The member's label in the catalog. If it changes, the zone is reset. */
   readonly id: string;
-  /** The catalog to which the zone moves (`coo`), or null. */
+  /** The catalog that the zone moves to (`coo`), or null. */
   readonly goesTo: string | null;
 }
 
 /** The supported schema version. */
 const VERSION = '2';
 /**
- * Returns the zones listed in a catalog. @param most maximum number of zones @throws Error with a text for the log if
- * the catalog is invalid; the previous zones stay
+ * Returns the zones listed in a catalog.
+ * @param most maximum number of zones
+ * @throws Error with a text for the log if the catalog is invalid, in which case the previous zones stay
  */
 export function readCatalog(packed: PackedZone, most: number): readonly CatalogMember[] {
   const catalog = printName(packed.origin);
@@ -53,7 +54,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
     const end = suffixAt(owner, zonesAt);
     const labels = end > 0 ? labelsOf(owner, end) : [];
     const target = printName(foldName(new Uint8Array(bytes)));
-    // Stores no more labels than a catalog may have members, even if it has a million records.
+    // Stores no more labels than a catalog may have members, even if the zone has a million records.
     if (labels.length === 1) {
       const [id] = labels as [string];
       if (zones.has(id))

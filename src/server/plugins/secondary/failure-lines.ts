@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 export type FailureLog = Pick<Log, 'info' | 'warning' | 'error'>;
 
 /**
- * Logs two hundred lines per minute and counts the others. A catalog may list ten thousand zones. If their primary is
+ * Logs two hundred lines per minute and counts the rest. A catalog can list ten thousand zones. If their primary is
  * down, each of them fails every ten seconds.
  */
 export class FailureLines implements FailureLog {

@@ -44,15 +44,15 @@ interface Followed {
   /** The primaries' version, or null if unavailable. */
   primary: number | null;
   brokenIxfr: boolean;
-  /** The serial it transfers, if different from the one it reports, or null. */
+  /** The serial that it transfers, if that differs from the one it reports, or null. */
   transferred: number | null;
-  /** The first primary's version; it is unavailable at first. */
+  /** The version on the first primary, which is unavailable at first. */
   first: number | null;
   /** Timers in the SOA record, in seconds. */
   times: Times;
-  /** True if the zone has an NS record, in full and after differences. */
+  /** True if the zone has an NS record, both in full and after differences. */
   hasNs: { axfr: boolean; ixfr: boolean };
-  /** Duration of a transfer in seconds, with one record per second. */
+  /** Duration of a transfer in seconds, at one record per second. */
   takesSeconds: number;
   readonly counted: { readonly fallbacks: number; readonly failures: number };
 }

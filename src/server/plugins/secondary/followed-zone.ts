@@ -24,14 +24,14 @@ import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
 /** Maximum pause in ms between attempts to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
-/** Random extra in ms for refresh and retry, so that a primary's secondaries do not all query at once. */
+/** Random ms added to refresh and retry, so that a primary's secondaries do not all query it at once. */
 const REFRESH_JITTER_MS = 5000;
 const RETRY_JITTER_MS = 2000;
 const IDLE_MS = 10_000;
 const TOTAL_MS = 10 * 60_000;
 /**
- * Time in ms after startup during which an unreachable primary is not an error. Servers that start together, or one
- * that is its own primary, need this long.
+ * Time in ms after startup in which an unreachable primary is not an error. Servers that start together, or one that is
+ * its own primary, need this long.
  */
 const STARTING_MS = 10_000;
 
@@ -42,7 +42,7 @@ export interface Fetching {
 
 const network: Fetching = { serial: primarySerial, transfer: transferIn };
 
-/** A followed zone's metrics: those of any zone, and failed incremental transfers. */
+/** Metrics for a followed zone: those that every zone has, and failed incremental transfers. */
 export interface FollowedMetrics extends ZoneMetrics {
   readonly fallbacks: { with(zone: string): Counter };
 }
@@ -64,17 +64,18 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Checks a version before it is accepted. @returns a function to run afterwards @throws Error with a text for the
-   * log, to reject it
+   * Checks a version before it is accepted.
+   * @returns a function to run afterwards
+   * @throws Error with a text for the log, to reject the version
    */
   readonly accept?: (packed: PackedZone) => () => void;
   readonly fetching?: Fetching;
 }
 
 /**
- * A copy of a zone (RFC 1034 section 4.3.5). It queries its primaries' serials every refresh interval and after a
- * NOTIFY, and transfers changes. After a failure it retries every retry interval. If no primary could be reached for
- * the expire interval, the zone expires. The intervals are those in its SOA record.
+ * A copy of a zone (RFC 1034 section 4.3.5). It queries the serial on its primaries every refresh interval and after a
+ * NOTIFY, and transfers any changes. After a failure, it tries again every retry interval. If no primary could be
+ * reached for the expire interval, the zone expires. The intervals are given in the zone's SOA record.
  */
 export class FollowedZone {
   readonly #parts: FollowedZoneParts;
@@ -100,7 +101,7 @@ export class FollowedZone {
 
   start(): void {
     this.#startedAt = this.#parts.clock.now();
-    // A zone from the previous configuration expires when it would have without a reload.
+    // A zone from the previous configuration expires when it would have expired without the reload.
     const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
     if (confirmedAt !== null) this.#expireAfter(confirmedAt);
     // The current version has already been accepted.
@@ -139,7 +140,7 @@ export class FollowedZone {
     return this.#parts.publisher.packed(this.#parts.zone);
   }
 
-  /** Checks the primaries in order until a newer version is found, and schedules the next check. */
+  /** Checks one primary after another until a newer version is found, and schedules the next check. */
   async #look(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#timer?.cancel();
@@ -153,7 +154,7 @@ export class FollowedZone {
     this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns why no primary was reached, or null if none of those reached has a newer version */
+  /** @returns why no primary was reached, or null if those that were reached have no newer version */
   async #ask(): Promise<string | null> {
     const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
@@ -176,7 +177,10 @@ export class FollowedZone {
     return isReached ? null : failure;
   }
 
-  /** @returns true if the primary had a newer version, which is now served @throws Error */
+  /**
+   * @returns true if the primary had a newer version, which is now being served
+   * @throws Error
+   */
   async #follow(server: RemoteServer, where: string): Promise<boolean> {
     const { memory } = this.#parts;
     const arrival = memory.arrive();
@@ -240,7 +244,7 @@ export class FollowedZone {
     );
   }
 
-  /** Reports once that the primary has an older version. The current one is still served. */
+  /** Reports once that the primary has an older version. The current one continues to be served. */
   #wentBack(serial: number, old: PackedZone, where: string): void {
     const { log, zone, metrics } = this.#parts;
     metrics.failures.with(zone).add(1);
@@ -281,8 +285,9 @@ export class FollowedZone {
   }
 
   /**
-   * Rejects a zone whose NS records have disappeared, because it is damaged; the previous version stays. One that never
-   * had any is accepted, as in CoreDNS. @throws Error
+   * Rejects a zone whose NS records have disappeared, because it must be damaged. The previous version stays. As in
+   * CoreDNS, a zone that never had any is accepted.
+   * @throws Error
    */
   #checked(found: Transferred, old: PackedZone | null): Transferred {
     if (found.packed === null || hasNs(found.packed)) return found;
@@ -318,7 +323,7 @@ export class FollowedZone {
     this.#expireAfter(clock.now());
   }
 
-  /** Sets the zone to expire after its expire interval from this clock time. */
+  /** Makes the zone expire one expire interval after this clock time. */
   #expireAfter(confirmedAt: number): void {
     const { clock, log, publisher, zone } = this.#parts;
     const left = confirmedAt + 1000 * this.#times().expire - clock.now();
@@ -348,7 +353,9 @@ export class FollowedZone {
       : 1000 * retry + random.integer(RETRY_JITTER_MS);
   }
 
-  /** Returns the SOA record's timers in seconds, at least 1, because a timer of 0 would cause an endless loop. */
+  /**
+   * Returns the SOA record's timers in seconds. They are at least 1, because a timer of 0 would cause an endless loop.
+   */
   #times(): { readonly refresh: number; readonly retry: number; readonly expire: number } {
     const packed = this.#packed;
     if (packed === null) return { refresh: 1, retry: 1, expire: 1 };
@@ -358,7 +365,7 @@ export class FollowedZone {
     const view = new DataView(zone.data.buffer, zone.data.byteOffset);
     const time = (back: number): number => Math.max(1, view.getUint32(end - back));
     const [refresh, retry] = [time(16), time(12)];
-    // Otherwise a zone would expire before its primary is queried.
+    // Otherwise, a zone would expire before its primary is queried.
     const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;
     return { refresh, retry, expire: Math.max(time(8), least) };
   }

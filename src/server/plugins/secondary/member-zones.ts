@@ -1,4 +1,4 @@
-/** The zones listed in catalogs: which are followed, and for which catalog. */
+/** The zones listed in catalogs: which of them are followed, and for which catalog. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
@@ -7,7 +7,7 @@ import { readCatalog, type CatalogMember } from './catalog.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
-/** Milliseconds between the starts of two zones, so that a primary does not get thousands of requests at once. */
+/** Milliseconds between starting two zones, so that a primary does not get thousands of requests at once. */
 const START_EVERY_MS = 5;
 
 export interface MemberZonesParts {
@@ -16,10 +16,10 @@ export interface MemberZonesParts {
   readonly log: Log;
   /** Zones in the Corefile, which catalogs cannot replace. */
   readonly fixed: ReadonlySet<string>;
-  /** By catalog, the zones that it may list, including names below them; empty means any. */
+  /** The zones that each catalog may list, which includes names below them; an empty list allows any zone. */
   readonly allowed: ReadonlyMap<string, readonly string[]>;
   readonly most: number;
-  /** Creates a zone that is followed like the catalog itself, without starting it. */
+  /** Creates a zone that is followed in the same way as the catalog itself, but does not start it. */
   readonly follow: (zone: string, catalog: string) => FollowedZone;
 }
 
@@ -29,7 +29,7 @@ interface Member {
   readonly followed: FollowedZone;
 }
 
-/** Follows the zones that catalogs list, and drops them when they are no longer listed. */
+/** Follows the zones that are listed in catalogs, and drops them when they no longer are. */
 export class MemberZones {
   readonly #parts: MemberZonesParts;
   readonly #members = new Map<string, Member>();
@@ -64,7 +64,7 @@ export class MemberZones {
       if (fixed.has(zone)) this.#clash(zone, catalog);
       else this.#take(member, catalog);
     }
-    /** Zones that other catalogs may now have: a particular one, or any that lists them (null). */
+    /** Zones that are free for other catalogs, either a particular one or any that lists them (null). */
     const free = new Map<string, string | null>();
     for (const { zone, goesTo } of members)
       if (goesTo !== null && this.#members.get(zone)?.catalog === catalog) free.set(zone, goesTo);
@@ -82,7 +82,7 @@ export class MemberZones {
     log.info(`Parsed catalog zone ${catalog} with ${members.length} member zones`);
   }
 
-  /** Returns a zone that a catalog added, or undefined. */
+  /** Returns a zone that was added by a catalog, or undefined. */
   get(zone: string): FollowedZone | undefined {
     return this.#members.get(zone)?.followed;
   }
@@ -97,7 +97,7 @@ export class MemberZones {
     return within.length === 0 || within.some((one) => isWithin(zone, one));
   }
 
-  /** Catalogs that already list the zones may not change for a long time, so they are not read again. */
+  /** Uses the members that are already known, because a catalog that lists the zones may not change for a long time. */
   #handOver(from: string, free: Map<string, string | null>): void {
     if (free.size === 0) return;
     for (const [catalog, members] of this.#catalogs) {
@@ -123,7 +123,7 @@ export class MemberZones {
     } else if (before.catalog !== catalog) {
       const source = this.#catalogs.get(before.catalog)?.find((one) => one.zone === zone);
       if (source?.goesTo !== catalog) return this.#clash(zone, catalog);
-      // Only a member that keeps its label keeps its state (RFC 9432 section 4.4.1).
+      // A member keeps its state only if its label stays the same (RFC 9432 section 4.4.1).
       const kept = before.id === source.id && source.id === id;
       if (kept) before.followed.stop();
       else this.#end(zone, before);

@@ -2,13 +2,13 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 
 /**
- * Delay of a notification after another one, in milliseconds. It doubles each time up to the limit, and is reset when
- * no notifications arrive.
+ * Delay in milliseconds between one notification and the next. It doubles each time up to the limit, and is reset once
+ * no more notifications arrive.
  */
 const WAIT_MS = { first: 100, most: 1000 };
 /**
- * Number of zones checked at once; after that one per interval. Otherwise an attacker who knows a thousand zones could
- * cause thousands of serial queries per second.
+ * Number of zones that can be checked at once; after that, it is one per interval. Otherwise, an attacker who knows a
+ * thousand zones could cause thousands of serial queries per second.
  */
 const BURST = 1000;
 const LOOK_MS = 5;
@@ -24,18 +24,19 @@ export interface NotifyGateParts {
 
 interface Zone {
   timer: Timer | null;
-  /** Delay of notifications after the next one, in milliseconds. */
+  /** Delay in milliseconds for notifications after the next one. */
   waitMs: number;
-  /** The primary that has sent NOTIFY since the zone was last checked, or null. */
+  /** The primary that has sent a NOTIFY since the zone was last checked, or null. */
   again: string | null;
   lines: number;
   unlogged: number;
 }
 
 /**
- * Passes the first notification at once, and combines those that follow soon: at most one per second for a zone, and a
- * few hundred for many zones. The source of datagrams is easily forged, so a hundred thousand notifications per second
- * must cause only one check and one line. Only served zones are tracked, so the map does not grow.
+ * Lets the first notification through at once, and combines those that follow soon afterwards. The limit is one per
+ * second for a single zone, and a few hundred for many zones. The source of datagrams is easily forged, so even a
+ * hundred thousand notifications per second must cause only one check and one line. Only served zones are tracked, so
+ * the map cannot grow.
  */
 export class NotifyGate {
   readonly #parts: NotifyGateParts;

@@ -1,15 +1,15 @@
-/** Limits the number of zones that query each primary at a time. */
+/** Limits how many zones can query a primary at the same time. */
 import type { Clock } from '../../base/clock.ts';
 import { printSpan } from '../../base/elapsed.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
 
-/** A primary that takes at least this long to fail is not contacted for a while, in milliseconds. */
+/** If a primary takes at least this many milliseconds to fail, it is not contacted for a while. */
 const SLOW_AFTER_MS = 5000;
 /**
- * Milliseconds for which to skip a primary that did not answer. Zones whose turn comes query their next primary at
- * once.
+ * Milliseconds for which a primary that did not answer is skipped. Zones whose turn comes during this time query their
+ * next primary at once.
  */
 const ALONE_FOR_MS = 5000;
 
@@ -21,9 +21,9 @@ interface Primary {
 }
 
 /**
- * Lets zones query their primaries in turn, in order of arrival. Thousands of zones that are due at once, after a start
- * or an outage, then do not cause a flood of connections. A zone whose primary is silent or endless does not delay
- * others for long.
+ * Lets zones take turns in querying their primaries, in order of arrival. Thousands of zones that are due at once,
+ * after a start or an outage, then do not cause a flood of connections. A zone whose primary is silent, or never stops
+ * sending, does not delay others for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class PrimaryTurns {
   readonly #queued: Gauge;
   readonly #primaries = new Map<string, Primary>();
 
-  /** @param queued gauge of the zones waiting for their turn */
+  /** @param queued gauge of the zones that are waiting for their turn */
   constructor(clock: Clock, most: number, queued: Gauge) {
     this.#clock = clock;
     this.#most = most;
@@ -39,8 +39,8 @@ export class PrimaryTurns {
   }
 
   /**
-   * Runs the task when the primary has a turn.
-   * @throws Error if the primary failed slowly a moment ago, and the task's errors
+   * Runs the task when it is its turn to use the primary.
+   * @throws Error if the primary has just failed slowly, and any error from the task
    */
   async run<T>({ host, port }: RemoteServer, task: () => Promise<T>): Promise<T> {
     const where = printHostPort(host, port);

@@ -30,9 +30,9 @@ import type { FollowedZone } from './followed-zone.ts';
 import { NotifyGate } from './notify-gate.ts';
 
 const sizeLimit = { min: 1024, max: 2 ** 32 };
-/** Each followed zone takes some 3 KiB in addition to its records. */
+/** Each followed zone uses about 3 KiB in addition to its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
-/** BIND runs ten transfers at a time, and 20 serial queries per second. */
+/** BIND runs ten transfers at a time, and sends 20 serial queries per second. */
 const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
 
 const syntax = directive({
@@ -72,7 +72,7 @@ const syntax = directive({
     first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
       : [],
-  // Required until a primary is configured, as in CoreDNS.
+  // As in CoreDNS, a zone is ignored until a primary is configured.
   warn: (all) =>
     all
       .filter(({ primaries }) => primaries === null)
@@ -188,7 +188,7 @@ export const secondary: Plugin = definePlugin({
     });
     context.onStart(() => {
       for (const zone of followed.values()) zone.start();
-      // Zones from a catalog that a reload has removed.
+      // Zones that came from a catalog that a reload has removed.
       for (const zone of publisher.names)
         if (!followed.has(zone) && members.get(zone) === undefined) publisher.remove(zone);
     });
@@ -345,7 +345,7 @@ function sourcesOf(
   return [...byZone.values()];
 }
 
-/** Merges several lists for one catalog; an empty list allows any zone. */
+/** Merges several lists for the same catalog; an empty list allows any zone. */
 function merged(
   before: readonly string[] | null | undefined,
   more: readonly string[],

@@ -4,15 +4,15 @@ import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts
 
 /** Memory is reserved in steps of this many received bytes. */
 const STEP = 64 * 1024;
-/** An incoming transfer is counted as received data, as a growing zone, and as the served zone. */
+/** An incoming transfer counts three times: as received data, as a growing zone, and as the zone being served. */
 const TIMES = 3;
 
 /** Thrown if the zone does not fit into memory. */
 export class NoRoom extends Error {}
 
 /**
- * The memory of all transferred zones, complete and incomplete. If it is short, the largest incomplete one is dropped,
- * because an endless transfer must not block a finite one.
+ * The memory for all transferred zones, complete or not. If it runs short, the largest incomplete one is dropped,
+ * because a transfer that never ends must not block one that does.
  */
 export class ZoneMemory implements KeptAcrossReloads {
   #most = 0;
@@ -24,13 +24,13 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.#gauge = gauge;
   }
 
-  /** Raises the limit for all zones together to `most` bytes, if it is lower. */
+  /** Raises the limit for all zones together to `most` bytes, unless it is already higher. */
   allow(most: number): this {
     this.#most = Math.max(this.#most, most);
     return this;
   }
 
-  /** Changes the size of served zones, which exist even if there is no room. */
+  /** Changes the size of the served zones, which exist even if there is no room. */
   serve(bytes: number): void {
     this.#used += bytes;
     this.#gauge.set(this.#used);
@@ -42,13 +42,13 @@ export class ZoneMemory implements KeptAcrossReloads {
     return arrival;
   }
 
-  /** Called when a transfer has completed or been abandoned. */
+  /** Called when a transfer is complete or has been abandoned. */
   leave(arrival: ArrivingZone): void {
     if (!this.#arrivals.delete(arrival)) return;
     this.serve(-arrival.claimed);
   }
 
-  /** Discards the received part when the transfer starts again. */
+  /** Discards what was received so far, because the transfer starts again. */
   restart(arrival: ArrivingZone): void {
     if (!this.#arrivals.has(arrival)) return;
     this.serve(-arrival.claimed);
@@ -99,8 +99,7 @@ export class ArrivingZone {
   }
 
   /**
-   * Counts a record of this many bytes and reserves memory for it.
-   *
+   * Counts a record of this many bytes, and reserves memory for it.
    * @throws NoRoom
    */
   take(bytes: number): void {
@@ -116,7 +115,7 @@ export class ArrivingZone {
   }
 
   /**
-   * Reserves memory for data other than a received record.
+   * Reserves memory for anything other than a received record.
    * @throws NoRoom
    */
   reserve(bytes: number): void {

@@ -1,5 +1,5 @@
 /**
- * `shed`: counts datagrams lost at a UDP socket that cannot keep up. Nothing accumulates there, with or without the
+ * `shed`: counts the datagrams lost at a UDP socket that cannot keep up. Nothing accumulates there, even without the
  * directive.
  */
 import { directive } from '../../corefile/syntax.ts';
@@ -14,7 +14,7 @@ const syntax = directive({
 });
 
 /**
- * Exports the UDP listeners' existing counts under CoreDNS's name. It changes no answers, but is listed among the
+ * Exports existing counts of the UDP listeners under CoreDNS's name. It changes no answers, but appears among the
  * enabled plugins.
  */
 export const shed: Plugin = definePlugin({

@@ -46,12 +46,13 @@ interface Stage {
   readonly folder: string;
   readonly clock: VirtualClock;
   readonly key: ZoneKey;
-  /** Starts a server with the directory; the last one is closed at the end. */
+  /** Starts a server with this directory. The last server is closed at the end. */
   open(more?: string): Promise<World>;
   signed(): readonly ZoneRecord[];
   serial(): number;
   /**
-   * Rewrites both ends of the signatures' validity, in days from now, as if the zone had been signed at another time.
+   * Moves the start and end of the signatures' validity, in days from now, as if the zone had been signed at a
+   * different time.
    */
   rewrite(inception: number, expiration: number): void;
   until(condition: () => boolean): Promise<void>;
@@ -106,7 +107,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
     },
     async until(condition) {
       for (let turns = 0; turns < 2000 && !condition(); turns++) await clock.advance(1);
-      // Signatures are made by the system's threads in real time.
+      // The system's threads make the signatures, which takes real time.
       for (let waits = 0; waits < 2000 && !condition(); waits++)
         await new Promise((done) => setTimeout(done, 5));
       assert.ok(condition());
@@ -199,7 +200,7 @@ describe('sign', () => {
         'Www.example.org. example.org.',
       ],
     );
-    // The lesser of the SOA record's TTL and its last field.
+    // The SOA record's TTL or its last field, whichever is less.
     assert.deepEqual(new Set(chain.map(({ ttl }) => ttl)), new Set([60]));
     assert.deepEqual(chain[0]!.types, ['NS', 'SOA', 'RRSIG', 'NSEC', 'DNSKEY', 'CDS', 'CDNSKEY']);
     assert.deepEqual(chain[1]!.types, ['NS', 'RRSIG', 'NSEC']);

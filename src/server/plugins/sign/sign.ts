@@ -1,4 +1,4 @@
-/** `sign`: signs zone files, and writes the files that `file` and `auto` serve. */
+/** `sign`: signs zone files, and writes the results for `file` and `auto` to serve. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { signMetrics } from './sign-metrics.ts';
 import { ZoneSigner } from './zone-signer.ts';
 
-/** Interval between checks for changed files and old signatures, in milliseconds. */
+/** Interval in milliseconds between checks for changed files and old signatures. */
 const LOOK_MS = 60_000;
 
 interface KeySource {
@@ -91,7 +91,7 @@ export const sign: Plugin = definePlugin({
       }
     }
     if (problems.length > 0) throw new Problems(problems);
-    // `file` waits for a zone that could not be served yet, and reads it afterwards.
+    // `file` waits for a zone that cannot be served yet, and reads it afterwards.
     for (const signer of signers) {
       signer.tell();
       if (!signer.isUsable) await signer.refresh();
@@ -108,8 +108,8 @@ export const sign: Plugin = definePlugin({
 });
 
 /**
- * Invalid UTF-8 in a Corefile has been replaced, so there is no such file. Reported even without a key that would cause
- * it to be read.
+ * Invalid UTF-8 in the Corefile has been replaced, so there cannot be such a file. This is reported even if there is no
+ * key that requires reading it.
  */
 function unreadableName(file: string): Problem {
   return new Problem({

@@ -10,7 +10,7 @@ test('if a signed zone does not fit on the disk, the file is unchanged, wherever
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'db.example.org.signed');
   writeFileSync(path, 'the zone as it was');
-  // Texts of 1500 and 3000 bytes; the limit of 4096 bytes truncates the last write, like a full disk.
+  // Texts of 1500 and 3000 bytes. The limit of 4096 bytes truncates the last write, as on a full disk.
   const code = `
     import { writeZoneFile } from ${JSON.stringify(new URL('signed-file.ts', import.meta.url))};
     const owner = new Uint8Array([1, 97, 0]);

@@ -1,4 +1,4 @@
-/** A signed zone's file: how it is written, and its start, which shows whether it is current. */
+/** The file of a signed zone: how it is written, and how its first records show whether it is current. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { CLASS, TYPE } from '../../wire/iana.ts';
@@ -12,7 +12,7 @@ import { soa } from '../../wire/record/soa.ts';
 import { parseZone } from '../../wire/zone-text.ts';
 import type { SignedRrset } from './signed-records.ts';
 
-/** The SOA record and its signatures come first, but another program may write some records before them. */
+/** The SOA record and its signatures come first, but a different program may write other records before them. */
 const HEAD_BYTES = 65_536;
 const HEAD_RECORDS = 100;
 
@@ -25,7 +25,10 @@ export interface SignedHead {
   readonly writtenAt: number;
 }
 
-/** Reads the start of the file. @throws Error with the system's code */
+/**
+ * Reads the beginning of the file.
+ * @throws Error with the system's code
+ */
 export function readSignedHead(path: string, origin: string): SignedHead {
   const { mtimeMs } = statSync(path);
   let serial: number | null = null;
@@ -54,8 +57,9 @@ function readHead(path: string): string {
 }
 
 /**
- * Writes a zone to a file next to `path`, one record per line, and renames it. Readers of `path` get the complete old
- * or new file. @returns the number of records
+ * Writes a zone to a file next to `path`, one record per line, and renames it. Readers of `path` get either the
+ * complete old file or the complete new one.
+ * @returns the number of records
  */
 export async function writeZoneFile(
   path: string,
@@ -73,7 +77,7 @@ export async function writeZoneFile(
           for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
           records += data.length + signatures.length;
         }
-        // `writeFile` repeats partial writes. A single write may end early on a full disk without an error.
+        // `writeFile` repeats partial writes. On a full disk, a single write may end early without an error.
         await file.writeFile(text);
       }
       await file.sync();

@@ -9,14 +9,14 @@ import { foldName, NAME_MAX, nameLength, type WireName } from '../../wire/name.t
 import { NODE, type PackedZone } from '../../zone/packed-zone.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 
-/** An RRset with its signatures, in wire form without compression. */
+/** An RRset and its signatures, in wire form without compression. */
 export interface SignedRrset {
   readonly owner: WireName;
   readonly type: number;
   /** TTL in seconds. */
   readonly ttl: number;
   readonly data: readonly Uint8Array[];
-  /** RRSIG data; empty for records that the zone must not sign. */
+  /** RRSIG data, or empty for records that the zone must not sign. */
   readonly signatures: readonly Uint8Array[];
 }
 
@@ -26,7 +26,7 @@ export interface Signing {
   readonly serial: number;
 }
 
-/** Types that signing creates; such records in the zone file are removed. */
+/** Types that signing creates. Records of these types in the zone file are removed. */
 const made: ReadonlySet<number> = new Set([
   ...[TYPE.RRSIG, TYPE.DNSKEY, TYPE.CDS, TYPE.CDNSKEY, TYPE.NSEC, TYPE.NSEC3, TYPE.NSEC3PARAM],
 ]);
@@ -41,7 +41,7 @@ interface Rrset {
 
 /**
  * Yields all RRsets of the signed zone in canonical order, with the SOA record first. Several names are signed at a
- * time, since other threads make the signatures.
+ * time, because other threads make the signatures.
  */
 export async function* signedZone(
   packed: PackedZone,
@@ -80,7 +80,7 @@ async function signName(
   return Promise.all(
     all.map(async (set): Promise<SignedRrset> => {
       const { type, ttl, data } = set;
-      // At a cut only DS and NSEC belong to this zone (RFC 4035 section 2.2).
+      // At a zone cut, only DS and NSEC belong to this zone (RFC 4035 section 2.2).
       if (isCut && type !== TYPE.DS && type !== TYPE.NSEC) return { owner, ...set, signatures: [] };
       const canonical = data.map((one) => canonicalData(one, 0, 0, one.length, type));
       const signed = { owner: foldName(owner), type, originalTtl: ttl, data: canonical };
@@ -91,7 +91,7 @@ async function signName(
   );
 }
 
-/** Reads the RRsets of each name, with those that signing adds and without those it replaces. */
+/** Reads the RRsets for each name, adding those that signing creates and omitting those it replaces. */
 class NameReader {
   readonly origin: WireName;
   readonly #zone: ZoneData;
@@ -157,7 +157,7 @@ class NameReader {
   }
 }
 
-/** Returns DNSKEY records, and the records for the parent zone (RFC 7344). */
+/** Returns DNSKEY records, and records for the parent zone (RFC 7344). */
 function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): readonly Rrset[] {
   const keys = pairs.map(({ data }) => data);
   const digests = pairs.map((pair) => dsData(pair, origin));

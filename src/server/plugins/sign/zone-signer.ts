@@ -1,4 +1,4 @@
-/** Keeps the signed version of one zone file up to date. */
+/** Keeps the signed version of a zone file up to date. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { statSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
@@ -16,18 +16,18 @@ import { signedZone } from './signed-records.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** Seconds by which signatures start before they are made, plus a random extra. */
+/** Number of seconds by which signatures are backdated, plus a random extra. */
 const BEFORE = 3 * HOUR;
 const BEFORE_JITTER = 18 * HOUR;
 /** Seconds until they end, plus a random extra. */
 const AFTER = 32 * DAY;
 const AFTER_JITTER = 5 * DAY;
-/** A zone is signed again if its signatures started this many seconds ago, or end within this time. */
+/** A zone is signed again once its signatures are this many seconds old, or if they end within this many seconds. */
 const RENEW_AGE = 6 * DAY;
 const RENEW_LEFT = 14 * DAY;
-/** After a failure it is retried when the file changes, or after this many seconds. */
+/** After a failure, another attempt is made when the file changes or after this many seconds. */
 const RETRY = 5 * HOUR;
-/** The same for external failures, such as a full disk or a missing directory. */
+/** The same for failures caused by the environment, such as a full disk or a missing directory. */
 const RETRY_SYSTEM = 60;
 
 export interface ZoneSignerParts {
@@ -46,11 +46,11 @@ export interface ZoneSignerParts {
 export class ZoneSigner {
   readonly #parts: ZoneSignerParts;
   readonly #signers: readonly Signer[];
-  /** Seconds, chosen once, so that zones signed together are not renewed together. */
+  /** A number of seconds that is chosen once, so that zones signed together are not renewed together. */
   readonly #jitter: { readonly before: number; readonly after: number };
-  /** The state of the source at the last signing or failure. */
+  /** The state of the source when it was last signed or failed. */
   #stamp: string | null = null;
-  /** Time of the next attempt after a failure, by the monotonic clock; -Infinity if the last one succeeded. */
+  /** Time of the next attempt after a failure, on the monotonic clock; -Infinity if the last one succeeded. */
   #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
@@ -71,7 +71,7 @@ export class ZoneSigner {
     );
   }
 
-  /** Signs the zone if it is due. Never throws; failures are logged and counted. */
+  /** Signs the zone if it is due. It never throws, because failures are logged and counted. */
   refresh(): Promise<void> {
     this.#busy ??= this.#refresh().finally(() => {
       this.#busy = null;
@@ -85,7 +85,7 @@ export class ZoneSigner {
       log.info(`Skipping signing zone "${zone}" in "${target}": signatures are valid`);
   }
 
-  /** Returns why the zone has to be signed now, or null. */
+  /** Returns why the zone has to be signed now, or null if it does not. */
   due(): string | null {
     const { source, target, pairs, clock } = this.#parts;
     const now = this.#now();
@@ -154,7 +154,7 @@ export class ZoneSigner {
     if (packed === null) throw new Problems(problems);
     const now = this.#now();
     const before = this.#head();
-    // A version made in the same second needs another serial, or secondaries would not fetch it.
+    // A version made within the same second needs a different serial, or secondaries would not fetch it.
     const least = before instanceof Error ? 0 : (before.serial ?? 0) + 1;
     const serial = now < least && least - now < DAY ? least : now;
     const inception = Math.floor(now - BEFORE - this.#jitter.before);

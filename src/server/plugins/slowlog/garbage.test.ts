@@ -16,7 +16,7 @@ import { failure } from '../../wire/reply.ts';
 import { top } from '../top/top.ts';
 import { slowlog } from './slowlog.ts';
 
-/** Returns the link of a plugin that is configured by its name alone. */
+/** Returns the link of a plugin that is configured by just its name. */
 function linkOf(plugin: Plugin, next: Next): Next {
   const { corefile } = parseCorefile({
     file: 'Corefile',

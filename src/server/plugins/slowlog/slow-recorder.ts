@@ -5,24 +5,24 @@ import { rcodeName } from '../../wire/iana.ts';
 import type { LinkRecorder } from '../../transport/query.ts';
 import { printSeconds } from '../../engine/contract/log-format.ts';
 
-/** Maximum number of recorded links, because a query can loop. A power of two. */
+/** Maximum number of recorded links, because a query can loop. This is a power of two. */
 const LINKS_MAX = 64;
 /** Maximum number of recorded exchanges with upstreams. */
 const EXCHANGES_MAX = 8;
-/** Number of distinct uses of one recorder; combined with the link number, this is a small integer. */
+/** Number of distinct values for a recorder's uses. Combined with the link number, each is a small integer. */
 const USES = 1 << 20;
 /** Shorter times, in milliseconds, are not reported. */
 const WORTH_MS = 0.5;
 
 /**
- * The cache's part in a reply. `joined` means from another query's exchange, and `-` that the query did not reach the
- * cache.
+ * The cache's part in a reply. `joined` means that it used another query's exchange, and `-` that the query did not
+ * reach the cache.
  */
 export type CacheState = 'hit' | 'joined' | 'miss' | '-';
 
 /**
- * Records which links a query enters and when they have their reply. Events in the turn of the query's arrival take too
- * little time to matter, so the clock is read only from `wait` on. A recorder whose query was answered at once is
+ * Records which links a query enters, and when they have their reply. Events in the turn when the query arrives take
+ * too little time to matter, so the clock is read only from `wait` on. A recorder whose query was answered at once is
  * reused (`begin`), and late events from the previous query are ignored.
  */
 export class SlowRecorder implements LinkRecorder {
@@ -45,7 +45,10 @@ export class SlowRecorder implements LinkRecorder {
     this.#clock = clock;
   }
 
-  /** Starts recording a query that arrived at this clock time. @param other another recorder for the query */
+  /**
+   * Starts recording a query that arrived at this clock time.
+   * @param other another recorder for the query
+   */
   begin(at: number, other: LinkRecorder | null): void {
     this.#use = (this.#use + 1) & (USES - 1);
     this.#size = 0;
@@ -85,7 +88,10 @@ export class SlowRecorder implements LinkRecorder {
     if (this.#other !== null) this.#other.done(this.#others[index]!);
   }
 
-  /** Records a finished exchange with an upstream. @param rcode -1 if there was no reply */
+  /**
+   * Records a finished exchange with an upstream.
+   * @param rcode -1 if there was no reply
+   */
   exchanged(host: string, port: number, proto: string, sentAt: number, rcode: number): void {
     if (this.#exchanges.length >= EXCHANGES_MAX) {
       this.#more++;
@@ -105,15 +111,15 @@ export class SlowRecorder implements LinkRecorder {
     return '-';
   }
 
-  /** Formats the exchanges with upstreams in order: `udp://10.0.0.53:53/no-reply/2s`; `-` if none has ended. */
+  /** Formats the exchanges with upstreams in order: `udp://10.0.0.53:53/no-reply/2s`. Returns `-` if none has ended. */
   get upstreams(): string {
     if (this.#exchanges.length === 0) return '-';
     return this.#exchanges.join(',') + (this.#more > 0 ? `,+${this.#more}` : '');
   }
 
   /**
-   * Formats the time of each link without the links after it, longest first: `forward:2.003s,cache:0.1s`; `-` if none
-   * has ended.
+   * Formats the time spent in each link itself, excluding the links after it, longest first:
+   * `forward:2.003s,cache:0.1s`. Returns `-` if none has ended.
    * @param end clock time in ms
    */
   spent(end: number): string {

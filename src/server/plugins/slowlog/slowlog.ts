@@ -1,4 +1,4 @@
-/** `slowlog`: logs a line for each query with a slow reply, with where it spent its time. */
+/** `slowlog`: logs a line for each query with a slow reply, showing where the time was spent. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -20,7 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SlowRecorder } from './slow-recorder.ts';
 
-/** If an upstream is down, every query is slow, and the first lines are enough. */
+/** If an upstream is down, every query is slow, and the first few lines are sufficient. */
 const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({
@@ -41,7 +41,7 @@ const syntax = directive({
   },
 });
 
-/** Follows every query to its block from link to link without reading the clock unless a query waits. */
+/** Follows each of the block's queries from link to link, without reading the clock unless the query waits. */
 export const slowlog: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -58,10 +58,11 @@ class SlowLog {
   readonly #slow: (query: Query) => Counter;
   readonly #suppressed: Counter;
   readonly #print = compileFormat(commonFormat);
-  /** Used for the next query; one that waits takes it over. */
+  /** The recorder for the next query. If the query waits, it takes the recorder over. */
   #recorder: SlowRecorder;
   /**
-   * The number of lines that may be written now, the time of its last update, and the lines omitted since the last one.
+   * The number of lines that may be written now, the time of its last update, and the number of lines omitted since
+   * then.
    */
   #tokens: number;
   #countedAt: number;
