@@ -21,7 +21,7 @@ type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'fol
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   /** Creates the upstreams. */
   readonly network: Network;
-  /** True to include plugins that only operate a running server (`Plugin.operational`): probes, metrics, reloads. */
+  /** True to include plugins that only operate a running server (`Plugin.operational`): probes, metrics and reloads. */
   readonly operational: boolean;
   /** Called with the message when something would end the process. */
   readonly onFatal: (text: string) => void;
@@ -33,10 +33,10 @@ export interface Sender {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
-  /** The queried address of the server, as text, and its port. */
+  /** The server's address that was queried, as text, and its port. */
   readonly local: string;
   readonly localPort: number;
-  /** True if the limit of waiting queries has been reached; default false. */
+  /** True if the limit on waiting queries has been reached. The default is false. */
   readonly crowded?: boolean;
 }
 
@@ -48,13 +48,12 @@ interface Opened {
 }
 
 /**
- * A complete server in memory: control plane and one worker on this thread, with the given clock, random numbers and
- * upstreams. It opens no DNS socket. Messages are exchanged as bytes, parsed and written as by a listener.
- *
- * With a virtual clock, nothing happens until the caller advances it.
+ * A complete server in memory: the control plane and one worker on this thread, with the given clock, random numbers
+ * and upstreams. It opens no DNS socket. Messages are exchanged as bytes, and are parsed and written as they would be
+ * by a listener. With a virtual clock, nothing happens until the caller advances it.
  */
 export class EmbeddedServer {
-  /** The control plane, for reloads, metrics, and the list of listen addresses. */
+  /** The control plane, used for reloads, metrics and the list of listen addresses. */
   readonly server: Server;
   readonly #parts: EmbeddedParts;
   readonly #opened = new Map<string, Opened>();
@@ -105,7 +104,7 @@ export class EmbeddedServer {
 
   /**
    * Sends a message to a listen address.
-   * @returns the reply; null: the server stays silent
+   * @returns the reply, or null if the server stays silent
    */
   async exchange(message: Uint8Array, from: Sender, server: string): Promise<Uint8Array | null> {
     const opened = this.#opened.get(server);

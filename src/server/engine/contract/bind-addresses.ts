@@ -6,7 +6,7 @@ import { interfaceAddresses } from '../../runtime/interfaces.ts';
 import { LibcMissing } from '../../runtime/libc.ts';
 
 /**
- * Returns the IP addresses given to `bind`: addresses themselves, and those of named interfaces.
+ * Returns the IP addresses given to `bind`, which are literal addresses and those of named interfaces.
  * @returns empty only if there are no arguments, which means all addresses
  * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
  */
@@ -22,7 +22,7 @@ export function bindAddresses(
 
 function addressesOf(word: string): readonly string[] {
   if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-  // The runtime lists only interfaces that are up, which is usually enough. Asking the kernel for the others uses
+  // The runtime lists only interfaces that are up, which is usually enough. Querying the kernel for the others uses
   // memory that is never released.
   const running = runningAddresses(networkInterfaces()[word], word);
   if (running !== null) return running;
@@ -57,7 +57,7 @@ function runningAddresses(
   );
 }
 
-/** Returns all interfaces, including those without carrier, or null if they cannot be listed on this machine. */
+/** Returns all interfaces, including those without a carrier, or null if they cannot be listed on this machine. */
 function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   try {
     return interfaceAddresses();
@@ -67,7 +67,7 @@ function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   }
 }
 
-/** Reports that `except` leaves no address to listen on. CoreDNS silently serves such a block nowhere. */
+/** Reports that `except` leaves no address to listen on. In CoreDNS, such a block silently serves nothing. */
 function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
   const named = words.join(' ');
   return new Problem({

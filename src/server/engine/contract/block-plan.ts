@@ -1,28 +1,28 @@
-/** The server block settings that are needed before it is opened. */
+/** The server block settings that are needed before the block is opened. */
 import type { ListenerLimits } from '../../transport/limits/limits.ts';
 import type { ClientAuth } from '../../transport/listener.ts';
 import type { ProxyPlan } from '../../transport/proxy/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /**
- * Settings from configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) for their server block before it is
- * opened.
+ * Settings that configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) make for their server block before it
+ * is opened.
  */
 export interface BlockPlan {
   readonly zones: readonly string[];
-  /** Addresses or interface names to listen on; empty: all. */
+  /** Addresses or interface names to listen on. If empty, the block listens on all addresses. */
   readonly binds: string[];
   readonly bindExcept: string[];
-  /** Sockets per address, which here means workers; 0: the default. */
+  /** Sockets per address, which here means workers. 0 means the default. */
   sockets: number;
   /** Base directory for relative file paths. */
   root: string;
   tls: TlsPlan | null;
-  /** The proxies whose PROXY protocol headers are trusted; null: none. */
+  /** The proxies whose PROXY protocol headers are trusted, or null if there are none. */
   proxy: ProxyPlan | null;
-  /** The limits set by the block; the others keep their defaults. */
+  /** The limits set by the block. All others keep their defaults. */
   readonly limits: PlannedLimits;
-  /** True if the links of the chain report to `query.recorder`. */
+  /** True if the chain's links report to `query.recorder`. */
   recorded: boolean;
   /** True if queries for classes other than IN are served (`chaos`, `forward`). */
   anyClass: boolean;
@@ -36,19 +36,19 @@ export interface BlockPlan {
 
 /** The limits that a block sets. */
 export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
-  /** Limits for one transport's listeners, which take precedence over those for all. */
+  /** Limits for one transport's listeners, which take precedence over the limits for all. */
   readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The `tls` files. Paths may be relative to the Corefile's directory; empty: not set. */
+/** The `tls` files. Paths may be relative to the Corefile's directory, and are empty if not set. */
 export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
   readonly clientAuth: ClientAuth;
-  /** The file for TLS secrets, used to decrypt captures. */
+  /** The file for TLS secrets, which are used to decrypt captures. */
   readonly keyLog: string;
 }
 

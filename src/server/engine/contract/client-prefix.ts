@@ -7,8 +7,8 @@ import type { Query } from '../../transport/query.ts';
 
 /**
  * Creates directive properties that set the prefix lengths.
- * @param words their names
- * @param defaults bits
+ * @param words names of the properties
+ * @param defaults prefix lengths in bits
  */
 export function clientPrefixSettings(
   words: readonly [ipv4: string, ipv6: string],
@@ -26,9 +26,9 @@ export function clientPrefixSettings(
   };
 }
 
-/** A client's address reduced to a prefix. `read` fills `bytes` up to `length` and allocates nothing. */
+/** A client's address, reduced to a prefix. `read` fills `bytes` up to `length` and allocates no memory. */
 export class ClientPrefix {
-  /** The address with all bits after the prefix cleared; valid until the next `read`. */
+  /** The address with all bits after the prefix cleared, valid until the next `read`. */
   readonly bytes: Uint8Array = new Uint8Array(16);
   /** 4 or 16. */
   length: 4 | 16 = 4;
@@ -59,7 +59,7 @@ export class ClientPrefix {
     return hashBytes(this.bytes, 0, this.length);
   }
 
-  /** Prints the prefix: `10.1.2.0/24`; without `/…` if it is a full address. */
+  /** Prints the prefix, e.g. `10.1.2.0/24`, or without `/…` if it is a full address. */
   readonly print = (key: Uint8Array): string => {
     const [bits, whole] = key.length === 4 ? [this.#bits4, 32] : [this.#bits6, 128];
     const address = printAddress(key);

@@ -1,4 +1,4 @@
-/** Turns a Corefile's tree into a configuration: each directive is parsed by its plugin's syntax. */
+/** Turns a Corefile's tree into a configuration by parsing each directive with its plugin's syntax. */
 import { Problem } from '../../base/problem.ts';
 import type { PropertySchema } from '../../corefile/properties.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
@@ -11,7 +11,7 @@ import { defaultWorkers } from './worker-shares.ts';
 export interface Instance {
   readonly plugin: Plugin;
   readonly options: never;
-  /** Unique within the configuration and identical on all threads, e.g. `0/forward/1`. */
+  /** An id that is unique within the configuration and identical on all threads, e.g. `0/forward/1`. */
   readonly id: string;
 }
 
@@ -24,11 +24,11 @@ export interface BoundBlock {
   readonly plan: BlockPlan;
   /** Name of the block's view, or empty. */
   readonly view: string;
-  /** True if all its directives were parsed without a problem. */
+  /** True if all its directives were parsed without problems. */
   readonly sound: boolean;
 }
 
-/** A whole Corefile, as far as it could be parsed, with its problems. */
+/** A whole Corefile, as far as it could be parsed, with any problems found. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];
@@ -37,8 +37,8 @@ export interface Configuration {
 
 /**
  * Parses every directive in a Corefile. All problems are found in a single pass, in CoreDNS's order: by plugin in chain
- * order, and for each plugin by block. It has no side effects, so the main thread and workers get the same result from
- * the same tree.
+ * order, and for each plugin by block. It has no side effects, so the main thread and the workers get the same result
+ * from the same tree.
  * @param plugins in chain order
  */
 export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
@@ -76,14 +76,14 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
   };
 }
 
-/** Returns the number of workers: from `multisocket`, up to the number of CPUs. */
+/** Returns the number of workers, as given by `multisocket` but no more than there are CPUs. */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
   return asked > 0 ? Math.min(asked, processors) : defaultWorkers(processors);
 }
 
 /**
- * Returns the tree that workers bind, without lines needed only by control parts. Twenty thousand lines of hosts would
+ * Returns the tree that workers bind, without lines that only control parts need. Twenty thousand lines of hosts would
  * take ten megabytes or more in each worker.
  */
 export function forWorkers(corefile: Corefile, plugins: readonly Plugin[]): Corefile {
@@ -121,7 +121,8 @@ function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Dire
 }
 
 /**
- * Runs a plugin's `plan`. Returns the problem that only appears then (an interface that does not exist, for example).
+ * Runs a plugin's `plan`. Returns the problem if one appears only then (because an interface does not exist, for
+ * example).
  */
 function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive): Problem | null {
   try {
@@ -134,8 +135,8 @@ function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive)
 }
 
 /**
- * Returns a plugin's problem with the position of its directive, and the plugin's name before the text, unless it
- * already has them.
+ * Returns a plugin's problem with the position of its directive, and with the plugin's name before the text, unless it
+ * already includes them.
  */
 export function placed(
   problem: Problem,

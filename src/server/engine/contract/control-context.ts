@@ -12,11 +12,11 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls';
 /** The control thread's end of a channel to the same plugin in every worker. */
 export interface ControlChannel {
   /**
-   * Sends a message (by structured clone) to every worker.
+   * Sends a message to every worker, as a structured clone.
    * @returns the number of workers
    */
   publish(message: unknown, transfer?: readonly ArrayBuffer[]): number;
-  /** Sets what each worker receives first when it joins, before anything published later: the current state. */
+  /** Sets the current state, which each worker receives first when it joins, before anything published later. */
   onJoin(state: () => Iterable<unknown>): void;
   /** Receives the messages that workers send over this channel. */
   onMessage(handler: (message: unknown, worker: number) => void): void;
@@ -24,7 +24,7 @@ export interface ControlChannel {
   readonly workers: () => number;
 }
 
-/** The context of a plugin's control part: its position on the main thread, and its instance's channel. */
+/** The context for a plugin's control part: its position on the main thread, and its instance's channel. */
 export interface ControlContext extends ControlChannel, NamedFiles {
   readonly zones: readonly string[];
   readonly servers: readonly string[];
@@ -37,76 +37,84 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   /** Returns true if the block has this plugin. */
   has(plugin: string): boolean;
   /**
-   * The block's plugins that answer queries, in chain order, without those that only configure or operate the server.
+   * The block's plugins that answer queries, in chain order. Plugins that only configure or operate the server are
+   * omitted.
    */
   readonly links: readonly string[];
 
   /**
-   * Runs before queries are served; the server waits for all such functions. A rejection with a Problem stops startup.
+   * Registers a function that runs before queries are served. The server waits for all such functions. A rejection with
+   * a Problem stops startup.
    */
   onStart(run: () => Maybe<void>): void;
   /**
-   * Runs once the configuration is being served; never for one that could not be served.
+   * Registers a function that runs once the configuration is being served, and never if it could not be served.
    * @param run receives the time in which the workers switched to it
    */
   onServing(run: (switched: SwitchTime) => void): void;
-  /** Runs when the configuration has been replaced, or when the server has stopped answering. */
+  /** Registers a function that runs when the configuration has been replaced or the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
-   * Runs only at the final shutdown, while DNS is still served (lameduck). The functions run in sequence, in chain
-   * order.
+   * Registers a function that runs only at the final shutdown, while DNS is still served (lameduck). The functions run
+   * one after another, in chain order.
    * @param lastsMs expected duration (default 0); a function that takes much longer is abandoned
    */
   onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
   /**
-   * Returns an object that survives reloads: the previous configuration's object with this key, or a new one from
-   * `make`. It is closed when a configuration no longer requests it.
+   * Returns an object that survives reloads. This is the previous configuration's object with this key, or a new one
+   * from `make`. It is closed once a configuration no longer requests it.
    */
   keep<T extends KeptAcrossReloads>(key: string, make: () => T): T;
   /**
-   * Does the same for the owner of a data set of which every worker has a copy (`WorkerContext.replica` with the same
-   * key). `make` opens the set, once. The key begins with the plugin's name and a slash.
+   * Does the same for the owner of a data set that is copied to every worker (`WorkerContext.replica` with the same
+   * key). `make` opens the set, and is called only once. The key begins with the plugin's name and a slash.
    */
   replicated<T extends KeptAcrossReloads>(key: string, make: (open: OpenDataSet) => T): T;
 
   /**
    * Serves a path on the HTTP server at `address` (`:8080`, `localhost:9153`), which plugins share.
-   * @param tls makes the server use HTTPS; all plugins that share an address must pass the same
+   * @param tls makes the server use HTTPS; all plugins that share an address must pass the same value
    */
   http(address: string, path: string, handler: HttpHandler, tls?: HttpTls): void;
   /** Contributes to readiness under the plugin's name, if a plugin observes it. */
   readiness(ready: () => boolean): void;
   /**
-   * Observes the readiness of this block's plugins.
+   * Observes whether this block's plugins are ready.
    * @returns a function that returns the current readiness by plugin name, for all observed blocks; a plugin is ready
    * if all its instances are
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
-  /** Offers a command to administrators, under a name such as `cache/explain`. */
+  /** Offers a command to administrators under a name such as `cache/explain`. */
   offerCommand(name: string, run: AdminCommand): void;
   /** Returns the commands that plugins in all blocks offer under this name, in Corefile order. */
   commands(name: string): readonly AdminCommand[];
   /**
-   * Answers with all metrics from all threads, in the format preferred by the scraper. Each format is rendered at most
-   * once a second for all addresses together.
+   * Answers with all metrics from all threads, in the scraper's preferred format. Each format is rendered at most once
+   * a second, for all addresses together.
    */
   readonly sendMetrics: HttpHandler;
   /** The running configuration, for `reload`. */
   readonly configuration: RunningConfiguration;
-  /** Returns true if any worker answers; false while all of them hang, or have died and have not been replaced. */
+  /**
+   * Returns true if at least one worker answers. Returns false if every worker hangs, or has died and has not been
+   * replaced.
+   */
   readonly answering: () => boolean;
   /** Ends the process with a message, for `loop`. */
   fatal(text: string): void;
 }
 
 /**
- * A command for administrators. Its arguments are texts by name, and its result is sent as JSON. A `Problem` is a user
- * error.
+ * A command for administrators. Its arguments are strings by name, and its result is sent as JSON. A `Problem` is a
+ * user error.
  */
 export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
 
-/** From the first moment that a worker may have served a new configuration to the moment that all of them do. */
+/**
+ * The time between the moment when a worker may first have served a new configuration and the moment when all of them
+ * do.
+ */
 export interface SwitchTime {
   /** Milliseconds since 1970. */
   readonly fromMs: number;
@@ -122,7 +130,10 @@ export interface KeptAcrossReloads {
 export interface HttpTls {
   /** Equal keys mean equal settings. */
   readonly key: string;
-  /** Loads certificate and key again for each connection, so that a renewed certificate needs no reload. May throw. */
+  /**
+   * Loads the certificate and key again for each connection, so that a renewed certificate does not require a reload.
+   * May throw.
+   */
   load(): SecureContextOptions;
   /** True if clients must present a certificate, and true if those without a valid one are rejected. */
   readonly requestCert: boolean;
@@ -131,27 +142,30 @@ export interface HttpTls {
   welcome(socket: TLSSocket): boolean;
 }
 
-/** Answers one HTTP request. Its errors are logged and answered with status 500. */
+/** Answers one HTTP request. Any errors are logged and answered with status 500. */
 export interface HttpHandler {
   (request: IncomingMessage, response: ServerResponse): void;
   /**
-   * True for probes (liveness, readiness), which are answered before other requests and are never refused because of
-   * load. Such a handler must be cheap.
+   * True for probes (liveness and readiness). They are answered before other requests, and are never refused because of
+   * load. A handler for them must be cheap.
    */
   readonly probe?: boolean;
 }
 
 /** The configuration being served, and the means to load another. */
 export interface RunningConfiguration {
-  /** SHA-512 over the tokens in the Corefile and all its imports. */
+  /** SHA-512 of the tokens in the Corefile and all its imports. */
   readonly fingerprint: string;
-  /** The texts of the Corefile and its imports as they were read, by file name; environment variables are not replaced. */
+  /**
+   * The texts of the Corefile and its imports as they were read, by file name. Environment variables in them are not
+   * replaced.
+   */
   readonly texts: ReadonlyMap<string, string>;
   /**
    * Reads the Corefile again.
-   * @returns its fingerprint, or the reason it cannot be read
+   * @returns its fingerprint, or the reason why it cannot be read
    */
   reread(): { readonly fingerprint: string } | { readonly problem: Error };
-  /** Loads the configuration again; resolves to false if it was rejected. */
+  /** Loads the configuration again. Resolves to false if it was rejected. */
   reload(): Promise<boolean>;
 }

@@ -1,11 +1,12 @@
 /**
  * Opens the addresses of `health` and `ready` before the program is loaded. A probe that finds a closed port fails, and
- * kubelet probes again only after `periodSeconds`. A probe that finds an open port waits (docs/decisions/start.md).
+ * the kubelet does not probe again until `periodSeconds` have passed. A probe that finds an open port waits
+ * (docs/decisions/start.md).
  */
 import { readFileSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** Requests are answered within this time, because kubelet waits only a second (`timeoutSeconds`). */
+/** Requests are answered within this time, because the kubelet waits only a second (`timeoutSeconds`). */
 export const HOLD_MS = 800;
 /** Connections beyond the needs of probes are dropped. */
 const CONNECTIONS_MAX = 64;
@@ -22,15 +23,15 @@ interface EarlyListener {
 }
 
 const open: EarlyListener[] = [];
-/** The earliest possible start of a connection, for connections older than the server. */
+/** The earliest time at which a connection can have started, for connections older than the server. */
 const begun = new WeakMap<object, number>();
 
 /**
- * Opens the addresses that the Corefile appears to contain. The file is only scanned: a missed address is opened with
- * the server, and a superfluous one is closed then. Errors are left to the server.
+ * Opens the addresses that the Corefile appears to contain. The file is only scanned. An address that is missed is
+ * opened with the server, and a superfluous one is closed at that point. Errors are left to the server.
  * @param words the command line after the command
  * @param plugins those that answer probes, with their default ports
- * @returns resolves when each is open or has failed
+ * @returns resolves when each address is open or has failed
  */
 export async function openEarly(
   words: readonly string[],
@@ -50,7 +51,7 @@ export async function openEarly(
     server.unref();
     open.push(listener);
   }
-  // For an address, rather than just a port, the runtime takes a turn of the event loop.
+  // If an address is given, rather than just a port, the runtime takes a turn of the event loop.
   for (const { server } of [...open])
     if (!server.listening)
       await new Promise<void>((done) => {
@@ -87,7 +88,7 @@ export interface EarlyConnections {
   readonly sockets: readonly Socket[];
 }
 
-/** Hands the socket that is open at this address to the caller; null if there is none. */
+/** Hands the socket that is open at this address over to the caller, or returns null if there is none. */
 export function takeEarly(host: string, port: number): EarlyConnections | null {
   const at = open.findIndex((each) => each.host === host && each.port === port);
   const [found] = at < 0 ? [] : open.splice(at, 1);
@@ -106,9 +107,7 @@ export function closeEarly(): void {
   }
 }
 
-/**
- * Returns the longest time, in milliseconds, that a connection's client may have waited before its request was read.
- */
+/** Returns the longest time, in milliseconds, that a client may have waited before its request was read. */
 export function waitedMs(socket: object): number {
   const since = begun.get(socket);
   begun.delete(socket);

@@ -12,17 +12,17 @@ import { bindAddresses } from './bind-addresses.ts';
 import type { BoundBlock } from './configuration.ts';
 import type { PlannedLimits, TlsPlan } from './block-plan.ts';
 
-/** A listen address and its settings; plain data, the same for all workers. */
+/** A listen address and its settings. This is plain data, and the same for all workers. */
 export interface EndpointPlan {
   /**
-   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`; its identity, and the `server` label in
-   * metrics.
+   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`. It serves as the identity, and as the
+   * `server` label in metrics.
    */
   readonly server: string;
   readonly scheme: Scheme;
   /**
-   * An IP address as given to `bind`; empty if there is no `bind`. Empty, `0.0.0.0` and `::` all mean all addresses of
-   * both families.
+   * An IP address as given to `bind`, or empty if there is no `bind`. Empty, `0.0.0.0` and `::` all mean all addresses
+   * of both families.
    */
   readonly address: string;
   readonly port: number;
@@ -38,7 +38,7 @@ export interface ListenerShares {
   readonly waiting: number;
   /** Maximum bytes held for all of its clients. */
   readonly heldBytes: number;
-  /** The share of connections that stay when memory is short; above 0. */
+  /** The proportion of connections that stay open when memory is short, greater than 0. */
   readonly spared: number;
 }
 
@@ -50,7 +50,7 @@ const AMPLE: ListenerShares = {
 
 /**
  * Returns all listen addresses in a configuration, or the problems that prevent listening.
- * @param directory base of relative file paths
+ * @param directory base directory for relative file paths
  * @param shares a listener's default limits
  */
 export function planEndpoints(
@@ -62,7 +62,7 @@ export function planEndpoints(
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
-  // By block; null if its addresses could not be determined.
+  // By block, or null if the block's addresses could not be determined.
   const binds = blocks.map(({ plan, block }) => {
     try {
       return bindAddresses(plan.binds, plan.bindExcept);
@@ -84,7 +84,7 @@ export function planEndpoints(
     for (const key of block.keys) {
       const wrong = keyProblem(key, plan.tls !== null);
       if (wrong !== null) {
-        // In a block with an error, the missing directive may be the invalid one.
+        // If a block has an error, the directive that seems to be missing may be the invalid one.
         if (sound || wrong.code !== 'tls-missing') problems.push(wrong);
         continue;
       }
@@ -95,7 +95,7 @@ export function planEndpoints(
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) {
           known.zones.push(zone);
-          // If several blocks share the address, the first one with a proxy policy decides.
+          // If several blocks share the address, the first with a proxy policy decides.
           known.proxy ??= plan.proxy;
         } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, directory);
@@ -110,7 +110,7 @@ export function planEndpoints(
 }
 
 /**
- * Returns the reason nothing can listen on a server block's address, or null.
+ * Returns the reason why nothing can listen on a server block's address, or null.
  * @param hasTls true if the block has `tls`
  */
 export function keyProblem(key: Key, hasTls: boolean): Problem | null {
@@ -118,7 +118,7 @@ export function keyProblem(key: Key, hasTls: boolean): Problem | null {
   return transports[key.scheme].tls === 'always' && !hasTls ? certificateMissing(key) : null;
 }
 
-/** Returns the position of the word quoted by the problem, or the block's position if it is not found. */
+/** Returns the position of the word that the problem quotes, or the block's position if it is not found. */
 function placeOf(error: Problem, { directives, place }: ServerBlock): Place {
   const word = /'([^']*)'/.exec(error.message)?.[1];
   const tokens = directives.flatMap(({ args, block }) => [
@@ -133,7 +133,7 @@ interface GrowingPlan extends EndpointPlan {
   zones: { block: number; zone: string }[];
 }
 
-/** Returns a transport's limits: those set by the block, and defaults for the rest. */
+/** Returns a transport's limits: those set by the block, with defaults for the rest. */
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,
@@ -144,7 +144,7 @@ function limitsOf(
   return { ...usualLimits, waiting, heldBytes, connections, spared: stay, ...given, ...of[scheme] };
 }
 
-/** Returns the `tls` files with paths relative to the Corefile's directory made absolute. */
+/** Returns the `tls` files, with paths relative to the Corefile's directory made absolute. */
 function absolute(tls: TlsPlan, directory: string): TlsPlan {
   const path = (file: string): string => (file === '' ? '' : resolve(directory, file));
   return {

@@ -5,17 +5,17 @@ import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts'
 import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
-/** Prints one line about a query, its reply as logged, and the time taken. */
+/** Prints one line about a query, its reply as logged and the time taken. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
 
-/** The default format of a log line: CoreDNS's `{common}`. */
+/** The default format for a log line, CoreDNS's `{common}`. */
 export const commonFormat =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
 const combinedFormat = `${commonFormat} "{>opcode}"`;
 
 /**
- * Compiles a format. Placeholders in braces are replaced; all other text is copied, including braces with an unknown
- * word. Metadata that was not set prints as `-`.
+ * Compiles a format. Placeholders in braces are replaced, and all other text is copied, including braces around an
+ * unknown word. Metadata that was not set prints as `-`.
  */
 export function compileFormat(format: string): Print {
   const text = format.replaceAll('{common}', commonFormat).replaceAll('{combined}', combinedFormat);
@@ -65,8 +65,8 @@ const placeholders: Readonly<Record<string, Print>> = {
 };
 
 /**
- * Returns the values of a query and its reply for a structured log. The first ones have CoreDNS's names, the others
- * those of the placeholders. Without a reply, the result code is null.
+ * Returns the values from a query and its reply for a structured log. The first values have CoreDNS's names, and the
+ * others those of the placeholders. If there is no reply, the result code is null.
  */
 export function queryFields(
   query: Query,
@@ -98,7 +98,7 @@ function replySize(query: Query, reply: Reply): number {
   return reply.bare ? query.questionEnd : reply.size;
 }
 
-/** Prints class 255 as a number, like CoreDNS, whose library knows `ANY` only as a type. */
+/** Prints class 255 as a number, as CoreDNS does, because CoreDNS's library knows `ANY` only as a type. */
 function printClass(number: number): string {
   return number === CLASS.ANY ? `CLASS${number}` : className(number);
 }
@@ -108,7 +108,7 @@ function printRcode(rcode: number): string {
   return name.startsWith('RCODE') ? String(rcode) : name;
 }
 
-/** Prints seconds like Go: no exponent, no more digits than needed, down to nanoseconds. */
+/** Prints seconds as Go does: no exponent, no more digits than needed, and down to nanoseconds. */
 export function printSeconds(elapsedMs: number): string {
   const nanoseconds = Math.max(0, Math.round(elapsedMs * 1e6));
   const whole = Math.floor(nanoseconds / 1e9);
@@ -134,7 +134,8 @@ const OF_QUERY = FLAG.RD | FLAG.CD;
 const known = new Map<number, string>();
 
 /**
- * Prints the flags as the client sees them: RD and CD are the query's own; AD is set only if the client requested it.
+ * Prints the flags as the client sees them. RD and CD are the query's own, and AD is set only if the client requested
+ * it.
  */
 function printFlags(query: Query, reply: Reply): string {
   const wanted =

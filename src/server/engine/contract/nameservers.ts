@@ -1,4 +1,4 @@
-/** Reads files in resolv.conf format where a directive takes upstreams. */
+/** Reads files in resolv.conf format where a directive accepts upstreams. */
 import { isIP } from '../../base/ip.ts';
 
 /** Returns the addresses in `nameserver` lines in file order, without duplicates (resolv.conf(5)). */

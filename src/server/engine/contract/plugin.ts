@@ -1,4 +1,4 @@
-/** The plugin contract, and the data plane as seen by plugins. */
+/** The plugin contract, and the data plane as plugins see it. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -16,38 +16,38 @@ import type { ControlContext } from './control-context.ts';
 import type { NamedFiles } from './named-files.ts';
 
 /**
- * A link in the chain. It answers a query, or queries the next link and possibly changes its reply. If it has the
- * reply, it returns it directly. Only if it must wait does it return a promise, after calling `query.keep()`.
+ * A link in the chain. It answers a query, or queries the next link and may change its reply. If it has the reply, it
+ * returns it directly. Only if it must wait does it return a promise, after calling `query.keep()`.
  */
 export type Next = (query: Query) => Maybe<Reply>;
 
-/** The cause of a reply from the end of a chain: no plugin in the server block had an answer. */
+/** The cause of a reply from the end of a chain, where no plugin in the server block had an answer. */
 export class NoNextPlugin extends Error {
   override readonly name = 'NoNextPlugin';
 }
 
 /**
- * One plugin: the syntax of its directive, and its part in each of the two planes.
- *
- * A plugin runs in both planes: `control` runs once on the main thread (watches, HTTP, files), and `setup` once in
- * every worker (answers). They communicate only over the instance's channel. Each part is optional.
+ * One plugin: its directive's syntax, and its part in each of the two planes. `control` runs once on the main thread
+ * (watches, HTTP, files), and `setup` once in every worker (answers). They communicate only over the instance's
+ * channel. Each part is optional.
  */
 export interface Plugin {
   readonly name: string;
   readonly syntax: Syntax;
   /**
-   * True if it only operates the running server or reports on it (probes, metrics, reloads) and has no part in answers.
-   * A server used only to compute answers leaves it out.
+   * True if the plugin only operates the running server or reports on it (probes, metrics, reloads), and plays no part
+   * in answers. A server used only to compute answers omits it.
    */
   readonly operational?: boolean;
-  /** False: it has `setup` but is not part of the chain, and is not reported as enabled. */
+  /** If false, the plugin has `setup` but is not part of the chain, and is not reported as enabled. */
   readonly link?: boolean;
-  /** Main thread, before anything is opened: sets listen addresses and limits. May throw a Problem. */
+  /** Runs on the main thread before anything is opened, and sets listen addresses and limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
-  /** Main thread. May throw a Problem, which rejects the configuration. */
+  /** Runs on the main thread. May throw a Problem, which rejects the configuration. */
   control?(options: never, context: ControlContext): Maybe<void>;
   /**
-   * Worker: creates the link; called from the last plugin in the chain to the first. A plugin without it is not a link.
+   * Runs in a worker and creates the link. It is called from the last plugin in the chain to the first. A plugin
+   * without it is not a link.
    */
   setup?(options: never, context: WorkerContext, next: Next): Next;
 }
@@ -67,7 +67,7 @@ export function isLink({ setup, link }: Plugin): boolean {
   return setup !== undefined && link !== false;
 }
 
-/** Defines a plugin, whose options have the types declared by its syntax. The plugin's name is the directive's. */
+/** Defines a plugin, whose options have the types declared by its syntax. The plugin is named after the directive. */
 export function definePlugin<const S extends Syntax>(parts: PluginParts<S>): Plugin {
   return { ...parts, name: parts.syntax.name } as Plugin;
 }
@@ -81,24 +81,26 @@ export interface PluginPort<T> {
   readonly __value?: T;
 }
 
-/** Defines a port. Two ports with the same name are different ports. */
+/** Defines a port. Two ports are different even if they have the same name. */
 export function definePort<T>(name: string): PluginPort<T> {
   return { name };
 }
 
 /** A worker's end of a channel to the control part of the same plugin. */
 export interface WorkerChannel {
-  /** Receives messages from the control part: first the state set by `onJoin`, then everything published. */
+  /**
+   * Receives messages from the control part. The state set by `onJoin` comes first, then everything that is published.
+   */
   onMessage(handler: (message: unknown) => void): void;
-  /** Sends a message (by structured clone) to the control part. */
+  /** Sends a message to the control part, as a structured clone. */
   post(message: unknown): void;
 }
 
-/** The context of a plugin's data plane part: its position in one worker, and its instance's channel. */
+/** The context for a plugin's data plane part: its position in one worker, and its instance's channel. */
 export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
-  /** Listen addresses with scheme on which the block answers, e.g. `dns://:53`. */
+  /** Listen addresses with a scheme on which the block answers, e.g. `dns://:53`. */
   readonly servers: readonly string[];
   /** Name of the block's view, or empty. */
   readonly view: string;
@@ -111,7 +113,7 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   readonly writer: MessageWriter;
   /** Creates upstreams. */
   readonly network: Network;
-  /** Queries the whole server, from the top of the matching block (for CNAME targets, for example). */
+  /** Queries the whole server from the top of the matching block, for CNAME targets, for example. */
   readonly ask: Next;
   /** Offers `value` to the other plugins in this block. */
   offer<T>(port: PluginPort<T>, value: T): void;
@@ -123,20 +125,20 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   has(plugin: string): boolean;
   /** True if this is the last plugin in the chain. */
   readonly last: boolean;
-  /** Called for queries that no server block matched (`zone` label `dropped`), at any listener. */
+  /** Called for queries that matched no server block (`zone` label `dropped`), on any listener. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
   /**
    * Lets the plugin review the replies to such queries, and the errors for messages that are not queries
-   * (`Query.rejection`), before they are sent. At each listener, the first block that does so decides.
+   * (`Query.rejection`), before they are sent. On each listener, the first block that does so decides.
    */
   judgeDropped(judge: (query: Query, reply: Reply) => Reply): void;
   /** Returns this worker's counters for the listener of one of `servers`. */
   readonly counters: (server: string) => CountersOf;
-  /** Adds a filter to this server block (`view`), which serves a query only if all filters accept it. */
+  /** Adds a filter to this server block (`view`). The block serves a query only if all filters accept it. */
   filter(accepts: (query: Query) => boolean): void;
   /** Runs once the configuration is being served. */
   onStart(run: () => void): void;
-  /** Runs when the configuration has been replaced, or when the server ends. */
+  /** Registers a function that runs when the configuration has been replaced, or when the server ends. */
   onStop(run: () => void): void;
   /**
    * Returns this worker's copy of the data set that `ControlContext.replicated` has under the same key. `make` creates
@@ -144,9 +146,9 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
   /**
-   * Returns state that this worker retains from one configuration to the next. It is created by `make` unless this
-   * plugin had something under the same key before. That must have been in the block with the same servers, zones and
-   * view. Both configurations have it during the switch.
+   * Returns state that this worker retains from one configuration to the next. `make` creates it unless this plugin
+   * already had something under the same key. For that, the block must have had the same servers, zones and view. Both
+   * configurations share it during the switch.
    */
   kept<T>(key: string, make: () => T): T;
 }

@@ -5,29 +5,32 @@ import type { WireName } from '../../wire/name.ts';
 import { definePort, type PluginPort } from './plugin.ts';
 import type { Dependency } from './reply-cache.ts';
 
-/** Adds what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
+/**
+ * Adds what a plugin knows about a query before it is answered, as a mapping from labels
+ * (`kubernetes/client-namespace`) to values.
+ */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
 
-/** Offered by plugins with metadata; used by `metadata`, from the last in the chain to the first. */
+/** Offered by plugins that provide metadata, and used by `metadata`, from the last plugin in the chain to the first. */
 export const metadataProviders: PluginPort<MetadataProvider> =
   definePort<MetadataProvider>('metadata providers');
 
 /**
- * Offered by `metadata` to `view`, which needs the metadata before the chain begins: collects it into `query.notes`.
+ * Offered by `metadata` to `view`, which needs the metadata before the chain begins. Collects it into `query.notes`.
  */
 export const metadataCollector: PluginPort<(query: Query) => void> =
   definePort<(query: Query) => void>('metadata collector');
 
 /**
- * Finds the search path of a cluster's clients; offered by `kubernetes`, used by `autopath`. Both methods return the
- * offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins. At least one label
- * precedes it. -1 if the query must be answered unchanged.
+ * Finds the search path used by a cluster's clients. Offered by `kubernetes` and used by `autopath`. Both methods
+ * return the offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins. At least one
+ * label precedes it. -1 means that the query must be answered unchanged.
  */
 export interface ClientSearchPaths {
   readonly plugin: string;
   /** True if clients can be identified by their address. */
   readonly knowsClients: boolean;
-  /** Uses the namespace of the pod with the client's address. */
+  /** Uses the namespace of the pod that has the client's address. */
   byClient(query: Query): number;
   /** Uses the domain in the name itself, unless the name may exist in the zone. */
   byName(query: Query): number;
@@ -46,16 +49,18 @@ export interface SearchList {
 /** Offered by `erratic`, used by `autopath`. */
 export const searchLists: PluginPort<SearchList> = definePort<SearchList>('search lists');
 
-/** The namespaces of clients; offered by `kubernetes`, used by plugins that treat clients by namespace. */
+/**
+ * The namespaces of clients. Offered by `kubernetes` and used by plugins that treat clients differently by namespace.
+ */
 export interface ClientNamespaces {
-  /** True if pods are watched; otherwise no client is known. */
+  /** True if pods are watched. Otherwise, no client is known. */
   readonly known: boolean;
   /**
-   * Returns the namespace of the pod with the client's address; empty if the address does not belong to exactly one
+   * Returns the namespace of the pod that has the client's address. Empty if the address does not belong to exactly one
    * pod.
    */
   of(query: Query): string;
-  /** Returns the pod with this address (4 or 16 bytes); empty texts if it is not known. */
+  /** Returns the pod that has this address (4 or 16 bytes), or empty strings if it is not known. */
   pod(address: Uint8Array): { readonly namespace: string; readonly name: string };
 }
 
@@ -65,20 +70,20 @@ export const clientNamespaces: PluginPort<ClientNamespaces> =
 
 /**
  * Recognizes the server's own loop detection queries. Every plugin must see each of them, so none may be joined with
- * another query in progress. Offered by `loop`, used by plugins that join queries.
+ * another query in progress. Offered by `loop` and used by plugins that join queries.
  */
 export const roundTrips: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
 
 /**
  * Recognizes queries whose upstream answers depend on more than the question, DO and CD, so that no other client may
- * get them. Offered by `rewrite` for EDNS options that differ by client, used by plugins that store replies or join
+ * get them. Offered by `rewrite` for EDNS options that differ by client, and used by plugins that store replies or join
  * queries.
  */
 export const personalAnswers: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('personal answers');
 
-/** A finished exchange with an upstream. Valid only during the call that passes it. */
+/** A finished exchange with an upstream, valid only during the call it is passed to. */
 export interface EndedExchange {
   readonly query: Query;
   /** Address of the upstream. */
@@ -87,13 +92,13 @@ export interface EndedExchange {
   readonly proto: Protocol;
   /** Time of sending, in milliseconds of the clock. */
   readonly sentAt: number;
-  /** Contains the reply in `[start, end)`; null if there was none. */
+  /** Contains the reply in `[start, end)`, or is null if there was none. */
   readonly reply: Uint8Array | null;
   readonly start: number;
   readonly end: number;
 }
 
-/** Called for every finished exchange with an upstream. Offered by `dnstap`, used by forwarding plugins. */
+/** Called for every finished exchange with an upstream. Offered by `dnstap` and used by forwarding plugins. */
 export interface ExchangeTap {
   exchanged(exchange: EndedExchange): void;
 }
@@ -111,11 +116,11 @@ export interface OutsideEntry {
   readonly named: boolean;
   /** -1 if the service declares no port. */
   readonly port: number;
-  /** The name that has this address: the service's, or that of one of its endpoints. */
+  /** The name that has this address, which is that of the service or of one of its endpoints. */
   readonly below: WireName;
 }
 
-/** A name of an externally reachable service, and the result of a query for it. */
+/** The name of an externally reachable service, and the result of a query for it. */
 export interface OutsideName {
   readonly below: WireName;
   /** Each part is created on request, and takes no longer than fits between two queries. */
@@ -126,13 +131,14 @@ export interface OutsideName {
 export interface OutsideService {
   /** True if its endpoints have names. */
   readonly headless: boolean;
-  /** Returns the name of the service, followed by those of its ports. */
+  /** Returns the service's name, followed by those of its ports. */
   names(): readonly OutsideName[];
 }
 
 /**
- * A cluster's services as they can be reached from outside: by their own `externalIPs` or by load balancers, and, with
- * `headless`, the endpoints of headless services that have neither. Offered by `kubernetes`, used by `k8s_external`.
+ * A cluster's services as they can be reached from outside, which is through their own `externalIPs` or through load
+ * balancers. With `headless`, this includes the endpoints of headless services that have neither. Offered by
+ * `kubernetes` and used by `k8s_external`.
  */
 export interface OutsideServices extends Dependency {
   /** Unix time of the last change. */
@@ -140,7 +146,8 @@ export interface OutsideServices extends Dependency {
   /** True if all objects have been listed. */
   readonly synced: boolean;
   /**
-   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of a service.
+   * Looks up the name `folded[0, end)`, which is `NAMESPACE`, `SERVICE.NAMESPACE`, or one of a service's endpoints or
+   * ports.
    * @param most number of entries after which no further endpoints are read
    * @returns null if the name does not exist; empty if it exists without addresses
    */
@@ -151,11 +158,11 @@ export interface OutsideServices extends Dependency {
     most: number,
   ): readonly OutsideEntry[] | null;
   /**
-   * Returns the services with the address of the reverse name `folded[0, end)`, as relative names, or null if there are
-   * none.
+   * Returns the services that have the address of the reverse name `folded[0, end)`, as relative names, or null if
+   * there are none.
    */
   pointers(folded: Uint8Array, end: number): readonly WireName[] | null;
-  /** Returns the external addresses at which this DNS server itself can be reached. */
+  /** Returns the external addresses where this DNS server itself can be reached. */
   nameServers(headless: boolean): readonly Uint8Array[];
   all(headless: boolean): Iterable<OutsideService>;
 }

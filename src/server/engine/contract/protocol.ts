@@ -1,4 +1,4 @@
-/** The messages between the control thread and the workers. */
+/** The messages exchanged between the control thread and the workers. */
 import type { ProblemParts } from '../../base/problem.ts';
 import type { Corefile } from '../../corefile/corefile-tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
@@ -10,11 +10,13 @@ export interface Program {
   readonly corefile: Corefile;
   readonly folder: string;
   readonly endpoints: readonly EndpointPlan[];
-  /** Files that were read, and found valid, for the configuration, by absolute path. */
+  /** Files that were read for the configuration and found valid, by absolute path. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */
+/**
+ * Messages from the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`.
+ */
 export type ToWorker =
   | { readonly kind: 'prepare'; readonly seq: number; readonly program: Program }
   | { readonly kind: 'open'; readonly seq: number; readonly generation: number }

@@ -1,4 +1,4 @@
-/** Caches replies made by a plugin, as long as they are valid. */
+/** Caches a plugin's replies for as long as they are valid. */
 import { copyOf } from '../../base/copy-bytes.ts';
 import { hashPair } from '../../base/hash.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -7,28 +7,31 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /**
- * The data behind replies. `version` increases (and wraps around at 32 bits) whenever a reply made from it might
- * differ.
+ * The data from which replies are made. `version` increases (and wraps around at 32 bits) whenever a reply might
+ * change.
  */
 export interface Dependency {
   readonly version: number;
 }
 
-/** Slots in a new generation; at most half of the slots are used. */
+/** Number of slots in a new generation. At most half of the slots are used. */
 const SLOTS_MIN = 512;
 /** Maximum slots per generation. */
 const SLOTS_MAX = 32_768;
-/** Maximum number of slots searched for a question; chance needs fewer. */
+/** Maximum number of slots searched for a question. Chance collisions need fewer. */
 const PROBES_MAX = 128;
 /** Maximum bytes of replies per generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/** Longer replies are in a separate table, so that a few names with thousands of endpoints do not evict all others. */
+/**
+ * Longer replies are stored in a separate table, so that a few names with thousands of endpoints do not evict all
+ * others.
+ */
 const LARGE = 8 * 1024;
-/** Maximum bytes of large replies per generation: 64 of the longest. */
+/** Maximum number of bytes of large replies per generation, enough for 64 of the longest. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Maximum number of large replies per second that are built only for the cache. Above it, clients get the part that
+ * Maximum number of large replies per second that are built only for the cache. Beyond that, clients get the part that
  * fits.
  */
 const LARGE_PER_SECOND = 64;
@@ -39,16 +42,16 @@ const SEEN_MAX = 40_000;
 
 /**
  * Caches a plugin's replies to standard queries by name and type, so that a repeated question costs one table lookup
- * and no memory. Other queries are rare and are always answered afresh. A reply is valid while the version of its
+ * and no memory. Other queries are rare and are always answered afresh. A reply is valid only while the version of its
  * dependency is unchanged, so it is never stale. The size is limited: when one generation is full, the previous one is
- * dropped. Replies that are still queried move to the new one.
+ * dropped. Replies that are still being queried move to the new one.
  */
 export class ReplyCache {
   readonly #small = new Generations(BYTES_MAX);
   readonly #large = new Generations(LARGE_BYTES_MAX);
   /**
-   * One bit per recently seen question. Some questions share one, which only means that they are cached at their first
-   * query.
+   * One bit per recently seen question. Some questions share a bit, which only means that they are cached at their
+   * first query.
    */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;
@@ -63,8 +66,8 @@ export class ReplyCache {
   }
 
   /**
-   * Returns true if a large reply to this query is worth building although its client cannot receive it: the question
-   * has been seen before, and not too many such replies are being built.
+   * Returns true if a large reply to this query is worth building even though its client cannot receive it. For that,
+   * the question must have been seen before, and not too many such replies may be in progress.
    */
   wants(query: Query): boolean {
     if (!query.isStandard || !this.#wasSeen(keyOf(query))) return false;
@@ -80,7 +83,7 @@ export class ReplyCache {
 
   /**
    * Caches a new reply, if its question has been seen before.
-   * @returns the cached reply, or the same one
+   * @returns the cached reply, or the one passed in
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
     if (!query.isStandard) return reply;
@@ -108,7 +111,7 @@ export class ReplyCache {
   }
 }
 
-/** The table that is being filled, and the previous one, which is dropped when the first is full. */
+/** The table being filled, and the previous one, which is dropped when the first is full. */
 class Generations {
   readonly #bytesMax: number;
   #young = new ReplyTable();
@@ -148,9 +151,7 @@ class Generations {
   }
 }
 
-/**
- * Computes a 30-bit key from name and type. It hashes both, so that the types of one name do not fill adjacent slots.
- */
+/** Computes a 30-bit key by hashing both name and type, so that one name's types do not fill adjacent slots. */
 function keyOf(query: Query): number {
   return hashPair(query.hash, query.type) & 0x3fffffff;
 }
@@ -210,7 +211,7 @@ class ReplyTable {
     this.#dependencies[slot] = dependency;
   }
 
-  /** Puts the reply into the first free slot. If there is none nearby, it is not cached. */
+  /** Puts the reply into the first free slot. If there is none nearby, the reply is not cached. */
   #add(key: number, reply: Reply, dependency: Dependency, version: number): void {
     let slot = key & this.#mask;
     for (let probes = 0; probes < PROBES_MAX; probes++, slot = (slot + 1) & this.#mask) {
@@ -257,7 +258,7 @@ class ReplyTable {
   }
 }
 
-/** Returns true if the reply has the query's question: type and name (ignoring ASCII case). */
+/** Returns true if the reply's question is the same as the query's, comparing type and name (ignoring ASCII case). */
 function asks(reply: Reply, query: Query): boolean {
   const { folded, nameLength } = query;
   const { bytes } = reply;

@@ -7,7 +7,7 @@ import type { ControlContext } from './control-context.ts';
 
 /**
  * Reads one of a certificate's files.
- * @param forWorkers true if workers need it, too
+ * @param forWorkers true if workers need it too
  * @throws Problem `tls-unreadable`
  */
 export function readCertificateFile(
@@ -28,7 +28,7 @@ export function readCertificateFile(
 }
 
 /**
- * Checks that these can be used for a TLS server.
+ * Checks that these files can be used for a TLS server.
  * @param files their names in the Corefile, for the message
  * @throws Problem `tls-unusable`
  */
@@ -52,7 +52,7 @@ export function checkCertificate(
 }
 
 /**
- * Checks that the CA file contains a certificate. With an empty one, no client or every client would be trusted.
+ * Checks that the CA file contains a certificate. If it were empty, either no client or every client would be trusted.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -74,8 +74,8 @@ export function checkAuthority(pem: Buffer, file: string): void {
 }
 
 /**
- * Explains why a certificate is not valid now: it has expired, or is not valid yet. Returns null if it is valid or
- * cannot be read.
+ * Explains why a certificate is not currently valid, because it has expired or its validity has not begun. Returns null
+ * if it is valid or cannot be read.
  */
 export function outOfTime(pem: Buffer, wallMs: number): string | null {
   try {
@@ -88,7 +88,7 @@ export function outOfTime(pem: Buffer, wallMs: number): string | null {
   }
 }
 
-/** Returns the end of a certificate's validity in milliseconds since 1970, or null if it cannot be read. */
+/** Returns when a certificate's validity ends, in milliseconds since 1970, or null if it cannot be read. */
 export function endOf(pem: Buffer): number | null {
   try {
     return new (builtins.crypto().X509Certificate)(pem).validToDate.getTime();

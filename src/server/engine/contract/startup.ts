@@ -2,9 +2,9 @@
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
-/** The condition to wait for, and the log lines until then. */
+/** The condition to wait for, and the lines to log until it is met. */
 export interface StartupWait {
-  /** Calls back, possibly at once, when there is nothing more to wait for. */
+  /** Calls back when there is nothing more to wait for, possibly at once. */
   readonly whenReady: (run: () => void) => void;
   readonly timeoutMs: number;
   /** Logged every `everyMs` milliseconds while waiting. */
@@ -16,7 +16,7 @@ export interface StartupWait {
   readonly log: Log;
 }
 
-/** Waits until everything is ready, at most `timeoutMs`. Never rejects. */
+/** Waits until everything is ready, for at most `timeoutMs`. Never rejects. */
 export function waitBeforeServing(wait: StartupWait): Promise<void> {
   const { whenReady, timeoutMs, waiting, everyMs, late, clock, log } = wait;
   return new Promise((resolve) => {

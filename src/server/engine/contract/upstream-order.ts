@@ -4,7 +4,7 @@ import type { Random } from '../../base/random.ts';
 /** The values of `policy` in `forward` and `grpc`. */
 export type UpstreamOrder = 'random' | 'round_robin' | 'sequential';
 
-/** Returns a function that returns the order for a query. Its result may be the list itself and must not be changed. */
+/** Returns a function that returns the order for a query. The result may be the list itself and must not be changed. */
 export function upstreamOrder<T>(
   order: UpstreamOrder,
   random: Random,

@@ -6,8 +6,8 @@ import type { NamedFiles } from './named-files.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
- * Reads the files given to a directive's `tls`; null if there are none.
- * @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
+ * Reads the files given to a directive's `tls`, or returns null if there are none.
+ * @throws Problems (`file-unreadable`, `tls-unusable`) that list everything wrong
  */
 export function readUpstreamTls(
   plugin: string,

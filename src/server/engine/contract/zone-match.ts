@@ -7,7 +7,7 @@ interface MatchedZone {
   readonly wire: WireName;
 }
 
-/** Finds the zone of a query's name among a few zones. A lookup allocates nothing. */
+/** Determines which of a few zones a query's name belongs to. A lookup allocates no memory. */
 export class ZoneMatch {
   readonly #zones: readonly MatchedZone[];
 
@@ -28,13 +28,13 @@ export class ZoneMatch {
     return this.find(query) !== null;
   }
 
-  /** Returns true if any zone contains this name, given in wire form and lower case. */
+  /** Returns true if any zone contains this name, which is given in wire form and lower case. */
   holdsName(name: WireName): boolean {
     return this.#zones.some(({ wire }) => suffixAt(name, wire) >= 0);
   }
 }
 
-/** Returns true if the question's name is in `zone` (wire form, lower case). */
+/** Returns true if the question's name is in `zone`, which is given in wire form and lower case. */
 export function isInZone(query: Query, zone: WireName): boolean {
   return zone.length === 1 || suffixAt(query.folded, zone, query.nameLength) >= 0;
 }

@@ -46,8 +46,8 @@ export class Channels {
   }
 
   /**
-   * Returns the control end of a channel that carries a data set. Workers get different messages, because their
-   * progress differs.
+   * Returns the control end of a channel that carries a data set. On such a channel, workers get different messages,
+   * because their progress differs.
    */
   replicas(id: string): ReplicaLinks {
     const channel = this.#get(id);
@@ -65,7 +65,7 @@ export class Channels {
     };
   }
 
-  /** Adds a worker to a channel. It receives the current state, then everything published. */
+  /** Adds a worker to a channel. It receives the current state first, and then everything that is published. */
   join(worker: WorkerLink, id: string): void {
     const channel = this.#get(id);
     for (const message of channel.state?.() ?? []) worker.deliver(id, message);
@@ -88,16 +88,16 @@ export class Channels {
     for (const channel of this.#channels.values()) remove(channel, worker);
   }
 
-  /** Removes the channels of a configuration that is no longer served. */
+  /** Removes a configuration's channels when it is no longer served. */
   drop(accepts: (id: string) => boolean): void {
     for (const id of this.#channels.keys()) if (accepts(id)) this.#channels.delete(id);
   }
 }
 
-/** Sent to a worker for a data set that is not open, so that it does not wait for a snapshot. */
+/** Sent to a worker if a data set is not open, so that the worker does not wait for a snapshot. */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
-/** Removes the worker from the channel, unless it already has a replacement with the same id. */
+/** Removes the worker from the channel, unless a replacement with the same id is already there. */
 function remove({ members, left }: PluginChannel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);

@@ -7,9 +7,9 @@ import {
 } from '../../transport/limits/connection-table.ts';
 
 /**
- * Limits the connections to one HTTP address. At the limit, the client with the most connections loses the one that has
- * been idle longest, or whose request began first. A client that opens many connections therefore makes room at its own
- * expense.
+ * Limits the connections to one HTTP address. At the limit, the client with the most connections loses one. This is the
+ * connection that has been idle longest, or whose request began first. A client that opens many connections therefore
+ * makes room at its own expense.
  */
 export class ClientConnections {
   readonly #most: number;
@@ -51,7 +51,7 @@ export class ClientConnections {
     this.#use(socket, 1);
   }
 
-  /** Call when a request is answered, or its client has disconnected. */
+  /** Call this when a request has been answered, or its client has disconnected. */
   done(socket: Socket): void {
     this.#use(socket, -1);
   }
@@ -63,7 +63,7 @@ export class ClientConnections {
     this.#clients.get(addressOf(socket))?.touch(connection);
   }
 
-  /** Returns the client with the most connections, which is the new one in case of a tie. */
+  /** Returns the client with the most connections, or the new one if there is a tie. */
   #heaviest(
     newcomer: ConnectionTable<HttpConnection> | undefined,
   ): ConnectionTable<HttpConnection> | undefined {

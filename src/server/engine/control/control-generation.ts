@@ -52,7 +52,7 @@ type Hook = () => Maybe<void>;
 /** A plugin's action at the final shutdown. */
 export interface Shutdown {
   readonly run: Hook;
-  /** Its expected duration in milliseconds; one that takes much longer hangs. */
+  /** Expected duration in milliseconds. A function that takes much longer is considered to hang. */
   readonly lastsMs: number;
 }
 
@@ -60,10 +60,10 @@ export interface Shutdown {
 export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
-  /** Functions to run when it has replaced the previous one. */
+  /** Functions to run once the configuration has replaced the previous one. */
   readonly servings: readonly ((switched: SwitchTime) => void)[];
   readonly stops: readonly Hook[];
-  /** In chain order, in which they run at the final shutdown. */
+  /** In chain order, which is the order in which they run at the final shutdown. */
   readonly shutdowns: readonly Shutdown[];
   readonly http: HttpPlan;
   /** Keys of the surviving objects that this configuration uses. */
@@ -74,7 +74,7 @@ export interface ControlGeneration {
 
 /** The inputs for a configuration's control parts. */
 export interface ControlDraft {
-  /** Number of the configuration, which increases with each reload. */
+  /** The configuration's number, which increases with each reload. */
   readonly number: number;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
@@ -192,7 +192,7 @@ class Building {
     };
   }
 
-  /** @param order index of the instance in its chain */
+  /** @param order the instance's index in its chain */
   contextOf(
     { index, root, ...place }: BlockPlace,
     { plugin: { name }, id }: Instance,
@@ -269,7 +269,7 @@ class Building {
     found.paths.set(path, handler);
   }
 
-  /** By plugin: whether all its instances in observed blocks are ready. */
+  /** For each plugin, whether all its instances in observed blocks are ready. */
   #readinessNow(): ReadonlyMap<string, boolean> {
     const found = new Map<string, boolean>();
     for (const { block, plugin, ready } of this.#readiness) {
@@ -284,12 +284,11 @@ interface GrowingAddress {
   readonly tls: HttpTls | null;
 }
 
-/** Maximum milliseconds that a control part may take to stop. */
+/** Maximum number of milliseconds that a control part may take to stop. */
 const STOP_MS = 4000;
 
 /**
- * Stops a configuration's control parts. One that throws or hangs does not prevent the others from stopping, and is
- * logged.
+ * Stops a configuration's control parts. If one throws or hangs, this is logged and the others are still stopped.
  * @returns true if all have stopped
  */
 export async function undo(

@@ -4,8 +4,8 @@ import { transports } from '../../wire/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /**
- * Number of descriptors that the process has open before the first client (measured: 42 with one worker), and of those
- * for each additional worker.
+ * Number of descriptors that the process has open before the first client (measured: 42 with one worker), and the
+ * number for each additional worker.
  */
 const OWN = 48;
 const OWN_PER_WORKER = 12;
@@ -13,18 +13,18 @@ const OWN_PER_WORKER = 12;
 const HTTP_ADDRESSES = 3;
 
 /**
- * Returns the maximum number of connections per HTTP address, so that all together use at most a quarter of the free
+ * Returns the maximum number of connections per HTTP address, so that together they use at most a quarter of the free
  * descriptors.
- * @param limit descriptors that the process may open; Infinity: no limit
+ * @param limit descriptors that the process may open; Infinity for no limit
  */
 export function httpShare(limit: number): number {
   return Math.max(2, Math.floor((limit - OWN) / 4 / HTTP_ADDRESSES));
 }
 
 /**
- * Returns the maximum number of UDP sockets for upstreams per worker: an eighth of the free descriptors for all
- * workers. Another eighth is left for connections to upstreams and for files.
- * @param limit descriptors that the process may open; Infinity: no limit
+ * Returns the maximum number of UDP sockets for upstreams per worker. All workers together get an eighth of the free
+ * descriptors. Another eighth is left for connections to upstreams and for files.
+ * @param limit descriptors that the process may open; Infinity for no limit
  */
 export function sourcePortShare(limit: number, workers: number): number {
   return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
@@ -35,9 +35,9 @@ function freeOf(limit: number, workers: number): number {
 }
 
 /**
- * Lowers the connection limits of listen addresses so that all listeners of all workers together use at most half of
- * the free descriptors. A quarter is left for probes and scrapers (`httpShare`), a quarter for upstreams and files.
- * @param limit descriptors that the process may open; Infinity: no limit
+ * Lowers the connection limits of listen addresses so that all workers' listeners together use at most half of the free
+ * descriptors. A quarter is left for probes and scrapers (`httpShare`), and a quarter for upstreams and files.
+ * @param limit descriptors that the process may open; Infinity for no limit
  * @returns also a warning about it, or null if nothing had to be lowered
  */
 export function withinDescriptors(
@@ -50,7 +50,7 @@ export function withinDescriptors(
   let lowered = false;
   const fitting = endpoints.map((endpoint) => {
     const { limits, scheme } = endpoint;
-    // Connections in a TLS handshake are counted separately and need descriptors, too.
+    // Connections in a TLS handshake are counted separately, and need descriptors too.
     const shaking = transports[scheme].tls === 'never' ? 0 : limits.handshakes;
     if (limits.connections + shaking <= share) return endpoint;
     lowered = true;

@@ -42,7 +42,7 @@ async function open(
 }
 
 /**
- * Sends the bytes of a request unchanged.
+ * Sends a request's bytes unchanged.
  * @returns the whole reply
  */
 async function raw(
@@ -351,7 +351,10 @@ describe('HTTP listeners', () => {
     });
 });
 
-/** Sends scrapes over a connection, several at once, and again when an answer arrives or the connection is closed. */
+/**
+ * Sends scrapes over a connection, several at once, and then more whenever an answer arrives or the connection is
+ * closed.
+ */
 class Flooder {
   readonly #port: number;
   readonly #atOnce: number;

@@ -1,4 +1,4 @@
-/** HTTP for plugins: one server per address, which stays open across reloads. */
+/** HTTP for plugins, with one server per address that stays open across reloads. */
 import { builtins } from '../../base/builtins.ts';
 import type {
   IncomingMessage,
@@ -26,17 +26,18 @@ import { makeSecureServer, type CutServer, type SecureParts } from './https-serv
  * needs.
  */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
-/** Requests are small and local, so slow ones are cut off as in CoreDNS. */
+/** Requests are small and local, so slow ones are cut off, as in CoreDNS. */
 const TIMEOUT_MS = 5000;
 /**
- * Maximum bytes of a request body, which no plugin reads. A client that sends more is disconnected after the answer.
+ * Maximum size in bytes of a request body, which no plugin reads. A client that sends more is disconnected after the
+ * answer.
  */
 const BODY_MAX = 4096;
 /** Milliseconds between checks for slow connections. */
 const CHECK_MS = 1000;
-/** Milliseconds until an idle connection is closed; scrapers come back within a minute. */
+/** Milliseconds until an idle connection is closed. Scrapers return within a minute. */
 const IDLE_MS = 60_000;
-/** Milliseconds after which a client that reads none of its answer is disconnected. */
+/** Milliseconds after which a client that reads nothing of its answer is disconnected. */
 const UNREAD_MS = 30_000;
 
 interface HttpListener {
@@ -46,7 +47,7 @@ interface HttpListener {
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
-/** An address's services: handlers by path, and whether they use TLS. */
+/** An address's services: its handlers by path, and whether they use TLS. */
 export interface PlannedAddress {
   readonly paths: ReadonlyMap<string, HttpHandler>;
   readonly tls: HttpTls | null;
@@ -56,8 +57,8 @@ export interface PlannedAddress {
 export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 
 /**
- * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that use it. A reload
- * opens new addresses before it closes any, so if one fails, every address stays unchanged.
+ * The HTTP servers (`health`, `ready`, `prometheus`). There is one per address, shared by all plugins that use it. A
+ * reload opens new addresses before it closes any, so if one fails, every address stays unchanged.
  */
 export class HttpListeners {
   readonly #log: Log;
@@ -65,7 +66,7 @@ export class HttpListeners {
   readonly #shared: boolean;
   readonly #evicted: Family<readonly ['address'], Counter>;
   readonly #open: Family<readonly ['address'], Gauge>;
-  /** Shared by all addresses, because they share this thread. */
+  /** All addresses share this, because they share this thread. */
   readonly #admission: HttpAdmission;
   readonly #listeners = new Map<string, HttpListener>();
 
@@ -99,7 +100,7 @@ export class HttpListeners {
   }
 
   /**
-   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others until `commit`.
+   * Opens the addresses that are not open yet. They answer at once, but nothing changes for the others until `commit`.
    * @throws Problem
    */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
@@ -158,7 +159,8 @@ export class HttpListeners {
   }
 
   /**
-   * Answers any request without throwing, because this thread also feeds the workers, and a request must not end it.
+   * Answers any request without throwing, because this thread also feeds the workers and must not be ended by a
+   * request.
    */
   #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
     const handler = this.#handler(listener, request);
@@ -176,7 +178,7 @@ export class HttpListeners {
     }
   }
 
-  /** Assigns every address to the new configuration's handlers, and closes those no longer used. */
+  /** Assigns every address to the new configuration's handlers, and closes addresses that are no longer used. */
   async commit(wanted: HttpPlan): Promise<void> {
     for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
     await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
@@ -196,7 +198,7 @@ export class HttpListeners {
     );
   }
 
-  /** Returns the actual port of an address (for `:0`), or null. */
+  /** Returns an address's actual port (for `:0`), or null. */
   port(address: string): number | null {
     const bound = this.#listeners.get(httpAddress(address))?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
@@ -238,7 +240,7 @@ function plainServer(options: ServerOptions): CutServer {
   return { server, cut: () => server.closeAllConnections() };
 }
 
-/** Creates the problem of two plugins that use an address with different TLS settings. */
+/** Creates the problem for two plugins that use the same address with different TLS settings. */
 export function mixedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-mixed',
@@ -257,7 +259,10 @@ function changedTls(address: string): Problem {
   });
 }
 
-/** Returns the path in a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser is used. */
+/**
+ * Returns the path in a request's target. The target may be anything (`//`, `*`, a whole URL), so no URL parser is
+ * used.
+ */
 function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
@@ -293,16 +298,16 @@ function listen({ server, tls }: HttpListener, address: string, shared: boolean)
   });
 }
 
-/** Splits an address into host and port. An invalid one fails when it is bound. */
+/** Splits an address into host and port. If it is invalid, binding it will fail. */
 function placeOf(address: string): { readonly host: string; readonly port: number } {
   const { host, port } = splitHostPort(address) ?? { host: address, port: null };
   return { host, port: port ?? 0 };
 }
 
 /**
- * Returns an address's canonical spelling, by which plugins share it. `0.0.0.0` and `::` mean all addresses of both
- * families, as in Go. localhost means IPv4 first, regardless of the machine's resolver, because scrapers and probes
- * expect that.
+ * Returns an address's canonical spelling, which allows plugins to share it. `0.0.0.0` and `::` mean all addresses of
+ * both families, as in Go. localhost means IPv4 first, regardless of the machine's resolver, because scrapers and
+ * probes expect that.
  */
 export function httpAddress(address: string): string {
   const { host, port } = placeOf(address);

@@ -6,15 +6,15 @@ import { bugText, type Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
-/** The parts of an HTTPS server in addition to the options shared with HTTP servers. */
+/** The parts an HTTPS server needs in addition to the options it shares with HTTP servers. */
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;
-  /** Maximum number of connections in a handshake; beyond it, the oldest is closed. */
+  /** Maximum number of connections in a handshake. Beyond it, the oldest is closed. */
   readonly handshakes: number;
   /** Time limit for a handshake, in milliseconds. */
   readonly timeoutMs: number;
-  /** Called when a connection is closed to make room. */
+  /** Called when a connection is closed to make room for another. */
   readonly evicted: () => void;
 }
 
@@ -25,7 +25,7 @@ export interface CutServer {
 }
 
 /**
- * Creates a server that does not listen yet.
+ * Creates a server that is not listening yet.
  * @throws Error if there is no usable certificate
  */
 export function makeSecureServer(
@@ -50,7 +50,7 @@ export function makeSecureServer(
   return {
     server,
     cut() {
-      // The runtime does not close connections with an unfinished handshake.
+      // The runtime does not close connections whose handshake is unfinished.
       shaking.cut();
       server.closeAllConnections();
     },
@@ -58,8 +58,9 @@ export function makeSecureServer(
 }
 
 /**
- * Checks the certificate's files and uses them if they have changed. If they are being replaced, or certificate and key
- * do not match, the previous certificate stays in use. Each such state is logged once, however many connections arrive.
+ * Checks the certificate's files and uses them if they have changed. While they are being replaced, or if certificate
+ * and key do not match, the previous certificate stays in use. Each such state is logged once, however many connections
+ * arrive.
  */
 function renewal(
   first: SecureContextOptions,

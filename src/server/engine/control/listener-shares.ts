@@ -5,31 +5,32 @@ import type { ListenerShares } from '../contract/endpoints.ts';
 
 const MIB = 1024 * 1024;
 /**
- * A query that waits for an upstream takes about 3 KiB, measured, plus half as much garbage before it is collected.
- * Queries on one transport get half of the free memory, because another transport may have as many.
+ * A query that waits for an upstream was measured to take about 3 KiB, plus half as much garbage until it is collected.
+ * Queries on one transport get half of the free memory, because another transport may have just as many.
  */
 const TIMES = 9000;
-/** Memory of each worker after the second, regardless of its zones; measured. */
+/** Measured memory of each worker after the second, regardless of its zones. */
 const WORKER = 16 * MIB;
-/** Fewer would affect ordinary clients while an upstream is slow. */
+/** A lower limit would affect ordinary clients while an upstream is slow. */
 const LEAST = 4096;
 /**
- * While memory is short, the connections that stay may take this part of it: a quarter of the memory above the mark.
+ * Share of memory that the remaining connections may use while memory is short. It is a quarter of the memory above the
+ * mark.
  */
 const SPARED = 1 / 16;
 /**
- * Replies that clients do not read may take this part of memory per listener. They cost three times as much, measured,
- * and several listeners may be filled at a time.
+ * Share of memory per listener that replies may use before clients read them. They were measured to cost three times as
+ * much, and several listeners may be filled at once.
  */
 const HELD = 1 / 32;
 /** The replies of some clients that read slowly. */
 const HELD_LEAST = MIB;
-/** Memory of as many connections as a listener has without a limit; measured. */
+/** Measured memory of as many connections as a listener has without a limit. */
 const CONNECTIONS = 64 * MIB;
 
 /**
- * Returns the shares for each listener of each worker.
- * @param limit bytes that the process may use; Infinity: no limit
+ * Returns the shares for each listener in each worker.
+ * @param limit bytes that the process may use; Infinity for no limit
  */
 export function listenerShares(limit: number, workers: number): ListenerShares {
   const unlimited = limits.waiting.default;

@@ -1,7 +1,7 @@
-/** Runs jobs that must not overlap: startup, reloads, and jobs that must not run during a reload. */
+/** Runs jobs that must not overlap: startup, reloads, and anything that must not run during a reload. */
 export class OneAtATime {
   #running: Promise<unknown> | null = null;
-  /** A job that was requested during the current one and follows it. */
+  /** A job that was requested during the current one, and will run after it. */
   #next: Promise<unknown> | null = null;
 
   /** The job in progress, or null. */
@@ -9,7 +9,7 @@ export class OneAtATime {
     return this.#running;
   }
 
-  /** Runs a job at once; none may be in progress. */
+  /** Runs a job at once. No other job may be in progress. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const running = work().finally(() => {
       this.#running = null;
@@ -25,8 +25,8 @@ export class OneAtATime {
   }
 
   /**
-   * Runs a job at once, or when the current one ends. All requests during the current job are satisfied by one run, so
-   * they must be for the same job.
+   * Runs a job at once, or when the current one ends. A single run satisfies all requests made during the current job,
+   * so they must all be for the same job.
    */
   once<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running === null) return this.run(work);

@@ -1,15 +1,15 @@
-/** Limits how often a Corefile is reloaded, however often that is requested. */
+/** Limits how often a Corefile is reloaded, however often reloads are requested. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
-/** Number of consecutive reloads that start at once; people and controllers need no more. */
+/** Number of consecutive reloads that start at once. People and controllers need no more. */
 const ROW_MAX = 4;
 /**
- * Milliseconds between the starts of further reloads, per two workers, because all of them share the process's memory.
- * In each worker, a replaced configuration lives as long as a query that it answers, about ten seconds if upstreams are
- * silent. The memory of two workers therefore holds at most `ROW_MAX` plus twenty of them.
+ * Milliseconds between the starts of successive reloads, for every two workers, because all of them share the process's
+ * memory. In each worker, a replaced configuration stays in memory until its last query is answered. If upstreams are
+ * silent, this takes about ten seconds. Two workers therefore hold at most `ROW_MAX` plus twenty of them in memory.
  */
 const PAUSE_MS = 500;
 
@@ -21,13 +21,13 @@ export interface PacedReloadsParts {
   readonly taking: OneAtATime;
   /** The number of workers. */
   readonly workers: () => number;
-  /** Loads the Corefile in its state at the time of the call. */
+  /** Loads the Corefile as it is at the time of the call. */
   readonly run: () => Promise<boolean>;
 }
 
 /**
- * Paces reloads, at most one of which waits. It reads the Corefile when its turn has come, so that the newest is always
- * served in the end.
+ * Paces reloads, at most one of which is waiting. A reload does not read the Corefile until its turn has come, so the
+ * newest version is always served in the end.
  */
 export class PacedReloads {
   readonly #parts: PacedReloadsParts;
@@ -52,7 +52,7 @@ export class PacedReloads {
 
   /**
    * Loads the Corefile now, or when its turn has come.
-   * @returns true if it is served
+   * @returns true if it is being served
    */
   request(): Promise<boolean> {
     if (this.#next !== null) return this.#next;
@@ -65,7 +65,7 @@ export class PacedReloads {
     return next;
   }
 
-  /** @param begins called when the Corefile is read; later requests are another reload */
+  /** @param begins called when the Corefile is read; later requests lead to another reload */
   async #inTurn(begins: () => void): Promise<boolean> {
     const { clock, log, taking, run } = this.#parts;
     const waitMs = this.#waitMs();

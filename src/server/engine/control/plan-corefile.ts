@@ -16,21 +16,21 @@ import { withinDescriptors } from './descriptor-shares.ts';
 import { listenerShares } from './listener-shares.ts';
 
 export interface CorefileParts {
-  /** Loads the plugins for these directives, in chain order; without names, all plugins. */
+  /** Loads the plugins for these directives, in chain order, or all plugins if no names are given. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   /**
-   * Reads and parses the Corefile. Syntaxes improve the hints in problems.
+   * Reads and parses the Corefile. The syntaxes are used to improve the hints in problems.
    * @throws Problem if it cannot be read
    */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base directory for relative paths: the Corefile's directory. */
   readonly folder: string;
   readonly log: Log;
-  /** The number of workers, at least one; determined by the Corefile at startup. */
+  /** The number of workers, at least one. The Corefile determines it at startup. */
   readonly workers: (configuration: Configuration) => number;
-  /** Number of descriptors that the process may open; undefined: no known limit. */
+  /** Number of descriptors that the process may open, or undefined if no limit is known. */
   readonly descriptors?: number;
-  /** Bytes that the process may use; undefined: no known limit. */
+  /** Number of bytes that the process may use, or undefined if no limit is known. */
   readonly memory?: number;
 }
 
@@ -46,10 +46,9 @@ export interface PlannedCorefile {
 }
 
 /**
- * Reads and checks the Corefile; its warnings are logged.
- *
- * @param mayBeEmpty true to allow a Corefile without server blocks; false for a reload, because a file being written is
- * briefly empty
+ * Reads and checks the Corefile, and logs any warnings.
+ * @param mayBeEmpty true to allow a Corefile without server blocks. It is false for a reload, because a file is briefly
+ * empty while it is being written
  * @throws Problems with all faults; Problem if it cannot be read
  */
 export async function planCorefile(
@@ -74,7 +73,10 @@ export async function planCorefile(
   return { corefile: forWorkers(corefile, plugins), texts, configuration, endpoints, workers };
 }
 
-/** Loads the Corefile and the plugins it names or, if something is wrong, all plugins, because hints need them. */
+/**
+ * Loads the Corefile and the plugins it names. If something is wrong, loads all plugins, because they are needed for
+ * hints.
+ */
 async function read({
   load,
   plugins: loadPlugins,
@@ -87,7 +89,8 @@ async function read({
 }
 
 /**
- * Returns the problem for an empty Corefile. A file being rewritten is briefly empty, which must not stop the service.
+ * Returns the problem for an empty Corefile. A file is briefly empty while it is being rewritten, and this must not
+ * stop the service.
  */
 function nothingToServe(): Problem {
   return new Problem({

@@ -1,4 +1,4 @@
-/** Corefiles that are reloaded more often than a pod's memory allows. */
+/** Tests Corefiles that are reloaded more often than a pod's memory allows. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';

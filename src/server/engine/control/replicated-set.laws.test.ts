@@ -7,7 +7,7 @@ import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts'
 import { followDataSet } from '../worker/follow-data-set.ts';
 import { ReplicatedSet, type ReplicaLinks } from './replicated-set.ts';
 
-/** A key has a version, or has been removed. */
+/** A key either has a version or has been removed. */
 interface Change {
   readonly key: number;
   /** Increases with every change to the key, including its removal. */
@@ -24,7 +24,7 @@ class Copy implements Replica<Change, readonly number[]> {
   /** The state used for answers. */
   state = new Map<number, Change>();
   next: Map<number, Change> | null = null;
-  /** The set when the last part of the snapshot was read. */
+  /** The state of the set when the last part of the snapshot was read. */
   wanted: readonly string[] = [];
   wantedVersion = 0;
   snapshots = 0;
@@ -77,16 +77,16 @@ class Rig {
   readonly clock = new VirtualClock();
   readonly truth = new Map<number, Change>();
   readonly copies = new Map<number, Copy>();
-  /** Versions, in the order in which they were reported as applied. */
+  /** Versions in the order in which they were reported as applied. */
   readonly applied: number[] = [];
-  /** By worker: delay of a batch in transit and being applied, in ms; Infinity: it hangs. */
+  /** By worker, the time in ms that a batch takes to arrive and be applied. Infinity means that the worker hangs. */
   readonly delays = new Map<number, number>();
   readonly #stuck = new Map<number, (() => void)[]>();
   readonly #underWay = new Map<number, number>();
   readonly set: ReplicatedSet<Change, readonly number[]>;
   version = 0;
   #links!: Handlers;
-  /** Copies that are owed the end of a snapshot, by how many they had. */
+  /** Copies that are waiting for the end of a snapshot, by how many they have had. */
   readonly behind = new Map<Copy, number>();
   readonly #take = new Map<number, (message: unknown) => void>();
 
@@ -127,7 +127,7 @@ class Rig {
     }
     for (const [worker, copy] of this.copies) {
       const slow = (this.delays.get(worker) ?? 0) >= 500;
-      // A worker that has not applied it gets a snapshot, because it has just joined or fallen too far behind.
+      // A worker that has not applied it gets a snapshot, because it has just joined or has fallen too far behind.
       if (!slow && copy.latest < versions.at(-1)!) this.behind.set(copy, copy.completed);
     }
   }

@@ -17,29 +17,29 @@ export interface ReplicatedSetParts {
   readonly links: ReplicaLinks;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** Maximum bytes of a batch (unless a single change is larger), which a worker applies between two queries. */
+  /** Maximum number of bytes in a batch, which a worker applies between two queries. A single change may be larger. */
   readonly batchBytes?: number;
-  /** Maximum bytes buffered for the slowest worker; beyond it, the worker gets a snapshot instead. */
+  /** Maximum number of bytes buffered for the slowest worker. Beyond it, the worker gets a snapshot instead. */
   readonly backlogBytes?: number;
 }
 
-/** Default batch size in bytes; a worker applies it between two queries. */
+/** Default batch size in bytes. A worker applies a batch between two queries. */
 const BATCH_BYTES = 10_000;
-/** Default for the bytes buffered for the slowest worker; beyond it, the worker gets a snapshot. */
+/** Default number of bytes buffered for the slowest worker. Beyond it, the worker gets a snapshot. */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
-/** Milliseconds without an acknowledgement after which a worker is skipped: it is slow, hangs, or has ended. */
+/** Milliseconds without an acknowledgement after which a worker is skipped, because it is slow, hangs or has ended. */
 const LATE_MS = 1000;
 
-/** Changes that are sent together, identical for all workers. */
+/** Changes that are sent together, and are the same for all workers. */
 interface Batch<C, R> {
   readonly changes: C[];
   bytes: number;
-  /** Set once it was sent to any worker, after which nothing is added. */
+  /** Set once the batch has been sent to any worker, after which nothing more is added. */
   closed: boolean;
   result: R | undefined;
 }
 
-/** The progress of one worker. At most one batch is in flight to it. */
+/** One worker's progress. At most one batch to it is in flight. */
 interface Follower<C> {
   /** Number of the next batch to send. */
   next: number;
@@ -49,9 +49,9 @@ interface Follower<C> {
   underWay: number;
   /** The rest of the snapshot being sent, or null. */
   snapshot: Iterator<C> | null;
-  /** True if nothing of the snapshot has been sent yet. */
+  /** True if no part of the snapshot has been sent yet. */
   begins: boolean;
-  /** True if it is too far behind for changes and needs another snapshot once it responds. */
+  /** True if the worker is too far behind for changes and needs another snapshot once it responds. */
   behind: boolean;
   late: boolean;
   /** True if `#send` is running for it. */
@@ -61,10 +61,9 @@ interface Follower<C> {
 
 /**
  * The control thread's end of a data set, whose guarantees are defined in contract/data-set.ts. Changes are stored in
- * batches until the slowest worker has acknowledged them, and each worker gets them at its own pace.
- *
- * While a worker gets a snapshot, pending changes go first. Parts of the snapshot are then never older than the
- * worker's state, so nothing in the worker is ever reverted.
+ * batches until the slowest worker has acknowledged them, and each worker gets them at its own pace. While a worker is
+ * getting a snapshot, pending changes go first. Parts of the snapshot are then never older than the worker's state, so
+ * nothing in the worker is ever reverted.
  */
 export class ReplicatedSet<C, R> implements DataSet<C> {
   readonly #parts: ReplicatedSetParts;
@@ -74,7 +73,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
   /** Number of the first batch in the log. */
   #first = 0;
   #logBytes = 0;
-  /** Batches before this number have been passed to `applied`. */
+  /** Batches with lower numbers have been passed to `applied`. */
   #told = 0;
   #ids = 0;
   #waiting: (() => void)[] = [];
@@ -129,7 +128,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Ends snapshots and timers, after which nothing is sent. */
+  /** Ends snapshots and timers. Nothing is sent after that. */
   close(): void {
     for (const worker of this.#followers.keys()) this.#leave(worker);
   }
@@ -189,7 +188,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     follower.sending = false;
   }
 
-  /** Sends one batch; returns false if there is none. */
+  /** Sends one batch. Returns false if there is none. */
   #sendNext(worker: number, follower: Follower<C>): boolean {
     if (follower.behind) this.#beginSnapshot(follower);
     let changes: readonly C[];
@@ -226,7 +225,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     follower.behind = false;
   }
 
-  /** Returns the next part of the snapshot; at its end, `snapshot` becomes null. */
+  /** Returns the next part of the snapshot. At the end, `snapshot` becomes null. */
   #readOn(follower: Follower<C>): C[] {
     const part = { changes: [] as C[], bytes: 0 };
     const snapshot = follower.snapshot!;
@@ -258,7 +257,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Switches the worker that is farthest behind to a snapshot, which makes room in the log. */
+  /** Switches the worker that is farthest behind to a snapshot, to make room in the log. */
   #giveUpSlowest(): void {
     let slowest: Follower<C> | null = null;
     for (const follower of this.#followers.values()) {
@@ -274,7 +273,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#trim();
   }
 
-  /** Passes on the results of applied batches, and drops the batches that no worker needs any more. */
+  /** Passes on the results of applied batches, and drops batches that no worker needs any more. */
   #trim(): void {
     let needed = this.#end;
     let applied = this.#end;

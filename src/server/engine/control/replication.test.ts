@@ -9,7 +9,7 @@ import { SECTION } from '../../wire/writer.ts';
 import type { Replica } from '../contract/data-set.ts';
 import type { Plugin } from '../contract/plugin.ts';
 
-/** A plugin with a data set of numbers, whose workers answer with their count. */
+/** A plugin with a data set of numbers, whose workers answer with the count they have. */
 function numbers(count: number): {
   readonly plugin: Plugin;
   readonly events: string[];

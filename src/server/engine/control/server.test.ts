@@ -54,8 +54,8 @@ const later = bare('later', {
 });
 
 /**
- * Counts up on the main thread and answers with the count in workers: a control part, a channel, an object that
- * survives reloads.
+ * Counts up on the main thread and answers with the count in workers. This requires a control part, a channel, and an
+ * object that survives reloads.
  */
 const counting = bare('counting', {
   control: (_options, context) => {
@@ -118,7 +118,7 @@ const keeping: Plugin = definePlugin({
   },
 });
 
-/** Its worker part throws when it starts to serve. */
+/** A plugin whose worker part throws when it starts to serve. */
 const stumbling = bare('stumbling', {
   setup: (_options, context, next) => {
     context.onStart(() => {
@@ -128,7 +128,7 @@ const stumbling = bare('stumbling', {
   },
 });
 
-/** Throws on queries outside its chain: those that no block matched, and those it is asked to recognize. */
+/** Throws on queries outside its chain, which are those that no block matched and those it is asked to recognize. */
 const clumsy: Plugin = definePlugin({
   syntax: directive({
     name: 'clumsy',
@@ -341,7 +341,7 @@ describe('reload', () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
     const first = world.server.reload();
-    // The first has read the file by now, and the change after that must not be missed.
+    // The first reload has read the file by now, and a change made after that must not be missed.
     await Promise.resolve();
     world.setCorefile('. {\n fixed 10.0.0.3\n}\n');
     const second = world.server.reload();

@@ -40,36 +40,36 @@ export interface ServerParts extends CorefileParts {
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Checks whether another process listens on an address, which opening it would not reveal (SO_REUSEPORT).
+   * Checks whether another process is listening on an address, which opening it would not reveal (SO_REUSEPORT).
    * @throws Problem
    */
   readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
-  /** Milliseconds after which a worker with a blocked event loop is replaced; 0: never. */
+  /** Milliseconds after which a worker with a blocked event loop is replaced. 0 means never. */
   readonly hangMs?: number;
   /** Maximum number of HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
-  /** True if other processes may serve HTTP on the same addresses, e.g. one that takes over. */
+  /** True if other processes may serve HTTP on the same addresses, such as one that takes over from this one. */
   readonly sharesHttp?: boolean;
-  /** Called when something ends the process (`loop`); the text has been logged. */
+  /** Called when something ends the process (`loop`). The text has already been logged. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
-  /** Ensures that the process ends even if threads hang; without it, `stop` can hang with them. */
+  /** Ensures that the process ends even if threads hang. Without it, `stop` can hang along with them. */
   readonly termination?: Termination;
 }
 
 /** Milliseconds after which a worker with a blocked event loop is considered hung. */
 const HANG_MS = 2000;
 /**
- * Maximum time of an orderly shutdown after lameduck, in milliseconds, even if something hangs. An immediate shutdown
+ * Maximum time for an orderly shutdown after lameduck, in milliseconds, even if something hangs. An immediate shutdown
  * has the same limit.
  */
 const END_MS = 4300;
-/** Milliseconds after that at which the kernel kills the process. */
+/** Milliseconds between that time and the moment when the kernel kills the process. */
 const MARGIN_MS = 400;
-/** The part of `END_MS` for queries in flight. */
+/** The part of `END_MS` reserved for queries in flight. */
 const GRACE_MS = 3500;
-/** The part of `END_MS` for a startup or reload in progress. */
+/** The part of `END_MS` reserved for a startup or reload in progress. */
 const TAKING_MS = 500;
 
 interface ServingGeneration {
@@ -79,7 +79,7 @@ interface ServingGeneration {
 
 /**
  * The control plane. It builds the control parts of a Corefile's plugins on this thread, and their chains in the
- * workers. A reload replaces them. If the new configuration cannot serve, the previous one stays.
+ * workers. A reload replaces both. If the new configuration cannot serve, the previous one stays.
  */
 export class Server {
   readonly #parts: ServerParts;
@@ -162,7 +162,7 @@ export class Server {
   }
 
   /**
-   * Starts the server, which serves when the promise resolves.
+   * Starts the server. It is serving when the promise resolves.
    * @throws Problems, in which case everything is closed again
    */
   start(): Promise<void> {
@@ -170,7 +170,7 @@ export class Server {
   }
 
   async #startNow(): Promise<void> {
-    // Starting a thread takes time, so the first one, which is always needed, starts while the Corefile is read.
+    // Starting a thread takes time. The first one is always needed, so it starts while the Corefile is being read.
     this.#workers.start(1);
     try {
       await this.#take();
@@ -182,12 +182,12 @@ export class Server {
     this.#workers.serving();
   }
 
-  /** The listen addresses, e.g. for the startup lines. */
+  /** The listen addresses, used in the startup lines, for example. */
   get endpoints(): readonly EndpointPlan[] {
     return this.#serving?.program.endpoints ?? [];
   }
 
-  /** Returns the actual port of a listen address (`dns://:0`), or 0. */
+  /** Returns a listen address's actual port (`dns://:0`), or 0. */
   port(server: string): number {
     return this.#workers.port(server);
   }
@@ -201,7 +201,7 @@ export class Server {
     return this.#workers.threads();
   }
 
-  /** True if a block with `debug` is served, so that debug lines are logged. */
+  /** True if a block being served has `debug`, in which case debug lines are logged. */
   get debugging(): boolean {
     return this.#debugging;
   }
@@ -215,9 +215,9 @@ export class Server {
   }
 
   /**
-   * Loads the current Corefile. Returns false if it was rejected, in which case the previous one still serves. If a
-   * Corefile is being loaded, or reloads are too frequent, it waits. It then loads the file again, because it may have
-   * changed after it was read.
+   * Loads the current Corefile. Returns false if it was rejected, in which case the previous one is still being served.
+   * If a Corefile is already being loaded, or reloads are too frequent, it waits. It then loads the file again, because
+   * it may have changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#reloads.request();
@@ -265,7 +265,7 @@ export class Server {
     version.with('sha512', this.fingerprint).set(1);
   }
 
-  /** Builds the Corefile's configuration next to the current one, then replaces it. */
+  /** Builds the Corefile's configuration alongside the current one, and then replaces that one. */
   async #take(): Promise<void> {
     const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
     const { corefile, texts, configuration, endpoints, workers } = planned;
@@ -274,7 +274,7 @@ export class Server {
     const { folder } = this.#parts;
     const debugging = configuration.blocks.some(({ plan }) => plan.debug);
     const debugged = this.#debugging;
-    // The log also shows what the new configuration reads before it serves.
+    // The log also shows what the new configuration reads before it starts to serve.
     this.#debugging ||= debugging;
     let program: Program;
     let control: ControlGeneration | null = null;
@@ -365,7 +365,7 @@ export class Server {
   }
 
   /**
-   * Ends immediately, also during `stop`: no lameduck, no wait for queries in flight.
+   * Ends immediately, even while `stop` is running. There is no lameduck, and no wait for queries in flight.
    * @returns see `stop`
    */
   quit(): Promise<boolean> {
@@ -374,9 +374,9 @@ export class Server {
   }
 
   /**
-   * Shuts down in order: lameduck, then the listeners, then everything else, at most `END_MS` after lameduck.
-   * @param staying true if the process continues without the server, so its end is not enforced
-   * @returns true if everything ended; false: something hangs, and the process must be killed
+   * Shuts down in order: first lameduck, then the listeners, then everything else, at most `END_MS` after lameduck.
+   * @param staying true if the process continues without the server, in which case its end is not enforced
+   * @returns true if everything ended. If false, something hangs and the process must be killed
    */
   async stop(staying = false): Promise<boolean> {
     if (this.#ending) return true;

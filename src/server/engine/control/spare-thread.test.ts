@@ -17,7 +17,7 @@ test('a worker’s heap has its own limit, whatever limit the command line sets 
   const flags = ['--max-old-space-size=192', '--max-semi-space-size=2'];
   const text = execFileSync(process.execPath, [...flags, '-e', program], { encoding: 'utf8' });
   const [main, small, large] = JSON.parse(text) as [number, number, number];
-  // Each limit is in addition to some MiB for the young generation.
+  // Each limit applies in addition to some MiB for the young generation.
   assert.ok(main >= 192 && main < 205, text);
   assert.ok(small >= 40 && small < 55, text);
   assert.ok(large >= 64 && large < 80, text);

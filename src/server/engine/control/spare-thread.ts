@@ -1,6 +1,6 @@
 /**
- * Starts worker threads. The first one starts before the rest of the program is loaded, so that it starts while the
- * main thread reads the Corefile.
+ * Starts worker threads. The first one starts before the rest of the program is loaded, so that it is ready sooner: it
+ * starts while the main thread reads the Corefile.
  */
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { processorCount } from '../../base/processor-count.ts';
@@ -8,8 +8,8 @@ import { memoryLimit } from '../../runtime/memory-limit.ts';
 import { defaultWorkers, workerHeapMb } from '../contract/worker-shares.ts';
 
 /**
- * Size of a worker's young generation in MiB. Answers leave no garbage and forwarded queries little. This size costs a
- * forwarded query nothing (half of it costs 40%), and saves memory.
+ * Size of a worker's young generation in MiB. Answers leave no garbage, and forwarded queries only a little. This size
+ * adds no cost to a forwarded query (half of it would add 40%) and saves memory.
  */
 const YOUNG_MB = 4;
 
@@ -17,8 +17,8 @@ const YOUNG_MB = 4;
 export interface BlankThread {
   readonly worker: Worker;
   /**
-   * Gives the thread its task: a WorkerStart, or null, which ends it. A thread that is still loading cannot be ended
-   * from outside. Call it once.
+   * Gives the thread its task: a WorkerStart, or null to end it. A thread that is still loading cannot be ended from
+   * outside. Call this once.
    */
   readonly begin: (start: object | null) => void;
 }
@@ -33,8 +33,8 @@ export const WORKER_THREAD = 'ndots-worker';
 let spare: SpareThread | null = null;
 
 /**
- * Starts the thread that the first `blankThread` returns, with the heap for the default number of workers. If it is
- * never used, it ends with the process.
+ * Starts the thread that the first call of `blankThread` returns, with the heap for the default number of workers. If
+ * it is never used, it ends with the process.
  */
 export function startSpareThread(): void {
   try {
@@ -45,7 +45,7 @@ export function startSpareThread(): void {
 }
 
 /**
- * Returns the spare thread, if there is one with such a heap, or a new one.
+ * Returns the spare thread if there is one with such a heap, and otherwise a new one.
  * @param heapMb maximum MiB of JavaScript objects
  * @throws Error if the system cannot start one
  */
@@ -58,7 +58,8 @@ export function blankThread(heapMb: number): BlankThread {
 }
 
 function startThread(heapMb: number): SpareThread {
-  // The command line's limit would apply to every thread and override its own. This thread's heap stays unchanged.
+  // A limit on the command line would apply to every thread and override the thread's own. This thread's heap stays
+  // unchanged.
   process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0');
   const own = import.meta.url;
   const entry = new URL(

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 
 /**
- * Waits for a promise, at most `limitMs`. A rejection counts as settled; the caller handles it.
+ * Waits for a promise, for at most `limitMs`. A rejection counts as settled and is handled by the caller.
  * @returns true if it settled in time
  */
 export function within(

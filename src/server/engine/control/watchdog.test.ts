@@ -5,7 +5,7 @@ import type { ThreadState } from '../../runtime/thread-state.ts';
 import { beat, makePulse, showBuilding, showLoaded } from '../contract/pulse.ts';
 import { Watchdog, type WatchedWorker } from './watchdog.ts';
 
-/** A worker whose pulse uses its own clock, so that it can stop while the watchdog's continues. */
+/** A worker whose pulse uses its own clock, so that it can stop while the watchdog's clock continues. */
 interface Fake extends WatchedWorker {
   readonly own: VirtualClock;
 }

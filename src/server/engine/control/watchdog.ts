@@ -5,47 +5,48 @@ import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contrac
 
 /** A worker as seen by the watchdog. */
 export interface WatchedWorker {
-  /** Null if it runs on this thread, and so cannot be watched. */
+  /** Null if it runs on this thread, where it cannot be watched. */
   readonly pulse: Pulse | null;
 }
 
-/** The time a worker may be blocked, and what happens then. */
+/** The length of time a worker may be blocked, and the reaction after that. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
-  /** Milliseconds after which a worker with a blocked event loop hangs; 0: off. */
+  /** Milliseconds after which a worker with a blocked event loop is considered hung. 0 turns this off. */
   readonly hangMs: number;
-  /** Called once for each worker that hangs, which is no longer watched. */
+  /** Called once for each worker that hangs. It is no longer watched after that. */
   readonly onHang: (worker: T) => void;
   /** Returns the state of a thread; replaced in tests. */
   readonly stateOf?: (thread: number) => ThreadState | null;
 }
 
 const CHECK_MS = 200;
-/** Building a configuration, or loading code, may take this many times as long. */
+/** Factor by which this time is extended while building a configuration or loading code. */
 const BUILDING = 10;
-/** A hanging worker must have used the CPU for at least this share of the time, unless it waits in the kernel. */
+/** Share of the time for which a hanging worker must have used the CPU, unless it is waiting in the kernel. */
 const BUSY = 0.4;
 
 interface WorkerObservation {
   beats: number;
   /**
-   * The time for which the beats have not changed, counting only time in which this thread was running; -1: they have
-   * changed.
+   * The time for which the beats have not changed, counting only the time when this thread was running. -1 means that
+   * they have changed.
    */
   stillMs: number;
-  /** The worker's CPU time when its beats were first found unchanged. */
+  /** The worker's CPU time when its beats were first found to be unchanged. */
   cpuMs: number;
-  /** The wait in the kernel in which it was at the last check, and how long so far; null: it was running. */
+  /**
+   * The kernel wait that the worker was in at the last check, and its duration so far. Null if the worker was running.
+   */
   wait: number | null;
   waitMs: number;
 }
 
 /**
- * Detects workers that hang in an endless loop, or in a call that does not return.
- *
- * A worker is not to blame if the machine is too busy to run it. Time during which the watchdog itself did not run (a
- * suspended machine, a stopped process, a CPU limit) therefore does not count. A worker that could not get the CPU has
- * more time. Only one that was running all the time, or that is in one and the same wait in the kernel, hangs.
+ * Detects workers that hang in an endless loop, or in a call that does not return. A worker is not to blame if the
+ * machine is too busy to run it. Time during which the watchdog itself did not run (a suspended machine, a stopped
+ * process, a CPU limit) therefore does not count. A worker that could not get the CPU is given more time. It hangs only
+ * if it was running all the time, or is stuck in one and the same wait in the kernel.
  */
 export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;
@@ -104,12 +105,12 @@ export class Watchdog<T extends WatchedWorker> {
     found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
     found.wait = wait;
     const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
-    // When it was found unchanged, the last beat was up to two checks old, and this check may be late by one.
+    // When it was found unchanged, the last beat was up to two checks old, and this check may be one check late.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
-    // Neither in one call nor in a loop: it sometimes waits for other threads, which may lack CPU time, too.
+    // It is neither in a single call nor in a loop. It sometimes waits for other threads, which may lack CPU time too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

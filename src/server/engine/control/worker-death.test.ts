@@ -16,7 +16,9 @@ import { WORKER_THREAD } from './spare-thread.ts';
 
 const program = join(import.meta.dirname, '../../../../bin/ndots');
 
-/** Makes a thread fail outside any query, in the way specified by the file named in DIE, once that file exists. */
+/**
+ * Makes a thread fail outside any query. The file named in DIE specifies how, and failure begins once that file exists.
+ */
 const assassin = `
   import { isMainThread } from 'node:worker_threads';
   import { openSync, readFileSync, unlinkSync } from 'node:fs';
@@ -91,7 +93,7 @@ async function victim(
     child,
     port,
     fail: (way) => {
-      // In one step, because half of it must not be read.
+      // Do this in one step, so that a half-written file is never read.
       writeFileSync(`${die}.new`, way);
       renameSync(`${die}.new`, die);
     },
@@ -108,7 +110,7 @@ function bound(port: number): number {
     .filter((line) => line.includes(wanted)).length;
 }
 
-/** Returns the CPUs of a process or a thread, as formatted by the system: `0-3`. */
+/** Returns the CPUs of a process or thread, in the system's format: `0-3`. */
 function processorsOf(place: string): string {
   const status = readFileSync(`/proc/${place}/status`, 'latin1');
   return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)![1]!;
@@ -154,7 +156,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     const client = await UdpClient.open();
     t.after(() => client.close());
     const all = processorsOf('self');
-    // With one CPU none stays free, and with more than eight some are free anyway.
+    // With one CPU, none stays free, and with more than eight, some are free anyway.
     const isFew = availableParallelism() > 1 && availableParallelism() <= 8;
     for (let turn = 1; turn <= 2; turn++) {
       assert.ok(await answers([client], port, turn));
@@ -260,8 +262,8 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       assert.equal(await health(), 200);
       fail(way);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      // They wait in the socket of the hanging worker, which its replacement inherits. If that comes late, on a busy
-      // machine, it drops those that have become stale, and answers a retry.
+      // They wait in the hanging worker's socket, which its replacement inherits. If the replacement is late because
+      // the machine is busy, it drops the queries that have become stale and answers a retry.
       const ask = (): void => client.send(queryBytes('early.example.', 7), port);
       const retries = setInterval(ask, 500);
       t.after(() => clearInterval(retries));
@@ -278,7 +280,7 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       const stuck = way === 'a worker loops' ? 0 : 1;
       assert.match(text, new RegExp(`^ndots_workers\\{state="stuck"\\} ${stuck}$`, 'm'));
       child.signal('SIGTERM');
-      // A process that cannot be shut down in order is killed, and reports that.
+      // A process that cannot be shut down in order is killed, and this is reported.
       assert.equal(await child.exitCode, stuck);
     });
 

@@ -4,20 +4,20 @@ import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 import type { Pulse } from '../contract/pulse.ts';
 
-/** The connection to one worker: to its thread, or within this thread in tests. */
+/** The connection to one worker, either to its thread or within this thread in tests. */
 export interface WorkerPort {
-  /** Its heartbeat; null if it runs on this thread. */
+  /** The worker's heartbeat, or null if it runs on this thread. */
   readonly pulse: Pulse | null;
-  /** Milliseconds that its event loop has been busy and idle so far; null: unknown. */
+  /** Milliseconds for which its event loop has been busy and idle so far, or null if unknown. */
   times(): { readonly active: number; readonly idle: number } | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
-  /** Called when the worker dies; messages after that are lost. */
+  /** Called when the worker dies. Any messages after that are lost. */
   onExit(handler: (error: Error) => void): void;
   /**
-   * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then.
-   * @param hangs true if it is known not to respond, so it is not waited for
-   * @returns true if it ended: the runtime cannot interrupt a call outside JavaScript
+   * Asks the worker to end, and forces it to if it does not do so in time. `onExit` is not called in this case.
+   * @param hangs true if the worker is known not to respond, so there is no point in waiting
+   * @returns true if it ended. The runtime cannot interrupt a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
   /** Resolves when it has ended, in any way. */
@@ -67,7 +67,7 @@ export class WorkerLink {
     });
   }
 
-  /** True if the worker has died or was abandoned, and will be replaced. */
+  /** True if the worker has died or was abandoned, and is going to be replaced. */
   get gone(): boolean {
     return this.#gone !== null;
   }
@@ -77,7 +77,7 @@ export class WorkerLink {
     return this.#serving && this.#gone === null;
   }
 
-  /** See `WorkerPort.times`; null also for a worker that has ended. */
+  /** See `WorkerPort.times`. Also null for a worker that has ended. */
   get times(): { readonly active: number; readonly idle: number } | null {
     return this.#gone === null ? this.#port.times() : null;
   }
@@ -86,7 +86,7 @@ export class WorkerLink {
     return this.#port.pulse;
   }
 
-  /** Abandons the worker: orders in progress fail with `error`, and its messages are ignored. */
+  /** Abandons the worker. Orders in progress fail with `error`, and its messages are ignored. */
   giveUp(error: Error): void {
     if (this.#gone !== null) return;
     this.#gone = error;

@@ -30,7 +30,7 @@ const plugins = (busy: string): string => `
   export const loadPlugins = async () => [];
 `;
 
-/** Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms. */
+/** Starts workers with these plugins and ends each one, `rounds` times, at moments spread over 100 ms. */
 const program = (busy: string, rounds: number, hangs: boolean): string => `
   import { lineOutput } from ${at('../../base/line-output.ts')};
   import { hasLoaded } from ${at('../contract/pulse.ts')};
@@ -59,7 +59,7 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
     test(`${when} does not take the process with it`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
-      // Use a file, because threads inherit the options of a program given as text, and would not start.
+      // Use a file. Threads inherit the options of a program given as text, and would not start.
       const file = join(folder, 'program.mjs');
       writeFileSync(file, program(busy, 5, false));
       const { stdout } = await run(process.execPath, [file], { timeout: 30_000 });

@@ -1,4 +1,4 @@
-/** The two kinds of workers: in a separate thread, and on the calling thread. */
+/** The two kinds of worker, one in a separate thread and one on the calling thread. */
 import type { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
 import { hashKey } from '../../base/hash.ts';
@@ -15,15 +15,16 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
 /**
- * Maximum milliseconds for a thread to end. An idle one ends at once, and one that runs JavaScript can be terminated.
- * After this time it must be in a call that does not return.
+ * Maximum number of milliseconds for a thread to end. An idle thread ends at once, and one that is running JavaScript
+ * can be terminated. After this time, it must be in a call that does not return.
  */
 const END_MS = 1000;
 /**
- * Milliseconds for a thread that is still loading, which ends once it has loaded. That takes time on a busy machine.
+ * Milliseconds allowed for a thread that is still loading, because it does not end until it has loaded. That takes time
+ * on a busy machine.
  */
 const LOADING_MS = 3000;
-/** Milliseconds between checks of a thread that cannot be terminated yet. */
+/** Milliseconds between checks on a thread that cannot be terminated yet. */
 const LOOK_MS = 10;
 
 /** The sockets of dead workers, by worker id, which the replacement thread takes over. */
@@ -84,8 +85,9 @@ export function threadPort(
 }
 
 /**
- * Terminates a thread as soon as it is safe. Some calls must not be interrupted, and on a busy machine they may take
- * long. Waits until the thread has left them, because terminating it during one would end the whole process.
+ * Terminates a thread as soon as it is safe. Some calls must not be interrupted, and may take a long time on a busy
+ * machine. This waits until the thread has left such calls, because terminating it during one would end the whole
+ * process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
   while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
@@ -93,15 +95,15 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 }
 
 /**
- * Creates a worker on this thread, for in-memory servers. Its messages are the same, cloned as between threads, each in
- * a separate turn.
+ * Creates a worker on this thread, for in-memory servers. Its messages are the same, cloned as they are between
+ * threads, and each is delivered in a separate turn.
  * @param make receives the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];
   const plane = make((message) => {
-    // Registrations carry shared memory and must arrive at once. All other messages arrive in a later turn, as between
-    // threads.
+    // Registrations include shared memory and must arrive at once. All other messages arrive in a later turn, as
+    // between threads.
     if (message.kind === 'register') for (const handler of handlers) handler(message);
     else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
   });

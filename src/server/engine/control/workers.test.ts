@@ -19,7 +19,7 @@ const nothing = definePlugin({
 interface Fake extends WorkerPort {
   readonly heard: ToWorker[];
   hang(): void;
-  /** Makes it end after all, although it could not be forced to. */
+  /** Makes the worker end after all, although it could not be forced to. */
   endLate(): void;
 }
 
@@ -35,7 +35,7 @@ function fake(
   // A hanging worker does not run, so its pulse does not change.
   beat(pulse, { ...own(clock), after: (ms, run) => clock.after(ms, () => hangs || run()) });
   showLoaded(pulse);
-  // Its thread would be this one, which the system knows; a fake's thread is unknown.
+  // Its thread would be this one, which the system knows. A fake's thread has to be unknown.
   pulse[1] = 0;
   const self: Fake = {
     heard: [],

@@ -1,4 +1,4 @@
-/** All workers of a server: gives them orders, and replaces lost ones. */
+/** All of a server's workers: gives them orders, and replaces those that are lost. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem, problemsIn } from '../../base/problem.ts';
@@ -22,29 +22,31 @@ export interface WorkersParts {
   readonly metrics: Registry;
   readonly collection: Collection;
   readonly channels: Channels;
-  /** The program being served, with which a replacement worker starts; null: none yet. */
+  /** The program being served, with which a replacement worker starts. Null if there is none yet. */
   readonly program: () => Program | null;
-  /** Runs `take` once no configuration is being loaded, and prevents loading others until it ends. */
+  /** Runs `take` once no configuration is being loaded, and prevents others from being loaded until it ends. */
   readonly alone: (take: () => Promise<void>) => Promise<void>;
 }
 
-/** Minimum milliseconds between restarts of a worker that keeps dying; the first time, it is replaced at once. */
+/**
+ * Minimum number of milliseconds between restarts of a worker that keeps dying. The first time, it is replaced at once.
+ */
 const RESPAWN_MS = 1000;
 /**
- * Milliseconds within which two losses of one worker probably have the same cause, so that the second time it is
- * replaced after a pause.
+ * Milliseconds within which two losses of the same worker probably have the same cause. The second time, it is
+ * therefore replaced after a pause.
  */
 const AGAIN_MS = 10_000;
 /**
- * Milliseconds after its grace period after which a worker that has not closed its listeners hangs, and is not waited
- * for.
+ * Milliseconds after a worker's grace period by which it must have closed its listeners. Otherwise it is considered
+ * hung and is not waited for.
  */
 const SLACK_MS = 500;
 
-/** The reason a worker was lost; label of a metric. */
+/** The reason why a worker was lost, used as a metric label. */
 type Loss = 'died' | 'hung';
 
-/** The problem of a configuration that made a worker hang while building it, so that it cannot be served. */
+/** The problem reported for a configuration that made a worker hang while building it, so that it cannot be served. */
 class BuildHangs extends Problem {
   constructor(worker: number) {
     super({
@@ -63,7 +65,7 @@ export interface ThreadTimes {
   readonly idle: number;
 }
 
-/** A server's workers: gives them orders, and replaces each that dies or hangs. */
+/** A server's workers: gives them orders, and replaces any that die or hang. */
 export class Workers {
   readonly #parts: WorkersParts;
   readonly #watchdog: Watchdog<WorkerLink>;
@@ -96,7 +98,7 @@ export class Workers {
     this.#count();
   }
 
-  /** Starts workers until there are `count`; new ones have nothing to serve yet. */
+  /** Starts workers until there are `count`. New ones have nothing to serve yet. */
   start(count: number): void {
     this.#wanted = count;
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
@@ -107,15 +109,15 @@ export class Workers {
     return this.#wanted;
   }
 
-  /** Called when the first configuration serves; from then on, lost workers are replaced. */
+  /** Called when the first configuration is being served. From then on, lost workers are replaced. */
   serving(): void {
     this.#starting = false;
-    // A worker lost while the others began to serve could not be replaced before.
+    // A worker that was lost while the others began to serve could not be replaced any earlier.
     for (const link of this.#links) if (link.gone) this.#replace(link, 0);
     this.#count();
   }
 
-  /** True if any worker answers, and also during startup, when nothing is served yet. */
+  /** True if any worker answers, and also during startup, when there is nothing to serve yet. */
   get answering(): boolean {
     return this.#starting || this.#links.some(({ serving }) => serving);
   }
@@ -126,14 +128,14 @@ export class Workers {
     );
   }
 
-  /** Returns the actual port of a listen address (`dns://:0`), or 0. */
+  /** Returns a listen address's actual port (`dns://:0`), or 0. */
   port(server: string): number {
     return this.#links[0]?.ports[server] ?? 0;
   }
 
   /**
-   * Gives all workers an order. A worker that dies in the meantime does not count, except at startup, because its
-   * replacement gets the current program. However, a configuration that makes a worker hang is rejected.
+   * Gives all workers an order. If a worker dies in the meantime, it is ignored, because its replacement gets the
+   * current program. At startup, it is not ignored. A configuration that makes a worker hang, however, is rejected.
    * @throws Problem reported by a worker
    */
   async orderAll(order: Order): Promise<void> {
@@ -152,8 +154,8 @@ export class Workers {
   }
 
   /**
-   * Ends all workers; queries in flight get `graceMs`.
-   * @returns true if all have ended: a thread that hangs outside JavaScript cannot be ended
+   * Ends all workers. Queries in flight get `graceMs`.
+   * @returns true if all have ended. A thread that hangs outside JavaScript cannot be ended
    */
   async end(graceMs: number): Promise<boolean> {
     this.#ending = true;
@@ -191,8 +193,8 @@ export class Workers {
   }
 
   /**
-   * Remembers a thread that could not be ended, until it ends after all, when it gets CPU time again or its call
-   * returns.
+   * Remembers a thread that could not be ended, until it gets CPU time again or its call returns, and it ends after
+   * all.
    */
   #hold(link: WorkerLink): void {
     this.#stuck.add(link);
@@ -215,7 +217,7 @@ export class Workers {
   }
 
   /**
-   * Replaces a worker that hangs, even if its thread cannot be ended, in which case a CPU is lost until the process
+   * Replaces a worker that hangs, even if its thread cannot be ended. In that case, a CPU is lost until the process
    * ends.
    */
   #hung(worker: WorkerLink): void {
@@ -250,7 +252,9 @@ export class Workers {
     this.#replace(worker, again ? RESPAWN_MS : 0);
   }
 
-  /** Starts a replacement. It waits for a configuration that is being loaded, so that it starts with that one. */
+  /**
+   * Starts a replacement. If a configuration is being loaded, the replacement waits, so that it starts with that one.
+   */
   #replace(worker: WorkerLink, waitMs: number): void {
     const { alone, clock } = this.#parts;
     clock.after(waitMs, () => void alone(() => this.#respawn(worker)));

@@ -1,4 +1,4 @@
-/** Writes queries, replies and upstream exchanges as dnstap messages, in a worker. */
+/** Writes queries, replies and upstream exchanges as dnstap messages, within a worker. */
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import type { Clock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
@@ -9,10 +9,10 @@ import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 
-/** Milliseconds between two readings of the system clock, which may be set. */
+/** Milliseconds between two readings of the system clock, which may be adjusted in between. */
 const LOOK_MS = 1000;
 
-/** Bytes; a longer query is omitted from its reply's message. */
+/** Size in bytes. A longer query is omitted from its reply's message. */
 const QUERY_MAX = 4096;
 
 /** Writes a worker's traffic as frames into shared memory. Nothing here waits for readers. */
@@ -22,7 +22,7 @@ export class Tap implements ExchangeTap {
   readonly #extra: ReturnType<typeof compileFormat> | null;
   readonly #clock: Clock;
   #ring: LineWriter | null = null;
-  /** Wall time at the zero of the monotonic clock, in milliseconds since 1970. */
+  /** Wall-clock time at the monotonic clock's zero, in milliseconds since 1970. */
   #epoch = 0;
   #lookAt = -Infinity;
   readonly #upstreams = new Map<string, TapPeer>();
@@ -48,7 +48,7 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  /** Writes a CLIENT_RESPONSE, with the reply as the client gets it. */
+  /** Writes a CLIENT_RESPONSE with the reply as the client receives it. */
   reply(query: Query, reply: Reply, hasQuery = false): void {
     if (reply === silence) return;
     const writer = this.#writer;
@@ -64,7 +64,7 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  /** Writes one message with query and reply, so that a full ring never includes only one of them. */
+  /** Writes query and reply in one message, so that a full ring never includes only one of them. */
   both(query: Query, reply: Reply): void {
     if (reply === silence) this.query(query);
     else this.reply(query, reply, true);
@@ -76,7 +76,7 @@ export class Tap implements ExchangeTap {
     if (exchange.reply !== null) this.exchangedBoth(exchange, false);
   }
 
-  /** Writes one message with query and reply, or a FORWARDER_QUERY if no reply came. */
+  /** Writes query and reply in one message, or a FORWARDER_QUERY if no reply came. */
   exchangedBoth(exchange: EndedExchange, hasQuery = true): void {
     const { query, host, port, proto, sentAt, reply, start, end } = exchange;
     if (reply === null) return this.#forwarded(exchange);
@@ -117,7 +117,7 @@ export class Tap implements ExchangeTap {
     return made;
   }
 
-  /** Converts a time of the clock to milliseconds since 1970. */
+  /** Converts a time on the clock to milliseconds since 1970. */
   #wall(time: number): number {
     if (time >= this.#lookAt) {
       this.#lookAt = time + LOOK_MS;

@@ -1,4 +1,4 @@
-/** Metrics for a tap's outlet, which counts in plain numbers; updated every second and at the end. */
+/** Metrics for a tap's outlet, which counts in plain numbers. They are updated every second and at the end. */
 import { every } from '../../base/clock.ts';
 import type { ControlContext } from '../contract/control-context.ts';
 

@@ -4,7 +4,7 @@ import { LineWriter } from '../../base/line-ring.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './tap-frames.ts';
 
-/** Creates a frame with this many equal bytes of data. */
+/** Creates a frame whose data consists of this many equal bytes. */
 function frame(size: number, byte: number): Uint8Array {
   const bytes = new Uint8Array(4 + size).fill(byte);
   new DataView(bytes.buffer).setUint32(0, size);

@@ -1,18 +1,18 @@
-/** Frames in transit from the workers to the main thread. */
+/** Frames on their way from the workers to the main thread. */
 import { readUint32 } from '../../base/big-endian.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-ring.ts';
 
 /** Milliseconds for which frames are collected before they are written. */
 const GATHER_MS = 10;
-/** Bytes collected for one write; the last frame may exceed it. */
+/** Number of bytes collected for one write. The last frame may exceed it. */
 const CHUNK = 262_144;
 /** Larger than the longest frame. */
 const FRAME_MAX = 73_728;
 
 /**
- * Complete frames in transit to all connected collectors. Their memory is freed when the last one has received them,
- * because tens of megabytes per second would keep the garbage collector busy.
+ * Complete frames on their way to all connected collectors. Their memory is freed when the last collector has received
+ * them, because tens of megabytes per second would otherwise keep the garbage collector busy.
  */
 export class FrameChunk {
   readonly bytes: Buffer;
@@ -57,7 +57,7 @@ export class Frames {
     return memory;
   }
 
-  /** Marks a ring whose writer has ended, which is removed once it has been read. */
+  /** Marks a ring whose writer has ended. It is removed once it has been read. */
   retire(memory: LineRingMemory): void {
     const ring = this.#rings.get(memory);
     if (ring !== undefined) ring.retired = true;
@@ -70,7 +70,7 @@ export class Frames {
     return sum;
   }
 
-  /** Takes some of the frames; null if there are none. Their space is free when this returns. */
+  /** Takes some of the frames, or returns null if there are none. By the time this returns, their space is free. */
   take(): FrameChunk | null {
     for (const [memory, { reader, retired }] of this.#rings) {
       const pieces = reader.pieces();

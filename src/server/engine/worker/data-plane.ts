@@ -1,4 +1,4 @@
-/** One worker: its listeners, and the configurations that it serves in turn. */
+/** One worker: its listeners, and the configurations it serves one after another. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
@@ -29,17 +29,17 @@ export interface DataPlaneParts {
   readonly log: Log;
   readonly metrics: Registry;
   readonly network: Network;
-  /** Opens the transports for a listen address; an in-memory server has none. */
+  /** Opens the transports for a listen address. An in-memory server has none. */
   readonly listen: (
     endpoint: EndpointPlan,
     serve: Serve,
     counters: CountersOf,
     files: Program['files'],
   ) => Listener;
-  /** Returns a plan's limits and certificate; may throw a Problem. Undefined if there are no transports. */
+  /** Returns a plan's limits and certificate, or undefined if there are no transports. May throw a Problem. */
   readonly terms?: (endpoint: EndpointPlan, files: Program['files']) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
-  /** Called when a plugin threw and `debug` says not to catch it; ends the worker. */
+  /** Called when a plugin threw and `debug` says not to catch it. Ends the worker. */
   readonly crash: (error: unknown) => void;
   /** Runs last, after everything has been closed. */
   readonly onClosed?: () => void;
@@ -56,22 +56,22 @@ interface OpenListener {
   readonly early: (() => void)[];
 }
 
-/** A configuration that is served or about to be. */
+/** A configuration that is being served or is about to be. */
 interface PreparedConfiguration {
   readonly endpoints: Program['endpoints'];
   readonly files: Program['files'];
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
-  /** Keys of the objects that the next configuration keeps. */
+  /** Keys of the objects that the next configuration takes over. */
   readonly kept: ReadonlySet<string>;
   /** Changes to listeners that stay open, applied when the configuration starts to serve. */
   readonly adoptions: (() => void)[];
 }
 
 /**
- * One worker, which owns sockets, answers queries, and is controlled by messages (protocol.ts). It keeps listeners open
- * across reloads. A new configuration takes over a listener with one assignment, so no query is lost, and each is
+ * One worker, which owns sockets, answers queries, and is controlled by messages (protocol.ts). Its listeners stay open
+ * across reloads. A new configuration takes over a listener with a single assignment, so no query is lost, and each is
  * answered by only one configuration.
  */
 export class DataPlane {
@@ -143,7 +143,7 @@ export class DataPlane {
       throw error;
     }
     this.#prepared.set(generation, { endpoints, files, built, used, kept, adoptions: [] });
-    // Channels are joined only now, so that the state sent by the main thread finds its handlers.
+    // Channels are not joined until now, so that the state sent by the main thread finds its handlers.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
 
@@ -258,8 +258,8 @@ export class DataPlane {
   }
 
   /**
-   * Holds a query that arrived before the configuration serves. That is briefly possible while the other sockets are
-   * being opened.
+   * Holds back a query that arrived before the configuration serves. This can happen briefly while the other sockets
+   * are being opened.
    */
   async #whenServing(open: OpenListener, query: Query): Promise<Reply> {
     const kept = query.keep();
@@ -300,7 +300,7 @@ export class DataPlane {
     }
   }
 
-  /** Drops a configuration that was replaced or never served. */
+  /** Drops a configuration that was replaced or was never served. */
   #discard(generation: number): void {
     const prepared = this.#prepared.get(generation);
     if (prepared === undefined) return;
@@ -317,7 +317,7 @@ export class DataPlane {
     for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
   }
 
-  /** Leaves those of these channels that no configuration uses any more. */
+  /** Leaves any of these channels that no configuration uses any more. */
   #forgetChannels(used: ReadonlySet<string>): void {
     const inUse = new Set([...this.#prepared.values()].flatMap((other) => [...other.used]));
     for (const channel of used) {

@@ -6,23 +6,23 @@ import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
-/** A listen address as seen by queries: its server blocks, and the accepted queries. */
+/** A listen address as seen by queries: its server blocks, and the queries it accepts. */
 export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
   readonly table: ZoneTable;
   /** True if classes other than IN are served (a block here has `chaos` or `forward`). */
   readonly anyClass: boolean;
-  /** Called for queries that no block matched; their route is `nowhere`. */
+  /** Called for queries that matched no block. Their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
   /**
-   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`); null:
-   * it always is.
+   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`). If
+   * null, it always is.
    */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
   /**
-   * Called when a plugin threw: counts and logs it, or with `debug` ends this worker.
+   * Called when a plugin threw. Counts and logs this, or with `debug` ends this worker.
    * @returns SERVFAIL
    */
   readonly panicked: (error: unknown, query: Query) => Reply;
@@ -30,11 +30,12 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** Number of records from which the reply to a lookup is as much work as another lookup. */
+/** Number of records above which the reply to a lookup is as much work as another lookup. */
 const RECORDS_PER_LOOKUP = 64;
 
 /**
- * Answers an internal lookup: a query that a plugin sends to complete another reply. Limited in depth, number and size.
+ * Answers an internal lookup, which is a query that a plugin sends to complete another reply. Lookups are limited in
+ * depth, number and size.
  */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
@@ -51,7 +52,7 @@ export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Repl
 
 /**
  * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`), chooses the server block,
- * and runs its chain. Never throws, never rejects.
+ * and runs its chain. Never throws or rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   try {

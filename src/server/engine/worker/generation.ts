@@ -36,14 +36,14 @@ export interface WorkerParts {
   readonly folder: string;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** Returns the worker's end of a channel, joined once the configuration has been built. */
+  /** Returns the worker's end of a channel, which is joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
   kept: WorkerContext['kept'];
   counters: WorkerContext['counters'];
   /** Called when a plugin threw and `debug` says not to catch it. */
   crash(error: unknown): void;
-  /** Returns the route with these labels. Equal labels give the same route throughout the worker's life. */
+  /** Returns the route with these labels. Equal labels give the same route for as long as the worker exists. */
   route(server: string, zone: string, view: string): Route;
 }
 
@@ -58,7 +58,7 @@ export interface Generation {
 /** A server block without the words from which it was parsed. */
 export type ServedBlock = Omit<BoundBlock, 'block'>;
 
-/** Removes a configuration's words, which would stay in each worker's memory for as long as it is served. */
+/** Removes a configuration's words, which would otherwise stay in each worker's memory for as long as it is served. */
 export function withoutText({ zones, instances, plan, view, sound }: BoundBlock): ServedBlock {
   return { zones, instances, plan, view, sound };
 }
@@ -102,7 +102,7 @@ export function buildGeneration(
   };
 }
 
-/** Runs hooks. One that throws is logged and does not prevent the others from running. */
+/** Runs hooks. If one throws, this is logged and the others still run. */
 function runAll(hooks: readonly (() => void)[], log: Log): void {
   for (const run of hooks) {
     try {
@@ -113,7 +113,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
   }
 }
 
-/** The chain of one server block, and its plugins' other settings. */
+/** One server block's chain, and its plugins' other settings. */
 interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -199,8 +199,8 @@ function buildBlock(
 }
 
 /**
- * Returns the stored content of a file.
- * @throws Error if it is not stored
+ * Returns a file's stored contents.
+ * @throws Error if they are not stored
  */
 export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Buffer {
   const bytes = files.get(path);
@@ -225,7 +225,7 @@ function serveEndpoint(
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug,
-    // Several blocks may count metrics, but an unmatched query is counted once.
+    // Several blocks may count metrics, but an unmatched query must be counted only once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,

@@ -45,7 +45,7 @@ export function listenAt(
 
 /**
  * Returns a plan's limits, proxy policy and certificate.
- * @param files the files in the configuration
+ * @param files the configuration's files
  */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,

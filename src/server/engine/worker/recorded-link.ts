@@ -4,8 +4,8 @@ import type { Reply } from '../../wire/reply.ts';
 import type { Next } from '../contract/plugin.ts';
 
 /**
- * Wraps a link so that it reports to the query's recorder when it starts and ends. For queries without a recorder, it
- * costs one check of a field.
+ * Wraps a link so that it reports to the query's recorder when it starts and ends. For queries without a recorder, this
+ * costs a single field check.
  */
 export function recorded(name: string, link: Next): Next {
   return (query) => {

@@ -11,18 +11,18 @@ export interface RoutedBlock {
   readonly route: Route;
   /** Null for a block without plugins. */
   readonly chain: Next | null;
-  /** All must accept a query for the block to serve it. */
+  /** All filters must accept a query for the block to serve it. */
   readonly filters: readonly ((query: Query) => boolean)[];
 }
 
 interface ZoneBucket {
   readonly zone: WireName;
-  /** In Corefile order; more than one only with views. */
+  /** In Corefile order. There is more than one only if views are used. */
   readonly served: RoutedBlock[];
 }
 
 /**
- * Finds the server block with the longest zone that matches a name. Among blocks with views, it is the first whose
+ * Finds the server block with the longest zone that matches a name. Among blocks with views, it chooses the first whose
  * filters accept the query.
  */
 export class ZoneTable {
@@ -73,10 +73,10 @@ export class ZoneTable {
     return pick(this.#root, query) ?? found;
   }
 
-  /** Number of labels in the most recently hashed name. */
+  /** Number of labels in the name that was last hashed. */
   length = 0;
 
-  /** Hashes every suffix of a folded name, from the right, and returns the hash of the whole name. */
+  /** Hashes every suffix of a folded name, starting from the right, and returns the hash of the whole name. */
   #hash(name: Uint8Array, length: number): number {
     const starts = this.#starts;
     let labels = 0;
@@ -99,7 +99,7 @@ function pick(served: readonly RoutedBlock[], query: Query): RoutedBlock | null 
   return null;
 }
 
-/** Written without a closure, because every query runs it. */
+/** Written without a closure, because every query runs this. */
 function passes(filters: RoutedBlock['filters'], query: Query): boolean {
   for (const accepts of filters) if (!accepts(query)) return false;
   return true;

@@ -24,10 +24,10 @@ import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts
 /** The first message to a thread. */
 export interface WorkerStart {
   readonly id: number;
-  /** Module that exports `loadPlugins`, because the server itself knows no plugins. */
+  /** The module that exports `loadPlugins`, because the server itself knows no plugins. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
-  /** Maximum number of UDP sockets for upstreams on this thread; Infinity: no limit. */
+  /** Maximum number of UDP sockets for upstreams on this thread. Infinity means no limit. */
   readonly sourcePorts: number;
   /** Records this thread's sockets, and lists those of the thread that it replaces. */
   readonly held: HeldByThread;
@@ -39,15 +39,15 @@ export interface WorkerStart {
   readonly logFormat?: 'text' | 'json';
   /** Shows that this thread's event loop is running. */
   readonly pulse: Pulse;
-  /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
+  /** The secret from which all the process's threads derive their TLS session ticket keys. */
   readonly ticketSecret: Uint8Array;
-  /** The key for all hash tables, because threads share some of them. */
+  /** The key for all hash tables. It is the same everywhere, because threads share some tables. */
   readonly hashKey: HashKey;
   /** True if saving memory is worth an occasional pause of about 15 ms. */
   readonly thrifty?: boolean;
-  /** Bytes that the process may use; undefined: no known limit. */
+  /** Number of bytes that the process may use, or undefined if no limit is known. */
   readonly memory?: number;
-  /** This thread's CPUs, regardless of its parent's; undefined: the same. */
+  /** This thread's CPUs, regardless of its parent's. If undefined, they are the same. */
   readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
@@ -83,7 +83,7 @@ const plane: DataPlane = new DataPlane({
   onServing() {
     giveBackOrphans();
     memoryPolicy.begin(() => {
-      // One thread does it for the whole process, whose code is mapped only once.
+      // One thread does this for the whole process, whose code is mapped only once.
       if (id === 0) unmapUnusedCode();
     });
   },
@@ -138,7 +138,7 @@ port.on('message', (message: ToWorker | EndThread) => {
   });
 });
 
-/** Waits for the single message on a port; null: there is nothing to do. */
+/** Waits for the only message on a port. Null means that there is nothing to do. */
 function told(from: MessagePort): Promise<WorkerStart | null> {
   return new Promise((resolve) => {
     from.once('message', (message: WorkerStart | null) => {
