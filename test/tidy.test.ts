@@ -16,7 +16,7 @@ const wing = (file: string): string => file.split('/')[1]!;
 /** `wire` in `src/server/wire/name.ts`. */
 const room = (file: string): string => file.split('/')[2]!;
 
-/** The import table in ARCHITECTURE.md. Maps a room to the rooms it may import; null: all of them. */
+/** The import table in ARCHITECTURE.md. Maps a room to the rooms that it may import, or to null for all. */
 function importTable(): ReadonlyMap<string, ReadonlySet<string> | null> {
   const page = readFileSync('ARCHITECTURE.md', 'utf8');
   const rows = [...page.matchAll(/^\| (?:`\w+` )?\| `(\w+)` \| ([^|]*) \|/gm)];
@@ -50,7 +50,7 @@ function imports(file: string): readonly string[] {
 
 const isTest = (file: string): boolean => file.endsWith('.test.ts');
 const running = sources.filter((file) => !isTest(file));
-/** The files around the program: test and benchmark kits, and tools. */
+/** The files around the program: kits for tests and benchmarks, and tools. */
 const around = new Map(
   globSync(['test/kit/**/*.ts', 'bench/kit/*.ts', 'tools/**/*.ts'])
     .filter((file) => !isTest(file))
@@ -76,13 +76,13 @@ function foreignLoads({ loads }: SourceFacts): string[] {
     .map(({ module, how, line }) => `${line}: ${how}${module === null ? '' : ` of ${module}`}`);
 }
 
-/** Language globals: no time, no randomness, no I/O. */
+/** Language globals that give no access to time, randomness or I/O. */
 const language =
   /^(?:undefined|NaN|Infinity|Date\.(?:parse|UTC)|new Date|Math\.(?!random$)\w+|(?:new )?(?:Object|Array|String|Number|BigInt|Boolean|Symbol|Map|Set|WeakMap|WeakSet|Promise|JSON|Reflect|RegExp|Iterator|Buffer|DataView|ArrayBuffer|SharedArrayBuffer|(?:Ui|I)nt(?:8|16|32)Array|Big(?:Ui|I)nt64Array|Float64Array|TextEncoder|TextDecoder|\w*Error)(?:\.\w+)?|parseInt|parseFloat|isNaN|structuredClone|queueMicrotask|(?:en|de)codeURIComponent)$/;
-/** Modules with a clock, or with access to other processes. */
+/** Globals that provide a clock, randomness, or access to other processes. */
 const world =
   /^(?:new )?(?:Date(?:\.now)?$|performance|set(?:Timeout|Interval)|process|console|fetch|crypto|Math\.random|Worker|WebSocket|EventSource|navigator|Atomics\.wait)/;
-/** Modules whose functions have no side effects, despite their package. */
+/** Modules whose functions have no side effects, although others in their package do. */
 const pureModules: ReadonlySet<string> = new Set(['node:path', 'node:url', 'node:net']);
 
 /** Uses of clocks, randomness and I/O. */
@@ -99,7 +99,7 @@ function impurities(
   ];
 }
 
-/** Files whose values these files use, directly or indirectly. */
+/** Files whose values are used by these files, directly or indirectly. */
 function reached(from: readonly string[]): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -112,7 +112,7 @@ function reached(from: readonly string[]): ReadonlySet<string> {
   return found;
 }
 
-/** Expressions that may backtrack, or that are built at run time. */
+/** Regular expressions that may backtrack, or that are built at run time. */
 function slowExpressions(file: string, text: string): string[] {
   if (isTest(file)) return [];
   const tokens: (Token & { readonly value?: unknown })[] = [];
@@ -156,8 +156,8 @@ function linesOfCode(text: string): number {
 }
 
 /**
- * True if a file starts by stating its subject, in a separate docstring or in its main export's. (A limit does not
- * count as one.) Imports may come first.
+ * True if a file starts by stating its subject, either in a separate docstring or in the docstring of its main export.
+ * (A limit's docstring does not count.) Imports may come first.
  */
 function hasHeadLine(text: string): boolean {
   const body = text.replace(/^(?:import\b[^;]*;\s*)+/, '');
@@ -227,7 +227,7 @@ describe('the house', () => {
 
   test('a finding declares no threshold, and compares counts and shares with none of its own', () => {
     const declared = /^(?:export )?const [A-Z]\w*(?:: \w+)? = (?:-?[\d.]|\{[^}]*: -?[\d.])[^;]*/gm;
-    // Not thresholds: none, one, two, half, and seconds in milliseconds.
+    // Numbers that are not thresholds: none, one, two, half, and a second in milliseconds.
     const compared =
       /(?:(?<![<>])[<>]=? |\bquantile\()(?!(?:[012]|0\.5|1000)\b(?!\.))[\d.]+(?![\d.]| \?)/g;
     const shares = /\b0\.(?!5\b)\d+ \* \w+/g;
@@ -260,7 +260,7 @@ describe('the house', () => {
   });
 
   test('the server names no plugin', () => {
-    // Words with a fixed meaning: a part of the server, an address scheme, an automatic choice.
+    // Words with a fixed meaning: a server part, an address scheme, an automatic choice.
     const words = new Set(['log', 'tls', 'auto']);
     const plugins = globSync('src/server/plugins/*/').map((directory) => directory.split('/')[3]!);
     const names = new Set(plugins.filter((name) => !words.has(name)));
@@ -284,7 +284,7 @@ describe('the house', () => {
     for (const file of running) {
       for (const path of imports(file)) {
         const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
-        // Files in the room itself may combine its directories, and the directories may import those files.
+        // Files in the room itself may combine the room's directories, and the directories may import those files.
         const apart = [from, to].every((directory) => directory.split('/').length > 3);
         if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
         below.set(from, (below.get(from) ?? new Set()).add(to));
@@ -308,7 +308,7 @@ describe('the house', () => {
       .filter(([file]) => !exempt.includes(file))
       .flatMap(([file, each]) => foreignLoads(each).map((load) => `${file}:${load}`));
     assert.deepEqual(found, []);
-    // The only module that a worker learns at startup: the table of plugins.
+    // The only module that a worker loads at startup: the table of plugins.
     assert.equal(foreignLoads(facts.get('src/server/engine/worker/worker-thread.ts')!).length, 1);
   });
 
@@ -330,7 +330,7 @@ describe('the house', () => {
         (use) => `${file}:${use}`,
       ),
     );
-    // Nor do they reach any through base. Modules in builtins.ts are loaded where they are called.
+    // They do not reach any through base either. Modules in builtins.ts are loaded where they are called.
     for (const file of reached(pure)) {
       if (pure.includes(file) || file === 'src/server/base/builtins.ts') continue;
       const uses = impurities(facts.get(file)!, (name) => !world.test(name), pureModules);
@@ -350,14 +350,15 @@ describe('the house', () => {
         .map(({ name, line }) => `${file}:${line}: ${name}`)
         .filter(() => room(file) !== 'cli'),
     );
-    // In a pod, the API server's address comes from there.
+    // In a pod, these variables provide the API server's address.
     assert.deepEqual(
       found.filter((use) => !use.startsWith('src/server/kube/api/connection.ts:')),
       [],
     );
   });
 
-  // Clients, upstreams and files choose the texts. A Corefile's patterns use base/pattern.ts, which is linear.
+  // Clients, upstreams and files choose the texts. A Corefile's patterns use base/pattern.ts, which runs in linear
+  // time.
   test('no expression of the runtime can take more than linear time', () => {
     assert.deepEqual(
       [...texts].flatMap(([file, text]) => slowExpressions(file, text)),

@@ -1,4 +1,6 @@
-/** The page about upgrading Node or koffi covers every file in the room, and was last read for the present versions. */
+/**
+ * The page about upgrading Node or koffi covers every file in the room, and was last reviewed for the current versions.
+ */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -87,7 +87,7 @@ function traffic(seed: number): Captured[] {
   return packets.toSorted((one, other) => one.timeMs - other.timeMs);
 }
 
-/** One line per query, as tshark reports it: ID, name, type, the reply's rcode or none, and the latency. */
+/** One line per query in tshark's terms: ID, name, type, the reply's rcode or none, and the latency. */
 function tshark(path: string): string[] {
   const fields = [
     'dns.id',

@@ -1,4 +1,4 @@
-/** The memory charged to a pod, as the kubelet reads it from the pod's control group. */
+/** The memory charged to a pod, which the kubelet reads from the pod's control group. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,12 +14,13 @@ const fileMiB = (pid: number): number =>
 const skip = noMemoryGroups() ?? false;
 
 test('the first pod of a node keeps its working set when others start', { skip }, async (t) => {
-  // A runtime that is not cached yet, on a disk, because files in a tmpfs are never reclaimed.
+  // A copy of the runtime that is not cached yet. It is on a disk, because files in a tmpfs are never reclaimed.
   const directory = mkdtempSync(resolve('node_modules/.ndots-charged-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const runtime = join(directory, 'node');
   cpSync(process.execPath, runtime);
-  // The copy is in the file cache, charged to this test. The system drops pages once they are on disk.
+  // The copy is in the file cache and charged to this test. The system can drop its pages once they have been written
+  // to disk.
   assert.equal(await start('sync', ['sync', runtime]).exitCode, 0);
   const dropped = start('dd', ['dd', `if=${runtime}`, 'iflag=nocache', 'count=0']);
   assert.equal(await dropped.exitCode, 0);
@@ -34,7 +35,7 @@ test('the first pod of a node keeps its working set when others start', { skip }
     children.push(child);
     await printed(child, /^ndots-\d/m);
     const { pid } = child;
-    // Wait until pages needed only for startup are unmapped.
+    // Wait until the pages that are only needed for startup have been unmapped.
     while (fileMiB(pid) > 40) await new Promise((done) => setTimeout(done, 100));
     return child;
   };
@@ -49,6 +50,6 @@ test('the first pod of a node keeps its working set when others start', { skip }
   await (await serve(other)).stop();
   const { usage, workingSet } = first.charged();
   t.diagnostic(`${before.workingSet} MiB, then ${workingSet}, of ${usage} charged`);
-  // The code that a server uses while serving counts once it ends: 19 MiB. Including its startup code, it was 37.
+  // Once the server ends, the code that it used while serving counts: 19 MiB. Including its startup code, it was 37.
   assert.ok(workingSet < before.workingSet + 28, `${before.workingSet} ${workingSet}`);
 });

@@ -1,4 +1,4 @@
-/** `ndots check run` as a checker for Kuberhealthy, versions 2 and 3. */
+/** `ndots check run` as a checker pod for Kuberhealthy versions 2 and 3. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The cost of 100 checks of three replicas, each run every 10 s. */
+/** The cost of running 100 checks on three replicas every 10 s. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

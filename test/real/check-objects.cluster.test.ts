@@ -1,4 +1,4 @@
-/** The requests of `ndots check` to a real API server: replica addresses, and temporary services. */
+/** The requests that `ndots check` sends to a real API server, for replica addresses and temporary services. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

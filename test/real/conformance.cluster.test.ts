@@ -15,7 +15,9 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer, testedMinors } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** Tests the answers of `ndots serve` for a real cluster: the conformance table, with objects written by kubectl. */
+/**
+ * Tests the answers of `ndots serve` for a real cluster against the conformance table, with objects written by kubectl.
+ */
 
 /** Only the permissions in deploy/README.md. */
 const permissions = [
@@ -42,7 +44,7 @@ const permissions = [
   },
 ] as unknown as readonly KubeJson[];
 
-/** The multicluster API's ServiceImport (KEP-1645), as far as the table needs it. */
+/** The multicluster API's ServiceImport (KEP-1645), limited to the fields that the table needs. */
 const serviceImports = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -70,7 +72,8 @@ const serviceImports = {
 } as unknown as KubeJson;
 
 /**
- * Objects in the table that this API server refuses, and the names in rows about them. Older versions accepted some.
+ * Objects in the table that this API server refuses, and the names in rows that concern them. Older versions accepted
+ * some.
  */
 const impossible: Readonly<Record<string, RegExp>> = {
   'Service portless': /^portless\./,
@@ -80,7 +83,7 @@ const impossible: Readonly<Record<string, RegExp>> = {
   'Pod zeros': /^172-30-0-8\./,
 };
 
-/** The rest of the table's internet: test/conformance/elsewhere.ts, as a server block. */
+/** The rest of the internet in the table (test/conformance/elsewhere.ts), as a server block. */
 const elsewhere = (port: number): string => `.:${port} {
   bind 127.0.0.1
   template IN A ext.example.org {
@@ -136,7 +139,7 @@ for (const minor of testedMinors)
     `a real API server${minor === null ? '' : ` of Kubernetes ${minor}`}`,
     { skip: noApiServer(minor) ?? false },
     () => {
-      /** Objects that it refuses. Older versions accept some that the newest refuses. */
+      /** Objects that the API server refuses. Older versions accept some that the newest one refuses. */
       let refused: ReadonlySet<string> = new Set();
       const directory = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
       let cluster: Cluster;

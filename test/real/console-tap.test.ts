@@ -76,7 +76,7 @@ describe('live queries of running servers', { skip: missing('dig') ?? false }, (
     const words = ['--server', `127.0.0.1:${at}`, '--server-token', token];
     const top = start('top', [bin, 'top', ...words, '-o', 'json', '--view', 'now']);
     t.after(() => top.stop());
-    /** Asks for both names until the view has this. */
+    /** Queries both names until the view contains this. */
     const until = async (holds: (now: Views['now']) => boolean): Promise<Views['now']> => {
       for (let turn = 0; turn < 200; turn++) {
         for (const name of ['db.example', 'web.example']) await ask(server, name);

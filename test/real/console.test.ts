@@ -1,4 +1,4 @@
-/** `ndots console` as a user starts it: from the built program, if there is one. */
+/** Starts `ndots console` as a user would, from the built program if there is one. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';

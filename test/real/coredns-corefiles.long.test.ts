@@ -23,16 +23,16 @@ import { corednsPath } from '../kit/etcd.ts';
 import { startNsd } from '../kit/zone-servers.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots, applied by a reload, and queried with the same random queries.
- * Differences not listed in docs/coredns.md fail the test. `COREFILES_SECONDS` is the duration and `COREFILES_SEED` the
- * seed; a difference reports the seed of its batch.
+ * Random Corefiles, served by both CoreDNS and ndots, applied by a reload, and queried with the same random queries.
+ * The test fails on differences that docs/coredns.md does not list. `COREFILES_SECONDS` sets the duration and
+ * `COREFILES_SEED` the seed. A difference is reported along with its batch's seed.
  */
 
 const program = corednsPath();
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const seed = Number(process.env['COREFILES_SEED'] ?? '1');
 
-/** Server blocks per pair of processes, and queries for each. */
+/** The number of server blocks per pair of processes, and the number of queries for each block. */
 const BLOCKS = 12;
 const QUERIES = 60;
 /** The port of the server that transfers zones. */
@@ -110,7 +110,7 @@ describe(
 const drawBlocks = (random: Random, folder: string): readonly RandomBlock[] =>
   randomBlocks(random, BLOCKS, { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` });
 
-/** Sends both servers the same query. Each must be silent or answer within the time that `exchange` allows. */
+/** Sends both servers the same query. Each may stay silent or answer within the time that `exchange` allows. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {
   const random = seededRandom(seedOfBlock);
   const names = namesIn(block);
@@ -121,7 +121,7 @@ async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<st
       exchange(query, block.port, hosts.coredns),
       exchange(query, block.port, hosts.ndots),
     ]);
-    // A server may have had no CPU for that long.
+    // A server may have been without a CPU for that long.
     if (ours !== null) theirs ??= await exchange(query, block.port, hosts.coredns);
     if (theirs !== null) ours ??= await exchange(query, block.port, hosts.ndots);
     for (const one of differences(query, block, theirs, ours))

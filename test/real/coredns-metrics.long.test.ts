@@ -10,9 +10,9 @@ import { startUpstreams, upstreams } from '../kit/beside/upstream.ts';
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots and queried with the same random queries, then scraped. Differences
- * in series, labels or counts not listed in docs/coredns.md fail the test. `COREFILES_SECONDS` is the duration and
- * `COREFILES_SEED` the seed.
+ * Random Corefiles, served by both CoreDNS and ndots and queried with the same random queries. Then the metrics are
+ * scraped. The test fails on differences in series, labels or counts that docs/coredns.md does not list.
+ * `COREFILES_SECONDS` sets the duration and `COREFILES_SEED` the seed.
  */
 const program = corednsPath();
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
@@ -22,7 +22,7 @@ const BLOCKS = 8;
 const QUERIES = 40;
 const PORT = 9153;
 
-/** Blocks whose replies differ intentionally or are missing, so their metrics differ too. */
+/** Blocks whose replies differ on purpose or are missing, so their metrics differ too. */
 const others = /\b(?:minimal|erratic|autopath|dns64|header|drop|IN CNAME)\b/;
 
 describe(
@@ -65,7 +65,7 @@ describe(
             for (const line of seriesThatDiffer(a, b, textOf(blocks))) {
               const port = /dns:\/\/HOST:(\d+)/.exec(line)?.[1];
               const index = blocks.findIndex((block) => String(block.port) === port);
-              // Different replies have different counts; other tests compare those.
+              // Different replies lead to different counts. Other tests compare the replies.
               if (index >= 0 && !same[index]) continue;
               found.push(`seed ${batch}: ${line}\n${blocks[index]?.text ?? ''}`);
             }
@@ -81,7 +81,7 @@ describe(
 
 /**
  * Sends both servers the same queries.
- * @returns true if they returned the same codes
+ * @returns true if both returned the same codes
  */
 async function ask(block: RandomBlock, seedOfBlock: number): Promise<boolean> {
   const random = seededRandom(seedOfBlock);
@@ -89,7 +89,7 @@ async function ask(block: RandomBlock, seedOfBlock: number): Promise<boolean> {
   let same = true;
   for (let left = QUERIES; left > 0;) {
     const query = randomQuery(random, names);
-    // Where zones meet, a name's DS belongs to the parent here.
+    // At a zone cut, a name's DS record belongs to the parent zone here.
     if (query.odd || query.class !== 1 || query.opcode !== 0 || query.type === 43) continue;
     left--;
     const [theirs, ours] = await Promise.all([

@@ -1,7 +1,7 @@
 /**
- * Every CoreDNS property with its example, started by CoreDNS and by ndots. Properties that docs/coredns-plugins.md
- * lists as served start here, and the others are refused with a reason. `COREDNS=PROGRAM` selects CoreDNS; without it,
- * only ndots is started.
+ * Every CoreDNS property with its example, started by both CoreDNS and ndots. Properties that docs/coredns-plugins.md
+ * lists as served must start here, and the others must be refused with a reason. `COREDNS=PROGRAM` selects CoreDNS;
+ * otherwise, only ndots is started.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const directory = mkdtempSync(join(tmpdir(), 'ndots-properties-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Reports whether the program serves this Corefile, and its output. */
+/** Returns whether the program serves this Corefile, and its output. */
 async function tried(
   program: readonly string[],
   property: Property,
@@ -43,7 +43,7 @@ async function tried(
   }
 }
 
-/** Waits until it prints its name (it serves) or exits. */
+/** Waits until the program prints its name, which means that it is serving, or exits. */
 async function settled(child: Child): Promise<boolean> {
   let ended = false;
   void child.exitCode.then(() => {

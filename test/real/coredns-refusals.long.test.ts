@@ -18,9 +18,9 @@ import { freePorts } from '../kit/free-ports.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 
 /**
- * Examples of every CoreDNS property with random changes to words and lines, started by CoreDNS and by ndots. The test
- * fails if only one refuses and docs/coredns.md does not list that. `COREFILES_SECONDS` is the duration and
- * `COREFILES_SEED` the seed; a difference reports its seed.
+ * Examples of every CoreDNS property with random changes to words and lines, started by both CoreDNS and ndots. The
+ * test fails if only one refuses and docs/coredns.md does not list the difference. `COREFILES_SECONDS` sets the
+ * duration and `COREFILES_SEED` the seed. A difference is reported with its seed.
  */
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const first = Number(process.env['COREFILES_SEED'] ?? '1');
@@ -85,12 +85,12 @@ class Tally {
   }
 
   async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
-    // Both wait for the API server for as long as configured.
+    // Both would wait for the API server for as long as this specifies.
     if (/startup_timeout (?!1ms\s)/i.test(text)) return;
     const theirs = await starter.refusal(text);
     let ours = await problemsOf(text, folder);
     if (ours.some((line) => /already in use/.test(line))) {
-      // Leftovers from an earlier Corefile, in CoreDNS or ndots.
+      // Leftovers from an earlier Corefile, in either CoreDNS or ndots.
       await starter.end();
       await new Promise((resolve) => setTimeout(resolve, 200));
       ours = await problemsOf(text, folder);

@@ -16,9 +16,9 @@ import { copyModule, noModule, recordTests, serverTests } from '../coredns/modul
 import { setUp } from '../coredns/setups.ts';
 
 /**
- * CoreDNS's own tests, run against ndots. Plugin tests run in a copy of the module that records their setup, their
- * queries and CoreDNS's results; ndots then replays them. Tests of whole servers run unchanged, with ndots processes as
- * servers. Differences must be listed in test/coredns/known.ts.
+ * CoreDNS's own tests, run against ndots. Plugin tests are run in a copy of the module that records their setup, their
+ * queries and CoreDNS's results, and ndots then replays them. Whole-server tests run unchanged, with ndots processes as
+ * the servers. All differences must be listed in test/coredns/known.ts.
  */
 describe("CoreDNS's own tests", { skip: noModule() ?? false }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-tests-'));
@@ -96,7 +96,7 @@ class Count {
     else this.#wrong.push(text);
   }
 
-  /** Reports the counts, and fails on an unknown difference. */
+  /** Reports the counts and fails if there is an unknown difference. */
   tell(context: { diagnostic(text: string): void }): void {
     const { same, intended, inapplicable } = this;
     context.diagnostic(

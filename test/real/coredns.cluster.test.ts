@@ -20,10 +20,9 @@ import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * CoreDNS and ndots in parallel on one API server, with random objects, every name they may produce, and many types.
- * Differences must be listed in docs/coredns.md under "Existence".
- *
- * `COREDNS=PROGRAM` selects CoreDNS 1.14; `SEED` and `ROUNDS` generate other clusters.
+ * CoreDNS and ndots on the same API server, with random objects. Every name that the objects may produce is queried,
+ * with many types. Differences must be listed in docs/coredns.md under "Existence". `COREDNS=PROGRAM` selects CoreDNS
+ * 1.14, and `SEED` and `ROUNDS` generate other clusters.
  */
 const coredns = process.env['COREDNS'];
 const seed = Number(process.env['SEED'] ?? 1);
@@ -165,7 +164,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
       if (round > 0) {
         await replaceObjects(cluster);
         assert.deepEqual(await cluster.put(objects), []);
-        // Both have seen the last object once they agree on it.
+        // Once they agree on the last object, both have seen it.
         await cluster.put([last(round)]);
         await settled(asker, [...ports.coredns.slice(0, -1), ...ports.ndots.slice(0, -1)], round);
       }
@@ -198,7 +197,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
   }
 });
 
-/** A reply as text, ignoring order, spelling and serial. */
+/** A reply as text, without order, letter case and serial. */
 function tell({ rcode, flags, answer, authority, additional }: Message): string {
   const lines = (section: readonly DnsRecord[]): string =>
     section
@@ -218,7 +217,7 @@ const nxdomain = 3;
 
 /**
  * True for a difference in existence that docs/coredns.md describes. CoreDNS decides separately for each type, and
- * never for SOA. Here, a name that CoreDNS knows for any type exists for all types, and no other name exists.
+ * never for SOA. Here, a name exists for all types if CoreDNS knows it for any type, and no other name exists.
  */
 function isIntended(
   name: string,

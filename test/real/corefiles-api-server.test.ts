@@ -130,7 +130,7 @@ describe('an API server that is unavailable at startup', { skip: noCluster() }, 
     assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.1'), [web], 40_000)), [
       '10.96.40.1',
     ]);
-    // The last list (slices, namespaces) may arrive shortly after the first answer.
+    // The last list (slices or namespaces) may arrive shortly after the first answer.
     for (let tries = 0; tries < 50 && cluster.page(':8181/ready').status !== 200; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 200));
     }

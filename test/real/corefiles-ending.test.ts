@@ -5,7 +5,7 @@ import { queryBytes, UdpClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-/** A server that shuts down slowly (lameduck 1 s), with a client that keeps sending queries. */
+/** A server that shuts down slowly (lameduck 1 s) while a client keeps sending queries. */
 async function busyServer(t: TestContext): Promise<ServeProcess> {
   const [health] = await freePorts(1);
   const server = await serveProcess(`  health 127.0.0.1:${health} {

@@ -6,7 +6,7 @@ import { missing } from '../kit/dig.ts';
 
 const kubeadm = 'test/corefiles/kubeadm.corefile';
 
-/** Requires one readable message, without a stack trace or a bare exception. */
+/** Requires a single readable message, without a stack trace or a bare exception. */
 function isForPeople(text: string): void {
   assert.doesNotMatch(text, /^\s+at .*\.[jt]s:\d+/m);
   assert.doesNotMatch(text, /Unhandled|uncaught/i);

@@ -30,7 +30,7 @@ async function clusterWith(
   return { cluster, server: await cluster.serve(path) };
 }
 
-/** The purpose of every default Corefile: a service, forward and reverse, and external names. */
+/** The purpose of every default Corefile: answers for a service, forward and reverse, and for external names. */
 function answersEverything(cluster: ClusterPod, ...how: readonly string[]): void {
   const service = cluster.ask(...how, 'web.shop.svc.cluster.local');
   assert.equal(service.counts, '1/0/0', service.text);
@@ -69,7 +69,7 @@ describe('the default Corefiles of cluster distributions', { skip: noCluster() }
     const { cluster, server } = await clusterWith(t, 'deployment.corefile');
     answersEverything(cluster);
     assert.equal(cluster.page(':8181/ready').status, 200);
-    // In the service range but unused. The file lists CIDR zones, and these do not fall through.
+    // An unused address in the service range. The file lists CIDR zones, and these do not fall through.
     assert.equal(cluster.ask('-x', '10.96.99.99').status, 'NXDOMAIN');
     startedWithoutComplaint(server);
   });
@@ -151,7 +151,7 @@ describe('the default Corefiles of cluster distributions', { skip: noCluster() }
     assert.match(server.output(), /^\.:53 on 10\.96\.0\.10$/m);
     const health = cluster.dnsPod.exec('curl', '-s', 'http://169.254.20.10:8080/health');
     assert.equal(health, 'OK');
-    // Its forward address is dead, but there is still an answer, and in time.
+    // Although its forward address is dead, there is an answer, and it arrives in time.
     assert.equal(
       dig(cluster.dnsPod, '@169.254.20.10', 'web.shop.svc.cluster.local', '+time=8').status,
       'SERVFAIL',

@@ -1,4 +1,4 @@
-/** Checks that SIGUSR1, sent continuously from process startup, never opens the runtime's debugger. */
+/** Sends SIGUSR1 continuously from process startup, and checks that it never opens the runtime's debugger. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { printed, start } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** Without koffi: the checkout, seen from a directory that lacks its packages. */
+/** Without koffi: the checkout is seen from a directory that does not have its packages. */
 function withoutFfi(t: TestContext): string {
   const home = mkdtempSync(join(tmpdir(), 'ndots-plain-'));
   t.after(() => rmSync(home, { recursive: true }));
@@ -17,13 +17,13 @@ function withoutFfi(t: TestContext): string {
   return join(home, 'bin/ndots');
 }
 
-/** Started as the kernel starts the image's entry point: through its first line. */
+/** Started the way the kernel starts the image's entry point, through its first line. */
 function imageEntry(): readonly string[] {
   const [, ...flags] = /^#!(.*)$/m.exec(readFileSync('deploy/ndots', 'utf8'))![1]!.split(' ');
   return [process.execPath, ...flags, resolve('dist/faces/cli/main.js')];
 }
 
-/** TCP ports that processes in this network namespace listen on. */
+/** The TCP ports on which processes in this network namespace listen. */
 const listening = (): readonly number[] =>
   ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
     [...readFileSync(file, 'latin1').matchAll(/^ *\d+: \S+:(\w{4}) \S+ 0A /gm)].map(([, hex]) =>
@@ -63,7 +63,7 @@ describe('while SIGUSR1 arrives continuously', { skip: !isOnLinux && 'needs Linu
         const found = new Set<number>();
         let starting = true;
         const sent = (async (): Promise<void> => {
-          // The test's shell ignores the signal, and so does the program it executes.
+          // The shell in this test ignores the signal, and so does the program that it executes.
           while (starting && !child.output().includes('begun')) await new Promise(setImmediate);
           while (starting) {
             child.signal('SIGUSR1');

@@ -1,5 +1,6 @@
 /**
- * The permissions that the chart gives its parts: together they suffice, each is needed, and a missing one is reported.
+ * The permissions that the chart gives to its parts. Together they suffice, each one is needed, and a missing one is
+ * reported.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -94,7 +95,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
         assert.equal(resources.has('pods'), directives === 'pods verified');
         assert.equal(resources.has('nodes'), directives === 'topology nodes');
         for (const resource of resources) {
-          // A server that can list by watching needs one of them, older servers both.
+          // If the server can list by watching, one of these is enough, while older servers need both.
           const neither = ['list', 'watch'].reduce(
             (left, verb) => without(left, { verb, resource }),
             roles,
@@ -179,7 +180,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
       parts = rolesOf(values, name);
     });
 
-    /** The log until it matches, when started without a certificate or with an invalid one. */
+    /** Starts without a certificate or with an invalid one, and returns the log once it matches. */
     async function logUntil(pattern: RegExp, secret: 'no' | 'broken'): Promise<string> {
       await cluster.kubectl('delete', 'secret', name, '-n', 'kube-system', '--ignore-not-found');
       if (secret === 'broken')
@@ -251,7 +252,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
   });
 });
 
-/** Sends a pod for review; any result is fine. */
+/** Sends a pod for review, whatever the result. */
 function review(port: number): void {
   const asked = request({
     host: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** deploy/ applied to a real API server, with `helm install`, `kubectl apply -f` and `-k`. */
+/** Applies deploy/ to a real API server, with `helm install`, `kubectl apply -f` and `kubectl apply -k`. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { helm, helmTemplate } from '../kit/helm.ts';
 
-/** The objects in a chart or file whose kinds the API server knows. It lacks the CRDs of the Prometheus operator. */
+/** The objects in a chart or file whose kinds the API server knows. It does not have the Prometheus operator's CRDs. */
 const objectsOf = (yaml: string): readonly KubeJson[] =>
   parseAllDocuments(yaml)
     .map((document) => document.toJS() as KubeJson | null)
@@ -348,7 +348,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     const rendered = await cluster.kubectl('kustomize', 'deploy/cluster-dns');
     const objects = objectsOf(rendered.replace('10.96.0.10', '10.0.0.11'));
     assert.deepEqual(await cluster.put(objects), []);
-    // It uses the same account's permissions as the chart below.
+    // It uses the same account, and thus the same permissions, as the chart below.
     await cluster.kubectl('delete', 'clusterrolebinding', 'system:coredns');
     assert.match(
       await cluster.kubectl('get', 'cm', 'coredns', '-n', 'kube-system', '-o', 'yaml'),
@@ -376,7 +376,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
         '-f',
         '-',
       );
-      // Placeholders that the program replaces itself may remain in its Corefile, but nowhere else.
+      // Placeholders that the program replaces at run time may remain in its Corefile, but nowhere else.
       for (const object of objects) {
         if (object.kind === 'ConfigMap' && object.metadata.name === 'node-local-dns') continue;
         assert.doesNotMatch(JSON.stringify(object), /__PILLAR__/);

@@ -19,7 +19,8 @@ import { corednsPath } from '../kit/etcd.ts';
 
 /**
  * Makes random single changes to installers' Corefiles. Compares the report of `ndots diff` with two CoreDNS servers,
- * before and after the change, that receive the same queries. `DIFF_CHANGES` is the number, `DIFF_SEED` the seed.
+ * one before and one after the change, that receive the same queries. `DIFF_CHANGES` sets the number of changes and
+ * `DIFF_SEED` the seed.
  */
 
 const program = corednsPath();
@@ -27,15 +28,15 @@ const wanted = Number(process.env['DIFF_CHANGES'] ?? '200');
 const seed = Number(process.env['DIFF_SEED'] ?? '1');
 
 /**
- * In milliseconds. A change takes three seconds, so that answers age, and its questions go to four servers. It takes
- * longer on a busy machine.
+ * In milliseconds. A change takes three seconds, so that answers age, and its questions are sent to four servers. On a
+ * busy machine, it takes longer.
  */
 const EACH_MS = 20_000;
 
-/** Plugins that do not affect answers and would need separate ports. */
+/** Plugins that do not affect answers but would need separate ports. */
 const beside = /^ +(?:health|ready|prometheus|loop|reload|pprof|bind)\b.*?(?:\{[^}]*\}\n|\n)/gm;
 
-/** An installer's Corefile, with this test's upstreams and ports. */
+/** An installer's Corefile with this test's upstreams and ports. */
 function base(name: string, api: string): string {
   return readFileSync(`test/corefiles/${name}.corefile`, 'utf8')
     .replace(beside, '')
@@ -83,7 +84,7 @@ describe(
 
     const named = (text: string) => ({ file: 'Corefile', folder, text });
 
-    /** A change and the report of `ndots diff`; null: it cannot be served. */
+    /** A change and the report of `ndots diff`, or null if the result cannot be served. */
     async function judged(before: string, later: string): Promise<Judged | null> {
       const common = {
         ...{ manifests: folder, names: [], env: {} },
@@ -106,7 +107,7 @@ describe(
       return new RealSide(port, upstreams, prepare(corefile, folder).upstreams);
     };
 
-    /** CoreDNS's behaviour for each change, except those it refuses. */
+    /** CoreDNS's behaviour for each change, except those that it refuses. */
     async function real(
       batch: readonly Judged[],
     ): Promise<readonly (Judged & { readonly theirs: Comparison })[]> {
@@ -176,12 +177,11 @@ describe(
   },
 );
 
-/** Long enough for aging to show in TTLs, and shorter than the shortest of them. */
+/** Long enough for TTLs to show their age, and shorter than the shortest of them. */
 const moments = { againMs: 3000, later: false } as const;
 
 /**
- * Excludes IPv6 clients, which the upstreams here do not support, and truncated replies, whose remaining records are
- * random.
+ * Excludes IPv6 clients, which the upstreams here do not support, and truncated replies, which include random records.
  */
 function isSteady({ client, name, udpSize }: DiffQuestion): boolean {
   return !client.includes(':') && (!name.startsWith('large-') || udpSize >= 1232);
@@ -195,7 +195,7 @@ interface Judged {
   readonly ours: Comparison;
 }
 
-/** Changes per CoreDNS process, whose startup takes most of the time. */
+/** The number of changes per CoreDNS process, because its startup takes most of the time. */
 const BATCH = 10;
 
 function lineChange(before: string, later: string): string {

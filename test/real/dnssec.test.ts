@@ -20,7 +20,7 @@ import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 import { delv, ValidatingUnbound, type TrustAnchor } from '../kit/validators.ts';
 import { UdpClient } from '../kit/zone-servers.ts';
 
-/** The output of `dnssec` and `sign`, checked by validating programs, with keys from `dnssec-keygen`. */
+/** The output of `dnssec` and `sign`, checked by validating programs, with keys that `dnssec-keygen` generated. */
 
 function missing(...programs: readonly string[]): string | false {
   const none = programs.filter((program) => !hasProgram(program));
@@ -69,8 +69,8 @@ async function validator(
 const isSecure = (reply: Message): boolean => (reply.flags & FLAG.AD) !== 0;
 
 /**
- * For type DNAME under a DNAME, Unbound 1.17 requires a signature on the synthesised CNAME, which has none. It does so
- * even when Knot serves the same zone.
+ * If type DNAME is queried under a DNAME, Unbound 1.17 requires a signature on the synthesised CNAME, which has none.
+ * It does so even if Knot serves the zone.
  */
 const asksBelowDname = / DNAME IN>: no signatures for CNAME/;
 
@@ -116,8 +116,8 @@ ns.cut A 192.0.2.5
 `;
 
 /**
- * Names × types, most of which do not exist. Unbound queries only the parent zone for DS records, and does not accept a
- * DNAME's alias as the answer to a CNAME question.
+ * Combinations of names and types, most of which do not exist. Unbound queries only the parent zone for DS records, and
+ * does not accept a DNAME's alias as the answer to a CNAME question.
  */
 function questionsOf(origin: string): readonly string[] {
   const two = (i: number): string => String(i).padStart(2, '0');
@@ -167,7 +167,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
       const { secure, denied } = await judge(unbound, questions);
       t.diagnostic(`${secure} secure, ${denied} of them denials`);
       assert.ok(secure > 500 / step && denied > 300 / step);
-      // The child zone is provably unsigned: no SERVFAIL, no AD.
+      // The child zone is provably unsigned, so there is neither SERVFAIL nor AD.
       for (const question of ['cut.example.test. DS', 'none.example.test. DS'])
         assert.ok(isSecure(await unbound.ask(question)), question);
     });
@@ -175,7 +175,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
   test('a split into KSK and ZSK, and random zones with cuts, aliases and wildcards', async (t) => {
     const folder = workFolder(t);
     const [port] = await freePorts(1);
-    // The directive may occur only once per block, so each zone has its own.
+    // The directive may only be used once per block, so each zone has its own block.
     const blocks: string[] = [];
     const anchors: TrustAnchor[] = [];
     const questions: string[] = [];
@@ -207,7 +207,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
     for (const question of questions) {
       const reply = await unbound.ask(question);
       if (isSecure(reply)) secure++;
-      // A chain may lead to a name that is not served, but nothing may be bogus.
+      // A chain may lead to a name that is not served, but no result may be bogus.
       if (reply.rcode === RCODE.SERVFAIL) failed++;
     }
     const bogus = unbound.log.split('\n').filter((line) => line.includes('validation failure'));
@@ -357,7 +357,7 @@ describe(
           ),
         );
       };
-      /** Leaves out random and time-dependent parts, and the types that a proof claims. */
+      /** Leaves out random and time-dependent parts, as well as the types listed in a proof. */
       const essence = (reply: Message): object => {
         const lines = (records: Message['answer']): string[] =>
           records

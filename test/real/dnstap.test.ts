@@ -163,7 +163,7 @@ describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? fals
     const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
     t.after(() => server.stop());
     ask(server, 'captured.example.', 'TXT');
-    // A clean exit sends the collector a STOP frame.
+    // When it exits cleanly, it sends the collector a STOP frame.
     server.child.signal('SIGTERM');
     assert.equal(await server.child.exitCode, 0, server.child.output());
     capture.signal('SIGTERM');

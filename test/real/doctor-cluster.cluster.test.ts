@@ -1,6 +1,6 @@
 /**
- * `ndots doctor cluster` against a real API server, with the permissions that `--rbac` prints: together they suffice,
- * and each is needed.
+ * `ndots doctor cluster` with a real API server and the permissions that `--rbac` prints. Together they suffice, and
+ * each one is needed.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -58,7 +58,7 @@ const objects = [
   },
 ] as unknown as readonly KubeJson[];
 
-/** Creating a review queries a permission and stores nothing. */
+/** Creating a review only queries a permission and does not store anything. */
 const REVIEWS = 'subjectaccessreviews';
 
 describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? false }, () => {
@@ -97,7 +97,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
       '-',
     );
     let { cluster: about, findings } = await examine();
-    // The API server receives permissions through its own watch.
+    // The API server learns of permissions through its own watch.
     for (let tries = 0; tries < 10 && about.lacking.length > 0; tries++) {
       await sleep(200);
       ({ cluster: about, findings } = await examine());
@@ -108,7 +108,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
     );
   });
 
-  // Others' access is only reviewed if a DNS pod is not ready: test/node/tools.node.test.ts.
+  // Other users' access is only reviewed if a DNS pod is not ready. test/node/tools.node.test.ts covers that.
   test('each right to read is used: without it something is reported as missing', async () => {
     for (const role of rights.filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole')) {
       const { rules } = role as Role;

@@ -12,7 +12,7 @@ import { runCommand } from '../kit/trace-command.ts';
 
 /**
  * Real glibc, musl and Go programs run in separate pods (network namespaces), with a name server on their node. ndots
- * captures one fault at a time there, and doctor identifies it.
+ * captures their packets during one fault at a time, and doctor must identify the fault.
  */
 
 const skip = cannotIsolate() ?? (hasProgram('nft') ? false : 'nft is not installed');
@@ -28,7 +28,7 @@ interface Pod {
 }
 
 let pods: Pod[] = [];
-// Their build directory is removed with the test file.
+// Their build directory is removed when this test file ends.
 const programs =
   skip === false
     ? (await Promise.all([realGlibc(), realMusl(), realGo()])).flatMap((each) => [each, each])
@@ -87,7 +87,7 @@ after(() => {
   rmSync(work, { recursive: true, force: true });
 });
 
-/** All names that are looked up are answered; all others are NXDOMAIN. */
+/** All names that clients look up are answered, and all others are NXDOMAIN. */
 const rules = [
   { name: 'backend.shop.svc.cluster.local.', type: '*', answer: '10.96.1.1' },
   { name: 'redis.cache.svc.cluster.local.', type: '*', answer: '10.96.1.2' },
@@ -118,7 +118,7 @@ const main = new URL('../../src/faces/cli/main.ts', import.meta.url).pathname;
 /** Plays it and returns doctor's report. */
 async function play(fault: {
   readonly nft?: string;
-  /** Earlier pods are idle, because glibc waits more than a minute for a connection. */
+  /** Pods from earlier tests are idle, because glibc waits more than a minute for a connection. */
   readonly first?: number;
   readonly rules?: readonly object[];
   readonly names?: readonly string[];
@@ -159,7 +159,7 @@ async function play(fault: {
   await once(capture.stderr, 'data');
   try {
     await Promise.all(pods.slice(first).map((pod) => lookups(pod, names)));
-    // Queries at the very end may still be answered.
+    // Queries at the very end may be answered after the capture.
     await new Promise((resolve) => setTimeout(resolve, 200));
     await lookups(pods[0]!, ['backend']);
     await new Promise((resolve) => setTimeout(resolve, 3200));

@@ -5,7 +5,7 @@ import { answered, printed } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-/** The words that alerts and `consolidate` patterns for CoreDNS match. */
+/** The words that alerts and `consolidate` patterns written for CoreDNS match. */
 test("failures of the network are reported in Go's words, and patterns written for CoreDNS count them", async (t) => {
   const [gone] = await freePorts(1);
   const silent = createSocket('udp4').bind(0, '127.0.0.1');

@@ -9,8 +9,8 @@ import { corednsPath, etcdPrograms, startCoredns, startEtcd } from '../kit/etcd.
 import { serveProcess } from '../kit/serve-process.ts';
 
 /**
- * CoreDNS and ndots on the same etcd get the same questions, with random keys and values, and names that do and do not
- * exist. Intended differences are listed here, one rule each, and on the plugin's page.
+ * CoreDNS and ndots on the same etcd receive the same questions. Keys and values are random, and names may or may not
+ * exist. Intended differences are listed both here, with one rule each, and on the plugin's page.
  */
 const [program] = etcdPrograms();
 const coredns = corednsPath();
@@ -45,7 +45,7 @@ describe('etcd compared with CoreDNS', { skip }, () => {
       (port) => `.:${port} {\nbind 127.0.0.1\n${directives}\n}\n`,
     );
     t.after(() => peer.stop());
-    // Over UDP, CoreDNS sends as much as the client accepts.
+    // Over UDP, CoreDNS sends as much data as the client accepts.
     const whole = `bufsize 4096\n${directives}`;
     const own = await serveProcess(whole);
     t.after(() => own.stop());
@@ -78,7 +78,7 @@ describe('etcd compared with CoreDNS', { skip }, () => {
         dump.push(`/skydns/${key} ${JSON.stringify(value)}`);
         await etcd.put(`/skydns/${key}`, value);
       }
-      // The last key, which shows that everything has arrived.
+      // The last key to be written. Once it is there, so are all others.
       await etcd.put('/skydns/test/skydns/zz-last', { host: `10.99.0.${round}` });
       for (let tries = 0; tries < 100; tries++) {
         const { answer } = await askers[1].ask(`zz-last.${ZONE}`, 'A');
@@ -156,10 +156,10 @@ function serviceAt(
 /** Null: equal. */
 function differ(name: string, type: string, theirs: Message, ours: Message): string | null {
   const exists = ours.rcode === RCODE.NOERROR && ours.answer.length === 0;
-  // A zone has a single SOA record, at its apex.
+  // A zone has only one SOA record, which is at its apex.
   if (type === 'SOA' && !['skydns.test.', '10.in-addr.arpa.'].includes(name))
     return ours.answer.length === 0 ? null : 'SOA away from the apex';
-  // Whether a name exists does not depend on the type. The apex always exists.
+  // A name's existence does not depend on the type. The apex always exists.
   if (theirs.rcode === RCODE.NXDOMAIN && exists) {
     if (['CNAME', 'PTR'].includes(type) || ['skydns.test.', '10.in-addr.arpa.'].includes(name))
       return null;
@@ -172,7 +172,7 @@ function differ(name: string, type: string, theirs: Message, ours: Message): str
   if (answer !== null) return `answer ${answer}`;
   const authority = sectionDiffers(theirs.authority, ours.authority);
   if (authority !== null) return `authority ${authority}`;
-  // A mail server's address is under its own name, not under one without `targetstrip`.
+  // A mail server's address is found under the mail server's own name, not under one without `targetstrip`.
   if (type === 'MX') {
     const [a, b] = [theirs, ours].map(({ additional }) =>
       levelled(additional).map((one) => shown(one, false)),
@@ -192,7 +192,7 @@ function sectionDiffers(theirs: readonly DnsRecord[], ours: readonly DnsRecord[]
     : `${JSON.stringify(a)}, ours ${JSON.stringify(b)}`;
 }
 
-/** Gives all records of one name and type the lowest TTL, as they have here (RFC 2181, section 5.2). */
+/** Gives all records with the same name and type the lowest TTL, as ndots does (RFC 2181, section 5.2). */
 function levelled(records: readonly DnsRecord[]): readonly DnsRecord[] {
   const key = ({ name, type }: DnsRecord): string => `${name} ${type}`;
   const least = new Map<string, number>();

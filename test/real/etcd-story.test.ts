@@ -8,7 +8,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { etcdPrograms, startEtcd, type EtcdProcess } from '../kit/etcd.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** The pages about SkyDNS, line by line: `examples/skydns/README.md` and `docs/etcd.md`. */
+/** Follows the pages about SkyDNS line by line: `examples/skydns/README.md` and `docs/etcd.md`. */
 
 const ndots = resolve('bin/ndots');
 const programs = etcdPrograms();
@@ -110,7 +110,7 @@ describe('SkyDNS, as described on its pages', { skip }, () => {
       ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
       ['ndots etcd list nobody.local', 1, /no record at or under nobody\.local/],
       ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
-      // An existing key does not hide a missing one.
+      // A key that exists does not conceal a missing one.
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /^one\.cluster\.local\. /m],
       ['ndots etcd list one.cluster.local two.local', 1, /no record at or under two\.local/],

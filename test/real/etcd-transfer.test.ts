@@ -1,4 +1,4 @@
-/** Transfers zones from a real etcd to real name servers. */
+/** Transfers zones from a real etcd to real name servers through ndots. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -54,7 +54,7 @@ async function comes(is: () => Promise<boolean>): Promise<void> {
     assert.ok(Date.now() < end, 'it has not come');
 }
 
-/** The answer to a question as sorted lines without TTLs; empty if there is none yet. */
+/** The answer to a question, as sorted lines without TTLs. Empty if there is no answer yet. */
 async function asked(port: number, name: string, type: number): Promise<string[]> {
   const client = new UdpClient(port);
   try {

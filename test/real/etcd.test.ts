@@ -12,7 +12,7 @@ import { etcdPrograms, startEtcd, type EtcdOptions, type EtcdProcess } from '../
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-/** The plugin against every installed version of etcd: data that appears, changes, breaks and returns. */
+/** Tests the plugin with every installed version of etcd: data appears, changes, breaks and returns. */
 
 const programs = etcdPrograms();
 const noEtcdctl = missing('etcdctl') ?? false;
@@ -126,7 +126,7 @@ for (const { path, version } of programs) {
         assert.ok(first >= 90 && first <= 100, `${first}`);
         assert.deepEqual(await ttlsOf('b.'), [60]);
         assert.deepEqual(await ttlsOf('c.'), [30]);
-        // All records of one name and type have the lowest TTL (RFC 2181, section 5.2).
+        // All records with the same name and type have the lowest TTL (RFC 2181, section 5.2).
         assert.deepEqual(await ttlsOf(''), [30, 30, 30]);
         await pause(1500);
         const [later = 0] = await ttlsOf('a.');
@@ -142,7 +142,7 @@ for (const { path, version } of programs) {
 
       test('a text of 900 bytes is answered whole, in strings of 255', async () => {
         await it.etcd.put('/skydns/test/skydns/big', { text: 'x'.repeat(900) });
-        // Events are ordered, so once the next key exists, the text does too.
+        // Events arrive in order, so once the next key exists, so does the text.
         await it.etcd.put('/skydns/test/skydns/after', { host: '10.0.0.1' });
         await until(it.asker, 'after.skydns.test.', ['10.0.0.1']);
         const [text = ''] = data(await it.asker.ask('big.skydns.test.', 'TXT'));
@@ -262,7 +262,7 @@ for (const { path, version } of programs) {
         put('10.0.0.2');
         await until(own.asker, 'a.skydns.test.', ['10.0.0.2']);
         await etcd.kill();
-        // The first restart waits until its own queries are answered, which are not permitted here.
+        // The first restart waits until its own queries are answered, but they are not permitted here.
         etcd.restart().catch(() => undefined);
         await pause(2000);
         for (let tries = 0; tries < 40; tries++) {
@@ -357,7 +357,7 @@ for (const { path, version } of programs) {
         };
         await put('10.0.0.1');
         await until(asker, 'a.skydns.test.', ['10.0.0.1']);
-        // One after the other, which includes the queried member and the leader.
+        // Stop one member after the other, including the queried one and the leader.
         for (const [index, member] of members.entries()) {
           await member.kill();
           await put(`10.0.1.${index}`);
@@ -415,7 +415,7 @@ for (const { path, version } of programs) {
   });
 }
 
-/** A CA, its certificate for 127.0.0.1 as server and client, and an unsigned certificate. */
+/** A CA, its certificate for 127.0.0.1 as both server and client, and a certificate that it did not sign. */
 function certificates(directory: string): (name: string) => string {
   const file = (name: string): string => join(directory, name);
   const openssl = (...words: string[]): void =>

@@ -10,7 +10,8 @@ import { readDig } from '../kit/dig.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * A new user's first commands: the lines printed by `npm start`, and those in the README, in `examples/` and in --help.
+ * A new user's first commands: the lines that `npm start` prints, and those in the README, in `examples/` and in
+ * --help.
  */
 
 const program = resolve('bin/ndots');
@@ -23,7 +24,7 @@ async function startExample(t: Pick<TestContext, 'after'>, port: number): Promis
   return child;
 }
 
-/** The suggested port, as the reader sees it: here, `npm start` was given a different one. */
+/** The port that readers see in the text. Here, `npm start` was given a different one. */
 const atPort = (line: string, port: number): string =>
   line
     .replaceAll('npx ndots', program)
@@ -38,7 +39,7 @@ function run(line: string): { readonly code: number | null; readonly text: strin
   return { code: status, text: stdout + stderr };
 }
 
-/** The lines in a text's `sh` blocks, with continuation lines joined and comments removed. */
+/** The lines in the `sh` blocks of a text, with continuation lines joined and comments removed. */
 function shellLines(page: string): readonly string[] {
   const text = readFileSync(page, 'utf8');
   return [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) =>
@@ -92,7 +93,7 @@ describe('the example cluster', { skip }, () => {
     for (const line of lines) {
       const { code, text } = run(line);
       assert.equal(code, 0, line);
-      // Unless dig has to omit sections, only records are printed.
+      // Only records are printed, unless dig has to omit sections.
       const short = / \+(short|noall)\b/.test(line);
       assert.notEqual(short ? text.trim() : readDig(text).answer.join('\n'), '', line);
     }
@@ -128,23 +129,24 @@ describe('the example cluster', { skip }, () => {
     const wanted: readonly (readonly [start: string, prints: RegExp | null, code?: number])[] = [
       ['npm ci && npm start', null],
       ['npm ci && npm test', null],
-      // Needs docker and a cluster: test/real/image.test.ts, deploy.cluster.test.ts and helm-install.cluster.test.ts.
+      // Needs docker and a cluster, so it is tested in test/real/image.test.ts, deploy.cluster.test.ts and
+      // helm-install.cluster.test.ts.
       ['docker build ', null],
       ['docker push ', null],
       ['kubectl ', null],
       ['helm install ', null],
-      // Changes the network; lab.test.ts plays it in namespaces.
+      // Changes the network, so lab.test.ts plays it in namespaces.
       ['sudo npx ndots lab run ', null],
       ['npx ndots diff ', /^ {2}\+ {3}shop\.test\. 5 A 10\.3\.0\.116$/m, 1],
-      // Captures this machine's traffic; see test/real/capture.test.ts.
+      // Captures this machine's traffic, so it is tested in test/real/capture.test.ts.
       ['sudo npx ndots capture -i any ', null],
       ['sudo npx ndots doctor -i any ', null],
-      // Covered by top-live.test.ts and console-page.test.ts.
+      // Tested in top-live.test.ts and console-page.test.ts.
       ['sudo npx ndots top', null],
       ['sudo npx ndots console', null],
       ['npx ndots capture examples/', /^10\.244\.1\.4 +18 +7 /m],
       ['npx ndots doctor examples/', /^✕ ND3011 /m, 1],
-      // Needs a cluster: src/faces/cli/doctor/doctor-cluster.test.ts.
+      // Needs a cluster, so it is tested in src/faces/cli/doctor/doctor-cluster.test.ts.
       ['npx ndots doctor cluster', null],
       ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],
       ['npx ndots trace backend.critical-app ', /^✓ found 10\.3\.0\.116 /m],
@@ -193,7 +195,7 @@ describe('the example cluster', { skip }, () => {
     const lines = [...text.matchAll(/^ {2}(ndots .*?)(?: {2,}|$)/gm)].map(([, line]) => line!);
     assert.ok(lines.length >= 4);
     for (const line of lines) {
-      // A server that exits early could not start; otherwise, `timeout` ends it.
+      // A server that exits early was unable to start; otherwise, `timeout` stops it.
       const filled = line
         .replace('serve --example', `serve --example -dns.port 0`)
         .replace('-conf Corefile', '-conf examples/Corefile -version')
@@ -223,7 +225,7 @@ describe('the ports of the example', () => {
       const taken = createServer();
       t.after(() => taken.close());
       await new Promise<void>((done) => {
-        // Another program on this machine may hold it, which serves the same purpose.
+        // Another program on this machine may already use it, which is just as good.
         taken.once('error', () => done());
         taken.listen(port, '127.0.0.1', done);
       });

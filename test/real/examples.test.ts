@@ -1,4 +1,4 @@
-/** The Corefiles in `examples/` start unchanged and answer the queries they are meant for. */
+/** The Corefiles in `examples/` start unchanged and answer the queries that they are written for. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { freePorts } from '../kit/free-ports.ts';
 
 const skip = spawnSync('dig', ['-v']).status === 0 ? false : 'dig is not installed';
 
-/** The query for each, on the port of its first or second server block, and the short answer. */
+/** Each example's query, on the port of its first or second server block, and the short answer. */
 const asked: Readonly<
   Record<string, readonly (readonly [block: number, question: string, answer: RegExp])[]>
 > = {
@@ -30,7 +30,7 @@ const asked: Readonly<
 describe('the Corefiles of examples/', { skip }, () => {
   test('each one is tried', () => {
     const directories = globSync('examples/*/Corefile').map((file) => file.split('/')[1]!);
-    // skydns needs an etcd and has its own test.
+    // skydns needs an etcd and has a test of its own.
     assert.deepEqual(
       directories.filter((directory) => directory !== 'skydns').toSorted(),
       Object.keys(asked).toSorted(),
@@ -67,7 +67,7 @@ describe('the Corefiles of examples/', { skip }, () => {
             { encoding: 'utf8' },
           ).stdout;
         let found = ask();
-        // A secondary fetches its zone after it has started serving.
+        // A secondary only fetches its zone once it is serving.
         for (
           const limit = Date.now() + 10_000;
           !answer.test(found) && Date.now() < limit;

@@ -1,4 +1,4 @@
-/** `ndots exec`, run as `kubectl ndots exec`, with a real API server and a minimal kubelet. */
+/** Runs `ndots exec` as `kubectl ndots exec`, with a real API server and a minimal kubelet. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
         status: { phase: 'Running' },
       },
     ] as unknown as KubeJson[]);
-    // The pod: a separate network, where the cluster DNS is at 127.0.0.1.
+    // The pod is a separate network in which the cluster DNS is at 127.0.0.1.
     writeFileSync(
       join(directory, 'resolv.conf'),
       'nameserver 127.0.0.1\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n',

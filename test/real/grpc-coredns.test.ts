@@ -14,7 +14,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const coredns = corednsPath();
 const skip = coredns === null ? 'CoreDNS is not there (coredns on PATH, or COREDNS=FILE)' : false;
 
-/** Writes a self-signed certificate to files. Client and server both use it. */
+/** Writes a self-signed certificate to files, which both client and server use. */
 function certificate(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-grpc-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,6 +1,7 @@
 /**
- * `helm install` from nothing to the first answer, and how changed tokens, CAs and API servers affect that server. The
- * test does the kubelet's work for the Deployment: the container's arguments, its ConfigMap, its account's token.
+ * Covers `helm install` up to the first answer, and how that server reacts to changed tokens, CAs and API servers. The
+ * test does the kubelet's work for the Deployment, namely the container's arguments, its ConfigMap and its account's
+ * token.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -34,7 +35,9 @@ for (const minor of testedMinors)
     { skip: noApiServer(minor) ?? root ?? false },
     () => {
       const directory = mkdtempSync(join(tmpdir(), 'ndots-install-'));
-      /** The files that the kubelet stores for the pod: `account/token`, `account/ca.crt`, `config/Corefile`. */
+      /**
+       * The files that the kubelet would store for the pod: `account/token`, `account/ca.crt` and `config/Corefile`.
+       */
       const file = (name: string): string => join(directory, name);
       let cluster: Cluster;
       let server: Child | null = null;
@@ -55,13 +58,13 @@ for (const minor of testedMinors)
           HOME: directory,
         });
 
-      /** As kubelets do, writes a one-hour token and renews it before it expires. */
+      /** Writes a token that is valid for an hour and renews it before it expires, as kubelets do. */
       async function writeToken(account: string): Promise<void> {
         const words = ['create', 'token', account, '-n', 'kube-system'];
         writeFileSync(file('account/token'), (await cluster.kubectl(...words)).trim());
       }
 
-      /** Runs the Deployment's only container in this network, with its files. */
+      /** Runs the Deployment's only container in this network and with its files. */
       async function startPod(name: string): Promise<Child> {
         const get = ['get', '-n', 'kube-system', '-o', 'json'];
         const { spec } = JSON.parse(
@@ -73,7 +76,7 @@ for (const minor of testedMinors)
         };
         mkdirSync(file('config'), { recursive: true });
         mkdirSync(file('account'), { recursive: true });
-        // The node's upstream. This network has none, and a query to itself would be a loop.
+        // Replaces the node's upstream, because this network has none, and a query to itself would be a loop.
         const corefile = data.Corefile.replace(/^\s*(?:loop|forward [^{\n]*(?:\{[^}]*\})?)$/gm, '');
         writeFileSync(file('config/Corefile'), corefile);
         writeFileSync(file('account/namespace'), 'kube-system');
@@ -140,7 +143,7 @@ for (const minor of testedMinors)
 
       test('a new token is used when the old one is no longer valid', async (t) => {
         await writeToken('dns-ndots');
-        // Old tokens end with their account, as after a leak.
+        // Old tokens become invalid when their account is deleted, for example after a leak.
         await cluster.kubectl('delete', 'serviceaccount', 'dns-ndots', '-n', 'kube-system');
         await cluster.kubectl('create', 'serviceaccount', 'dns-ndots', '-n', 'kube-system');
         await writeToken('dns-ndots');
@@ -154,8 +157,8 @@ for (const minor of testedMinors)
         cluster.renewAuthority();
         await cluster.startApiServer();
         await pause(3000);
-        // The kubelet has not written it yet: known names are still answered, and the log explains why updates are
-        // missing.
+        // The kubelet has not written it yet. Known names are still answered, and the log explains why there are no
+        // updates.
         await answered(53, 'made-1.default.svc.cluster.local', 5000);
         await printed(server!, /no trusted TLS connection to the API server/, 20_000);
         cpSync(cluster.authorityFile, file('account/ca.crt'));
@@ -174,7 +177,7 @@ for (const minor of testedMinors)
           ...['upgrade', 'dns', 'deploy/helm/ndots', '-n', 'kube-system', '--reuse-values'],
           ...['--set', 'autoscaler.enabled=true'],
         );
-        // An autoscaler must not start with fewer replicas than there were.
+        // An autoscaler must not start with fewer replicas than there were before.
         const replicas = ['deployment', 'dns-ndots', '-o', 'jsonpath={.spec.replicas}'];
         assert.equal(await cluster.kubectl('get', '-n', 'kube-system', ...replicas), '3');
         run('uninstall', 'dns', '-n', 'kube-system', '--wait=false');
@@ -182,7 +185,7 @@ for (const minor of testedMinors)
           'deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings';
         const wide =
           'clusterroles,clusterrolebindings,mutatingwebhookconfigurations,poddisruptionbudgets';
-        // The account was recreated manually above, without the label.
+        // The account was recreated by hand above, without the label.
         assert.equal(await get(`${kinds},${wide}`), '');
       });
     },

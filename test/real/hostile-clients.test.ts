@@ -15,7 +15,7 @@ import { freePorts } from '../kit/free-ports.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** An upstream over TCP that answers with 64 kB after a moment, and never for names under `silent.`. */
+/** A TCP upstream that answers with 64 kB after a moment, but never answers for names under `silent.`. */
 function largeUpstream(): Server {
   const RECORDS = 4000;
   return createServer((socket) => {
@@ -98,7 +98,7 @@ describe('hostile clients', () => {
   }
 
   /**
-   * Writes the `flood` on each socket endlessly until ten queries have been answered one after the other. A server that
+   * Keeps writing the `flood` to each socket until ten queries have been answered one after the other. A server that
    * served the flood first would never answer them.
    */
   async function answersAmid(
@@ -108,8 +108,8 @@ describe('hostile clients', () => {
   ): Promise<void> {
     let isOver = false;
     for (const attacker of attackers) {
-      // One at a time: while the server reads faster than this process writes, writes end immediately. A loop would
-      // then keep this process from reading replies.
+      // One write at a time: as long as the server reads faster than this process writes, writes complete immediately.
+      // A loop would then prevent this process from reading replies.
       const more = (): void => {
         if (isOver || !attacker.writable) return;
         if (attacker.write(flood(attacker))) setImmediate(more);
@@ -122,7 +122,7 @@ describe('hostile clients', () => {
     for (const attacker of attackers) attacker.destroy();
   }
 
-  /** The name that needs no upstream is answered over UDP. */
+  /** The name that does not need an upstream is answered over UDP. */
   async function answersAtOnce(): Promise<void> {
     const client = await UdpClient.open();
     const reply = await client.ask(queryBytes('a.test', 9), dns);
@@ -140,7 +140,7 @@ describe('hostile clients', () => {
     assert.equal(await metric('shed_total', 'udp'), 1000);
     assert.equal(await metric('waiting', 'udp'), 2000);
     await answersAtOnce();
-    // Some may not have fitted into this client's own queue.
+    // Some may not have fitted in this client's own queue.
     const codes = new Set<string>();
     for (let next = await client.next(500); next !== null; next = await client.next(10)) {
       codes.add(rcodeOf(next.bytes));
@@ -165,7 +165,7 @@ describe('hostile clients', () => {
       .split('\n')
       .filter((line) => line.slice(0, 22).includes(local) && / 08 /.test(line.slice(22, 42)));
     assert.deepEqual(left, [], 'CLOSE-WAIT');
-    // The metrics page is rendered at most once a second.
+    // The metrics page is rendered at most once per second.
     while ((await metric('failed_handshakes_total', 'tls')) < 1500) await pause(100);
     const socket = connectTls({ port: dot, host: '127.0.0.1', ca: testCertificate });
     await once(socket, 'secureConnect');
@@ -194,8 +194,8 @@ describe('hostile clients', () => {
       most = Math.max(most, child.residentMiB());
     }
     for (const socket of deaf) socket.destroy();
-    // 60 × 256 × 64 kB are 980 MB. How much the process frees before it grows varies between runs: 60 to 135 MiB were
-    // seen.
+    // 60 × 256 × 64 kB are 980 MB. The amount that the process frees before it grows varies between runs; 60 to 135 MiB
+    // were seen.
     assert.ok(most < before + 200, `${before.toFixed(0)} MiB before, ${most.toFixed(0)} at most`);
     await answersAtOnce();
   });
@@ -237,7 +237,7 @@ describe('hostile clients', () => {
       return Buffer.concat(ids.flatMap((id) => [get(id), frame(3, 0, id, cancel)]));
     };
     await answersAmid(attackers, volley, ask);
-    // The flood was not stopped; it had to wait its turn.
+    // The flood was still answered, but had to wait its turn.
     assert.ok([...lastIds.values()].every((id) => id > 199));
     honest.close();
     await answersAtOnce();

@@ -51,7 +51,7 @@ function reply(query: Buffer, mistakes: Mistakes): Buffer {
 const truth = '192.0.2.1';
 const lie = '203.0.113.66';
 
-/** An upstream whose behaviour a test controls: UDP and TCP on one port. */
+/** An upstream whose behaviour is controlled by a test, with UDP and TCP on the same port. */
 class FakeUpstream {
   readonly udp: Udp;
   readonly tcp: Server;
@@ -127,7 +127,7 @@ describe('an upstream, or an impostor, that lies', () => {
 
   const fresh = (): string => `n${count++}.forged.test`;
 
-  /** The addresses that a client gets for a name; a number: the response code of a reply without any. */
+  /** The addresses that a client gets for a name, or the response code of a reply without any. */
   async function ask(name: string): Promise<string[] | number> {
     client.send(queryBytes(name, 1000 + count), server.port);
     const got = await client.next(9000);
@@ -164,8 +164,8 @@ describe('an upstream, or an impostor, that lies', () => {
     });
   }
 
-  // As in CoreDNS, a reply with the correct ID but without a readable question comes from a broken upstream and ends
-  // the wait.
+  // As in CoreDNS, a reply with the correct ID but no readable question ends the wait, because it comes from a broken
+  // upstream.
   for (const questions of [0, 2]) {
     test(`${questions} questions and an answer: SERVFAIL at once, and nothing of it is cached`, async () => {
       const name = fresh();
@@ -192,7 +192,7 @@ describe('an upstream, or an impostor, that lies', () => {
     let asked = 0;
     upstream.onQuery = (query, send) => {
       const id = query.readUInt16BE(0);
-      // Retries get only the truth, because the guesses in one attempt are enough to read.
+      // Retries only get the truth, because reading the guesses from one attempt is enough work.
       let guess = asked++ === 0 ? 1 : 10_001;
       const more = (): void => {
         for (const end = guess + 200; guess < end && guess <= 10_000; guess++)
@@ -223,7 +223,7 @@ describe('an upstream, or an impostor, that lies', () => {
         bytes.writeUInt16BE(1, 6);
         return bytes;
       },
-      // Data that extends past the end of the message.
+      // The data extends past the end of the message.
       (query) => {
         const bytes = Buffer.concat([
           reply(query, {}),

@@ -33,7 +33,7 @@ const directives = `  errors
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Test both transports, because the plain one should treat datagrams like the batched one.
+// Test both transports, because the plain one should treat datagrams in the same way as the batched one.
 for (const transport of ['batched', 'plain'] as const) {
   describe(`hostile input over real sockets, ${transport} UDP`, () => {
     let server: ServeProcess;
@@ -47,11 +47,11 @@ for (const transport of ['batched', 'plain'] as const) {
       await server.stop();
     });
 
-    /** Checks that the server still answers, over both protocols. */
+    /** Checks that the server still answers over both protocols. */
     async function alive(): Promise<void> {
       const own = await UdpClient.open();
       let reply: Buffer | null = null;
-      // A burst may have filled the socket's queue, so retry as a stub resolver would.
+      // A burst may have filled the socket's queue, so retry like a stub resolver.
       for (let attempt = 0; attempt < 5 && reply === null; attempt++) {
         own.send(queryBytes('a.test', 0x77aa), server.port);
         reply = (await own.next(1000))?.bytes ?? null;
@@ -70,7 +70,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (const { what, bytes, expected } of hostilePackets) {
         const own = await UdpClient.open();
         own.send(bytes, server.port);
-        // The valid query after it shows when the reply to the broken one would have arrived.
+        // The valid query after it shows when a reply to the broken one would have arrived.
         own.send(queryBytes('a.test', 0x4711), server.port);
         const replies: Buffer[] = [];
         while (!replies.some((reply) => reply.readUInt16BE(0) === 0x4711)) {
@@ -100,7 +100,7 @@ for (const transport of ['batched', 'plain'] as const) {
         stream.send(bytes);
         if (expected !== 'silence' && expected !== 'whatever') {
           const reply = await stream.next();
-          // On a stream, 5000 bytes are not a reason to refuse.
+          // On a stream, the server should not refuse 5000 bytes.
           if (reply !== null && bytes.length !== 5000) assert.equal(rcodeOf(reply), expected, what);
         }
         stream.close();
@@ -132,7 +132,7 @@ for (const transport of ['batched', 'plain'] as const) {
       };
       await volley(6000);
       const logged = server.child.output().length;
-      // An idle server has released memory, and allocates some of it again.
+      // An idle server has released memory and has to allocate some of it again.
       const [before, after] = [Math.max(...(await memory(3))), Math.min(...(await memory(3)))];
       assert.ok(after < before * 1.15 + 4, `${before} MiB at first, ${after} MiB later`);
       assert.ok(server.child.output().length - logged < 2000, 'nobody can fill the disk from afar');

@@ -1,4 +1,4 @@
-/** The arm64 image, run by QEMU: the steps in deploy/Dockerfile, the runtime and the native code for that CPU. */
+/** Runs the arm64 image in QEMU: the steps in deploy/Dockerfile, the runtime, and the native code for that CPU. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const corefile = `
 }
 `;
 
-/** System calls that QEMU 7.2 answers with ENOSYS, by number. Linux on real arm64 machines may support them. */
+/** The numbers of system calls for which QEMU 7.2 returns ENOSYS. Linux may support them on real arm64 machines. */
 const unknownToQemu = new Map([
   [274, 'sched_setattr'],
   [293, 'rseq'],
@@ -92,7 +92,7 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
     const unknown = [...calls.matchAll(/Unknown syscall (\d+)/g)].map(
       ([, number]) => unknownToQemu.get(Number(number)) ?? number!,
     );
-    // Without io_uring, the runtime falls back to epoll.
+    // Without io_uring, the runtime uses epoll instead.
     assert.deepEqual(
       unknown.filter((call) => !allowed.has(call) && call !== 'io_uring_setup'),
       [],

@@ -1,4 +1,4 @@
-/** The node cache image: the steps in deploy/node-cache/Dockerfile, actually executed, and the results. */
+/** Actually executes the steps in deploy/node-cache/Dockerfile and tests the resulting node cache image. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -48,7 +48,7 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
         of.put('/run/teardown/.made', '');
         const child = start('teardown', of.container(args, command, {}, security, podSecurity));
         t.after(() => child.stop());
-        // The commands that the node cache leaves in the pipe are executed when its end is closed.
+        // The commands that the node cache leaves in the pipe are executed when it closes its end.
         const directory = '/run/teardown';
         const leave = `until [ -p ${directory}/pipe ]; do sleep 0.1; done; echo 'echo gone > ${directory}/done' > ${directory}/pipe`;
         const read = `until [ -s ${directory}/done ]; do sleep 0.1; done; cat ${directory}/done; rm ${directory}/done ${directory}/pipe`;

@@ -11,8 +11,7 @@ import { containersOf, type OurContainer } from '../kit/our-containers.ts';
 import { confinementOf } from '../kit/security-context.ts';
 
 /**
- * The steps in deploy/Dockerfile, actually executed, and the two resulting images, started as the kubelet starts
- * CoreDNS.
+ * Actually executes the steps in deploy/Dockerfile, and starts the two resulting images as the kubelet starts CoreDNS.
  */
 
 const corefile = `
@@ -44,7 +43,7 @@ kind: Namespace
 metadata: {name: shop}
 `;
 
-/** All parts of the chart that run this image. */
+/** All parts of the chart that use this image. */
 const everything = {
   ...Object.fromEntries(
     ['autoscaler', 'check', 'kuberhealthy', 'webhook'].map((part) => [part, { enabled: true }]),
@@ -66,7 +65,7 @@ const chart = (seccompFolder: string): readonly OurContainer[] =>
   );
 const reason = noHelm();
 
-/** Prints the names of all files, even in an image without a shell. */
+/** Prints the names of all files, and works even in an image without a shell. */
 const listing = `
   const { readdirSync } = require('node:fs');
   const list = (folder) => {
@@ -76,7 +75,7 @@ const listing = `
   };
   list('');`;
 
-/** Starts the image's server, queries it, and stops it. */
+/** Starts the server in the image, queries it, and stops it. */
 async function answers(
   t: TestContext,
   of: Image,
@@ -97,7 +96,7 @@ async function answers(
   assert.equal(await child.exitCode, 0);
 }
 
-/** For any manifest: it must start, and open port 53 if permitted. */
+/** For any manifest: the program must start, and open port 53 if that is permitted. */
 function startsIn(
   built: Built,
   name: string,

@@ -17,7 +17,7 @@ const CLUSTERS = 400;
 const nodes = ['node-1', 'node-2', 'node-3'] as const;
 const zones = ['a', 'b'] as const;
 
-/** All shapes of endpoints, services and flags that affect rules, in one address family. */
+/** All kinds of endpoints, services and flags that affect rules, for one address family. */
 function clusters(family: 'IPv4' | 'IPv6'): fc.Arbitrary<ProxiedCluster> {
   const isIPv4 = family === 'IPv4';
   const address = (net: number, host: number): string =>
@@ -130,7 +130,7 @@ function clusters(family: 'IPv4' | 'IPv6'): fc.Arbitrary<ProxiedCluster> {
             },
           },
         });
-        // kube-proxy itself does not define what happens to an address that is in two slices with different conditions.
+        // Not even kube-proxy defines the result if two slices list an address with different conditions.
         const seen = new Set<number>();
         one.slices.forEach((endpoints, at) => {
           const fresh = endpoints.filter(({ host }) => !seen.has(host));
@@ -167,7 +167,7 @@ function clusters(family: 'IPv4' | 'IPv6'): fc.Arbitrary<ProxiedCluster> {
         zone,
         clusterCIDR: cidr ? (isIPv4 ? '10.244.0.0/16' : 'fd00:244::/64') : '',
         masqueradeAll,
-        // kube-proxy does not accept such a flag for IPv6.
+        // For IPv6, kube-proxy does not accept such a flag.
         localhostNodePorts: isIPv4 && localhost,
         nodePortAddresses: [],
         services,
@@ -199,14 +199,15 @@ function optionsOf(cluster: ProxiedCluster): ProxyOptions {
 }
 
 /**
- * Maps a chain to its rules, in order if the order matters. Chains that only distinguish services may have any order.
+ * Maps a chain to its rules, in order if the order matters. The order does not matter in chains that only tell services
+ * apart.
  */
 function iptablesChains(text: string): Map<string, string[]> {
   const chains = new Map<string, string[]>();
   let table = '';
   for (const line of text.split('\n')) {
     if (line.startsWith('*')) table = line;
-    // Counters of some kernels, either within a rule or in a separate rule.
+    // Counters, which some kernels print within a rule and others as a separate rule.
     if (line.includes('localhost_nps_accepted_pkts')) continue;
     const rule = line.replace(/ -m nfacct --nfacct-name \S+/, '');
     const [first = '', name = ''] = rule.split(' ');
@@ -224,7 +225,7 @@ function iptablesChains(text: string): Map<string, string[]> {
   return chains;
 }
 
-/** Maps a chain, set or map to its type, its rules in order, and its elements. */
+/** Maps a chain, set or map to its type, its ordered rules, and its elements. */
 function nftablesChains(text: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const at = (key: string): string[] => {
@@ -242,7 +243,7 @@ function nftablesChains(text: string): Map<string, string[]> {
       if (rest !== '') found.set(`properties ${name}`, [rest]);
     } else found.set(`${kind} ${name}`, [rest]);
   }
-  // kube-proxy creates the set of node port addresses and removes it immediately.
+  // kube-proxy creates the set of node port addresses and then immediately removes it.
   if (
     text.includes('delete set ip kube-proxy nodeport-ips') ||
     text.includes('delete set ip6 kube-proxy nodeport-ips')

@@ -1,5 +1,6 @@
 /**
- * `ndots check serve --kuberhealthy` needs each permission in deploy/check/rbac.yaml, and its log names a missing one.
+ * `ndots check serve --kuberhealthy` needs every permission in deploy/check/rbac.yaml, and names a missing one in its
+ * log.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -148,7 +149,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
       assert.deepEqual(await cluster.put([...objects, { ...role, rules: without } as Role]), []);
       if (resource === 'healthchecks' && verb === 'patch') await goingCheck();
       try {
-        // Pods and states are cleaned up every half minute.
+        // Pods and states are cleaned up every 30 seconds.
         const text = `cannot ${verb} resource "${resource}"`;
         await serve(new RegExp(text), 60_000);
       } finally {

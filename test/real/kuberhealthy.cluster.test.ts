@@ -1,5 +1,6 @@
 /**
- * `ndots check serve --kuberhealthy` with a real API server, and Kuberhealthy's own clients as checkers in its pods.
+ * `ndots check serve --kuberhealthy` with a real API server, where Kuberhealthy's own clients are the checkers in its
+ * pods.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -199,7 +200,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       return found !== undefined && wanted(found) ? found : null;
     }, `the state of ${name}`);
 
-  /** Plays the kubelet's part: the real client, with the pod's environment. */
+  /** Replaces the kubelet: runs the real client with the pod's environment. */
   const play = (
     version: 2 | 3,
     pod: MadePod,
@@ -335,7 +336,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.deepEqual(state.Errors, ['no answer from 10.0.0.10']);
     assert.equal(state.uuid, run);
     assert.equal(state.AuthoritativePod, 'replica-0');
-    // As with Kuberhealthy 2, the same run may report something else later.
+    // As in Kuberhealthy 2, the same run may send a different report later.
     await play(2, pod);
     await stateUntil('old', ({ OK }) => OK);
     const shown = JSON.parse(await page(port, '/')) as {
@@ -402,7 +403,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     const status = { phase: 'Pending', containerStatuses: [waiting] };
     const patch = ['--subresource=status', '--type=merge', '-p', JSON.stringify({ status })];
     await cluster.kubectl('patch', 'pod', pod.metadata.name, '-n', 'team', ...patch);
-    // Between the deadline and the end of the run.
+    // After the deadline but before the end of the run.
     await pause(3200);
     const late = await post(port, pathOf(pod), runOf(pod), '{"OK": true}');
     assert.ok([410, 400].includes(late.status), `${late.status} ${late.text}`);
@@ -464,7 +465,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     const second = await serve();
     await cluster.put([healthCheck('dns', { runInterval: '2s' })]);
     const pod = await podOf('dns');
-    // The other replica accepts the report, and the first one sees that the run is over.
+    // The other replica accepts the report, and the first one notices that the run is over.
     assert.equal((await post(second.port, pathOf(pod), runOf(pod), '{"OK": true}')).status, 200);
     const again = (await podsOf('dns', 2)).find((each) => runOf(each) !== runOf(pod))!;
     first.child.signal('SIGKILL');
@@ -579,7 +580,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await play(3, await podOf('dns'), 'no answer');
     await play(2, await podOf('old'));
     const described = await until(async () => {
-      // kubectl (1.32) omits events by default when it describes several kinds.
+      // kubectl (1.32) omits events by default when it describes objects of several kinds.
       const words = ['describe', 'healthcheck,khcheck', '-n', 'team', '--show-events=true'];
       const told = await cluster.kubectl(...words);
       return /CheckReported[^]*CheckReported/.test(told) ? told : null;

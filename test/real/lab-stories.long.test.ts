@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
-/** A CoreDNS program. If set, it plays the stories too. */
+/** A CoreDNS program. If it is set, the stories are also played with it. */
 const coredns = process.env['COREDNS'];
 
 describe('every story goes as documented', () => {

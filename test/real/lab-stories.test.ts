@@ -5,7 +5,7 @@ import { modelStory } from '../../src/tools/lab/play.ts';
 import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
-/** The quick ones; lab-stories.long.test.ts plays all of them. */
+/** Only the quick stories. lab-stories.long.test.ts plays all of them. */
 const played: ReadonlySet<string> = new Set(['twelve-queries', 'service-shares']);
 
 describe('stories', () => {

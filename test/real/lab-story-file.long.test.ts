@@ -1,4 +1,4 @@
-/** Plays stories from files: the example, and steps that no other test uses. */
+/** Plays stories from files: the example, and steps that are not used in other tests. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Plays stories from files as described on the page about their format. */
+/** Plays stories from files, as described on the page about their format. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

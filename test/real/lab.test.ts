@@ -80,7 +80,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
       stream.on('data', (chunk: Buffer) => said.push(chunk.toString()));
     const cookie = `LAB_TEST_COOKIE=int${process.pid}`;
     for (let tries = 0; tries < 400 && processesOf(cookie).length <= 3; tries++) await sleep(50);
-    // As a terminal does, to the whole foreground group.
+    // Sent to the whole foreground group, as a terminal would.
     process.kill(-child.pid!, 'SIGINT');
     const code = await new Promise((done) => child.on('close', done));
     assert.deepEqual([code, said], [130, []]);
@@ -92,7 +92,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
     const before = traces();
     const cookie = `LAB_TEST_COOKIE=${process.pid}`;
     const child = startLab(['run', 'twelve-queries'], { LAB_TEST_COOKIE: String(process.pid) });
-    // If there are more processes than the two outside it, it is being built.
+    // Once there are more processes than the two outside it, the lab is being built.
     let stands = false;
     for (let tries = 0; tries < 400 && !stands; tries++) {
       await sleep(50);

@@ -125,7 +125,7 @@ describe('the log of queries', () => {
     await answered(port, 'first.example.', 20_000, () => true);
     const client = await UdpClient.open();
     t.after(() => client.close());
-    // There is no reader: an answer or an exit that waited for one would never come.
+    // There is no reader, so an answer or exit that waited for one would never happen.
     for (let i = 0; i < 5000; i++) {
       client.send(queryBytes(`${'x'.repeat(60)}.q${i}.example.`, i), port);
       assert.equal((await client.next(60_000))?.bytes.readUInt16BE(0), i);

@@ -15,7 +15,7 @@ interface Secured {
   readonly port: number;
 }
 
-/** A server whose metrics are served over TLS with this web configuration. */
+/** A server that uses this web configuration to serve its metrics over TLS. */
 async function secured(t: TestContext, config: string): Promise<Secured> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-web-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -53,7 +53,7 @@ describe('metrics over TLS', () => {
   test('a certificate that is renewed is used from the next connection on', async (t) => {
     const { port, folder } = await secured(t, plain);
     assert.match(await get(port), /^coredns_build_info/m);
-    // This certificate does not match. If the pair is broken, the previous one stays in use.
+    // This certificate does not match its key. While the pair is invalid, the previous one stays in use.
     writeFileSync(join(folder, 'cert.pem'), strangerCertificate);
     assert.match(await get(port), /^coredns_build_info/m);
     writeFileSync(join(folder, 'cert.pem'), testCertificate);

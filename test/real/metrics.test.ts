@@ -6,7 +6,7 @@ import { ClusterPod, noCluster } from '../kit/cluster-pod.ts';
 import { namespaceObject, serviceObject, sliceObject } from '../kit/cluster-objects.ts';
 import { missing } from '../kit/dig.ts';
 
-/** The series and labels that existing dashboards and alerts read, present from the first scrape on. */
+/** The series and labels that existing dashboards and alerts read. They must be present from the first scrape. */
 const series: readonly (readonly [string, readonly string[]])[] = [
   ['coredns_build_info', ['version', 'revision', 'goversion']],
   ['coredns_panics_total', []],
@@ -73,7 +73,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
       cluster.ask(name, '+tcp');
     }
     cluster.ask('www.example.test', '+edns=0', '+dnssec');
-    // The programming latency is measured for a change after startup.
+    // The programming latency is only measured for changes after startup.
     await cluster.api({
       put: 'endpointslices',
       object: sliceObject('shop', 'web', ['10.244.1.6'], 'http:80'),
@@ -82,7 +82,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
       (reply) => reply.answer.some((line) => line.endsWith('10.244.1.6')),
       ['web.shop.svc.cluster.local'],
     );
-    // The page is rendered at most once a second, so wait for the one after the queries.
+    // The page is rendered at most once per second, so wait for the first one after the queries.
     for (text = first; text === first; await setTimeout(100))
       text = cluster.page(':9153/metrics').body;
   });

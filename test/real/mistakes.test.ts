@@ -18,7 +18,7 @@ const fileOf = (name: string, text: string | Buffer): string => {
   return file;
 };
 
-/** The output of `serve` for a Corefile that it refuses. It must exit on its own. */
+/** The output of `serve` for a Corefile that it refuses, in which case it must exit without being stopped. */
 async function refusal(conf: string): Promise<string> {
   const [port] = await freePorts(1);
   const child = start('ndots', [program, 'serve', '-conf', conf, '-dns.port', String(port)]);

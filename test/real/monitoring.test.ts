@@ -1,4 +1,4 @@
-/** deploy/monitoring, checked by promtool and by a real Prometheus that scrapes a real server. */
+/** Checks deploy/monitoring with promtool, and with a real Prometheus that scrapes a real server. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ const { panels } = JSON.parse(
   readFileSync('deploy/monitoring/dashboard.json', 'utf8'),
 ) as Dashboard;
 
-/** A test of the rules in promtool's own format. */
+/** A rule test in promtool's own format. */
 function promtoolTest(series: object[], alerts: object[]): { status: number | null; text: string } {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-rules-'));
   try {

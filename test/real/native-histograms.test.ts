@@ -1,4 +1,4 @@
-/** Native histograms, as a real Prometheus scrapes and stores them. */
+/** Native histograms, scraped and stored by a real Prometheus. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
@@ -61,7 +61,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     const median = await valueOf(`histogram_quantile(0.5, ${durations})`);
     assert.ok(median > 1e-6 && median < 1, `${median} s`);
     const sizes = `sum(coredns_dns_request_size_bytes)`;
-    // All had 31 bytes, which a bucket of 4.4 % can resolve.
+    // All of them had 31 bytes, which buckets with a resolution of 4.4 % can distinguish.
     const size = await valueOf(`histogram_quantile(0.5, ${sizes})`);
     assert.ok(Math.abs(size / 31 - 1) < 0.045, `${size} bytes`);
     assert.equal(await valueOf(`histogram_fraction(0, 1000, ${sizes})`), 1);

@@ -1,4 +1,4 @@
-/** `ndots watch serve` on two nodes, read as a single view: real packets, interfaces and dig queries. */
+/** `ndots watch serve` on two nodes, read as a single view of real packets, interfaces and dig queries. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** A real node cache's `console` directive, read on its node by `ndots top`. */
+/** A real node cache's `console` directive, which `ndots top` reads on its node. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -86,7 +86,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
   });
 
   test('TCP connections that pods opened before SIGTERM are answered after the rules are gone', async () => {
-    // A query every 5 ms, each on a connection opened beforehand.
+    // Sends a query every 5 ms, each on a connection that was opened beforehand.
     const program = `
       const { connect } = require('node:net');
       const query = Buffer.from('001a000101000001000000000000' + '0377686f04746573740000010001', 'hex');
@@ -104,7 +104,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
         setTimeout(() => process.exit(0), 4000);
       });
     `;
-    // If the machine stalls for the 250 ms of the shutdown, nothing shows, so retry.
+    // If the machine stalls during the 250 ms of the shutdown, no effect is visible, so retry.
     for (let tries = 0; ; tries++) {
       const cache = await world.cache();
       const client = world.start('client', 'pod', [process.execPath, '-e', program]);

@@ -1,4 +1,4 @@
-/** Node cache instances that take over from each other. */
+/** Node cache instances that take over from one another. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The node cache in network namespaces, with real iptables, nft, conntrack and dig. */
+/** The node cache in network namespaces, with the real iptables, nft, conntrack and dig. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Child } from '../kit/child.ts';
@@ -17,7 +17,7 @@ import {
 
 const reason = noNodeWorld();
 
-/** Pods are answered again. `bench/node-cache.ts` measures the delay, which is longer on a busy machine. */
+/** Pods get answers again. `bench/node-cache.ts` measures the delay, which is longer on a busy machine. */
 function isOver(windowMs: number): void {
   assert.ok(Number.isFinite(windowMs), 'nobody answers any more');
 }
@@ -176,7 +176,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     assert.match(world.node('nft', 'list', 'tables'), /inet nodelocaldns/);
     const stop = await world.ask(SERVICE);
     await wait(300);
-    // kube-proxy's rules were flushed too, so only the table counts here.
+    // kube-proxy's rules were flushed too, so only the table is compared here.
     const helpers = world.node('ps', '-o', 'pid=', '--ppid', String(cache.pid)).trim().split(/\s+/);
     assert.equal(helpers.length, 2);
     for (const pid of [cache.pid, ...helpers.map(Number)]) process.kill(pid, 'SIGKILL');

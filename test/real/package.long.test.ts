@@ -7,18 +7,18 @@ import { answered, start } from '../kit/child.ts';
 import { pack, run } from '../kit/package.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** The result of `npm pack`, installed the way a user would. */
+/** The result of `npm pack`, installed as a user would install it. */
 
 const directory = mkdtempSync(join(tmpdir(), 'ndots-package-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-/** PATH with this program's pinned runtime first, and without it. */
+/** A PATH that starts with this program's pinned runtime, and one without it. */
 const pinned = dirname(process.execPath);
 const others = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((place) => place !== '' && !place.includes('node_modules') && place !== pinned);
 
-/** The machine's own Node, if it differs from the pinned one. */
+/** The machine's own Node, if it is not the pinned version. */
 const machineNode = others.map((place) => join(place, 'node')).find((file) => existsSync(file));
 const machineMajor =
   machineNode === undefined ? null : Number(/\d+/.exec(run([machineNode, '--version']).out)?.[0]);

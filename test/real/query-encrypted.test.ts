@@ -8,7 +8,7 @@ import { testCertificate, testKey } from '../kit/certificate.ts';
 import { printed, start } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** A server with a single encrypted transport on loopback. */
+/** A server with only one encrypted transport on loopback. */
 async function serve(
   t: TestContext,
   scheme: 'tls' | 'https',

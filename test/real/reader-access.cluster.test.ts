@@ -1,4 +1,4 @@
-/** Readers of live views that a real API server permits or refuses: of the directive, the agent and the page. */
+/** Readers of live views, which a real API server allows or denies access to the directive, the agent and the page. */
 import assert from 'node:assert/strict';
 import { createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** The permission of those who decide, which every cluster defines, and the one of readers. */
+/** The permission to review access, which every cluster defines, and the readers' permission. */
 const rights = [
   {
     apiVersion: `${GROUP}/v1`,
@@ -50,7 +50,7 @@ const rights = [
   })),
 ] as unknown as KubeJson[];
 
-/** The same token, signed again with an end in the past. */
+/** The same token, signed again with an expiry time in the past. */
 function expired(token: string, keyFile: string): string {
   const [head = '', body = ''] = token.split('.');
   const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;
@@ -62,7 +62,7 @@ function expired(token: string, keyFile: string): string {
   return `${text}.${seal.toString('base64url')}`;
 }
 
-/** A program that delegates, and what its readers ask for. */
+/** A program that delegates authorization, and the resources that its readers request. */
 interface Delegate {
   readonly url: string;
   log(): string;
@@ -140,7 +140,7 @@ describe('readers that the API server decides about', { skip: noApiServer() ?? f
       for (const [given, reason] of [
         [expired(ada, cluster.accountsKeyFile), /expired/],
         [await token('ada', 'https://kubernetes.default.svc'), /audience/],
-        // A static token is for the API server, and even its administrator needs one for us.
+        // A static token is only valid for the API server, so even its administrator needs one for us.
         ['token-of-admin', /does not accept the token/],
         [`${ada.slice(0, -8)}AAAAAAAA`, /does not accept the token/],
       ] as const) {

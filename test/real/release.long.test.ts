@@ -1,4 +1,4 @@
-/** The output of tools/release.ts, installed by krew and run by kubectl. */
+/** The output of tools/release.ts, which krew installs and kubectl runs. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -64,7 +64,7 @@ describe('a release', () => {
 
   test('has a manifest that krew accepts', (t) => {
     if (offline !== '') return t.skip(offline);
-    // The requirements are in sigs.k8s.io/krew/internal/index/validation.
+    // The requirements are defined in sigs.k8s.io/krew/internal/index/validation.
     assert.equal(manifest.apiVersion, 'krew.googlecontainertools.github.com/v1alpha2');
     assert.equal(manifest.kind, 'Plugin');
     assert.match(manifest.metadata.name, /^[a-z][a-z0-9-]*$/);
@@ -155,7 +155,8 @@ describe('a release', () => {
       assert.match(traced.text, /db\.shop\.svc\.cluster\.local\./);
       assert.equal(traced.code, 0, traced.text);
 
-      // krew removes nothing until it has an index, which `krew update` fetches from GitHub. An empty one is enough.
+      // krew does not remove anything until it has an index, which `krew update` fetches from GitHub. An empty index is
+      // enough.
       spawnSync('git', ['init', '-q', join(directory, 'krew/index/default')]);
       const removed = run('krew', 'uninstall', 'ndots');
       assert.equal(removed.code, 0, removed.text);

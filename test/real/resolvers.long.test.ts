@@ -1,6 +1,6 @@
 /**
- * The scenarios that wait for time-outs, with the real clients, which takes minutes. In virtual time, every test run
- * covers them.
+ * The scenarios that wait for time-outs, with the real clients. This takes minutes, while every test run covers them in
+ * virtual time.
  */
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realGlibc, realGo, realMusl, realNode } from '../kit/real-programs.ts';

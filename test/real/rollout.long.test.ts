@@ -1,4 +1,4 @@
-/** Rollouts, when played, lose as many queries as predicted. */
+/** Rollouts lose as many queries when they are played as predicted. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';

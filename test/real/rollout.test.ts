@@ -1,4 +1,4 @@
-/** The arguments and predictions of `ndots rollout`; rollout.long.test.ts plays it. */
+/** The arguments and predictions of `ndots rollout`. rollout.long.test.ts plays the rollouts. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Response rate limiting compared with BIND's: the same burst of questions gets the same replies from both. */
+/** Response rate limiting compared with BIND's. Both must send the same replies to the same burst of questions. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ interface Burst {
   readonly lost: number;
 }
 
-/** Sends all questions at once over one socket, and waits until no more replies arrive. */
+/** Sends all questions at once over one socket, then waits until no more replies arrive. */
 async function burst(port: number, messages: readonly Uint8Array[]): Promise<Burst> {
   const socket = createSocket('udp4');
   let whole = 0;
@@ -61,7 +61,7 @@ const many = (count: number, name: (i: number) => string, type: number): Uint8Ar
 const withOpcode = (messages: readonly Uint8Array[], opcode: number): readonly Uint8Array[] =>
   messages.map((message) => message.with(2, opcode << 3));
 
-/** Bursts of one kind each, far enough above 5 per second that a slow machine makes little difference. */
+/** Bursts of a single kind, far enough above 5 per second that a slow machine makes little difference. */
 const bursts: Readonly<Record<string, readonly Uint8Array[]>> = {
   answers: many(45, () => 'www.example.org.', 1),
   'no data': many(45, () => 'www.example.org.', 28),
@@ -102,7 +102,7 @@ describe(
           const theirs = await burst(bind.port, messages);
           const found = await burst(ours.port, messages);
           t.diagnostic(`${kind}: BIND ${JSON.stringify(theirs)}, ndots ${JSON.stringify(found)}`);
-          // A burst may span two seconds, in which case one more allowance passes.
+          // If a burst spans two seconds, replies for one more second are allowed.
           for (const key of ['whole', 'cut', 'lost'] as const)
             assert.ok(
               Math.abs(found[key] - theirs[key]) <= 6,

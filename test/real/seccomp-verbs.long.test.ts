@@ -1,4 +1,7 @@
-/** The other profiles in deploy/seccomp: under its own profile, each subcommand passes the tests of its real work. */
+/**
+ * Tests the other profiles in deploy/seccomp. Under its own profile, each subcommand must pass the tests of its real
+ * work.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -9,7 +12,7 @@ import { noNodeWorld } from '../kit/node-world.ts';
 import { noProcessWorld } from '../kit/process-world.ts';
 import { noFilters } from '../kit/seccomp.ts';
 
-/** Maps a profile to its subcommand's tests, and why they cannot run here. */
+/** Maps a profile to its subcommand's tests and to the reason why they cannot run here. */
 const verbs: Readonly<Record<string, readonly [files: readonly string[], missing: string | null]>> =
   {
     capture: [['capture-process.test.ts'], noProcessWorld()],
@@ -28,7 +31,7 @@ describe('under its own seccomp profile', () => {
   for (const [verb, [files, missing]] of Object.entries(verbs))
     test(`ndots ${verb} does all that it does`, { skip: noFilters() ?? missing ?? false }, () => {
       const paths = files.map((file) => `test/real/${file}`);
-      // Make it a separate run, not part of the current one.
+      // Make it a separate run instead of a part of the current one.
       const { NODE_TEST_CONTEXT: _, ...env } = process.env;
       const { status, stdout } = spawnSync(process.execPath, ['tools/test.ts', ...paths], {
         env: { ...env, NDOTS_SECCOMP_PROFILES: resolve('deploy/seccomp') },

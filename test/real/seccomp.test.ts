@@ -1,4 +1,4 @@
-/** deploy/seccomp: `ndots` is fully functional under its profiles, and other system calls are denied. */
+/** Tests deploy/seccomp. `ndots` must be fully functional under its profiles, and other system calls must be denied. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -183,7 +183,7 @@ grpc://.:${grpc} {
 
 const cannotName = noFilters() ?? noResolvConf();
 
-/** Null: a test can have its own resolv.conf. */
+/** The reason why a test cannot have its own resolv.conf, or null if it can. */
 function noResolvConf(): string | null {
   if (process.getuid?.() !== 0) return 'needs root, for a resolv.conf of its own';
   return spawnSync('unshare', ['-mn', 'true']).status === 0 ? null : 'needs unshare';

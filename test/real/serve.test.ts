@@ -33,7 +33,7 @@ async function serve(
   return { child, file };
 }
 
-/** Runs a server that must exit on its own. */
+/** Runs a server that must exit without being stopped. */
 function refused(file: string, ...words: string[]): { code: number | null; text: string } {
   const { status, stdout, stderr } = spawnSync(program, ['serve', '-conf', file, ...words], {
     encoding: 'utf8',
@@ -114,7 +114,7 @@ describe('ndots serve, as a process', () => {
   test('SIGTERM while it starts ends it with code 0', async (t) => {
     const [port] = await freePorts(1);
     const file = corefile(
-      // The API server's port is closed, so startup waits for objects.
+      // The API server's port is closed, so the server waits for objects when it starts.
       `.:${port} {\n  bind 127.0.0.1\n  kubernetes cluster.local {\n    endpoint http://127.0.0.1:9\n  }\n}\n`,
     );
     const child = start('ndots', [program, 'serve', '-conf', file]);

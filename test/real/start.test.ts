@@ -1,4 +1,4 @@
-/** The first moments of `ndots serve`: what a probe sees before it serves. */
+/** The first moments of `ndots serve`, and the results of probes before it is serving. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { kubeletProbe } from '../kit/kubelet-probe.ts';
 
-/** Starts a server, and returns as soon as every given port is open. */
+/** Starts a server and returns as soon as all given ports are open. */
 async function begun(
   t: TestContext,
   corefile: string,

@@ -9,7 +9,7 @@ import { testCertificate, testKey } from '../kit/certificate.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-/** Connects once and sends a query, because TLS 1.3 tickets come after the handshake. */
+/** Connects once and also sends a query, because TLS 1.3 tickets arrive after the handshake. */
 async function visit(
   port: number,
   version: SecureVersion,

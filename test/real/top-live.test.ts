@@ -7,12 +7,12 @@ import { missing } from '../kit/dig.ts';
 import { until } from '../kit/dnstap-collector.ts';
 import { serveAnswers } from '../kit/local-answers.ts';
 
-/** `ndots top` on live traffic: packets from an interface, and a log being followed. */
+/** `ndots top` on live traffic, from packets on an interface and from a log that it follows. */
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const root = process.getuid?.() === 0 ? false : 'packet sockets need root';
 
-/** The latest line of JSON printed; null: none yet. */
+/** The latest line of JSON that was printed, or null if there is none yet. */
 function latest<V extends keyof Views>(child: Child): Views[V] | null {
   const line = child
     .output()

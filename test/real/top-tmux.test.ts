@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** `ndots top` in a real terminal. tmux shows its output, presses its keys, and stays usable however it ends. */
+/**
+ * `ndots top` in a real terminal. tmux shows its output and presses its keys. It must stay usable, however `ndots top`
+ * ends.
+ */
 
 const directory = mkdtempSync(join(tmpdir(), 'top-tmux-'));
 const root = join(import.meta.dirname, '../..');
@@ -39,7 +42,7 @@ class Pane {
     return this.#tmux('capture-pane', '-p');
   }
 
-  /** The program's modes: alternate screen or not, cursor shown or not. */
+  /** The modes that the program sets: alternate screen on or off, cursor shown or hidden. */
   get modes(): string {
     return this.#tmux('display-message', '-p', '#{alternate_on} #{cursor_flag}').trim();
   }
@@ -53,7 +56,7 @@ class Pane {
     assert.fail(`${String(pattern)} is not on the screen:\n${this.screen}`);
   }
 
-  /** Starts `top` on the example and writes its process ID to a file. */
+  /** Starts `top` with the example and writes its process ID to a file. */
   async top(words = '--speed max'): Promise<number> {
     const pid = join(directory, 'pid');
     rmSync(pid, { force: true });
@@ -63,7 +66,7 @@ class Pane {
     return Number(readFileSync(pid, 'utf8'));
   }
 
-  /** Checks that the shell is back, with its screen and cursor, and echoes input. */
+  /** Checks that the shell is back with its screen and cursor, and that it echoes input. */
   async isBack(): Promise<void> {
     for (let tries = 0; tries < 600 && this.modes !== '0 1'; tries++) await wait(100);
     assert.equal(this.modes, '0 1');

@@ -1,4 +1,4 @@
-/** The tour shows the output of its commands. Each command runs here, and its output must contain the page's lines. */
+/** The tour shows its commands' output. Each command is run here, and its output must contain the lines on the page. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ interface Step {
 }
 
 const page = readFileSync('docs/tour.md', 'utf8');
-/** An output block belongs to the preceding block of commands. */
+/** An output block belongs to the block of commands before it. */
 const steps: readonly Step[] = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
   .map(([, language, text = '']) => ({ language, text }))
   .flatMap(({ language, text }, at, fences) => {
@@ -21,11 +21,11 @@ const steps: readonly Step[] = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
     return language === 'text' ? [{ command, output: text.trimEnd().split('\n') }] : [];
   });
 
-/** Times vary between runs, and so does the space before them. */
+/** Times vary between runs, as does the space in front of them. */
 const withoutTimes = (line: string): string =>
   line.replaceAll(/ *\b\d+(?:\.\d+)? m?s\b/g, ' T').trimEnd();
 
-/** Reports the first line on a page that is missing from its place in the output; `…` means any number of lines. */
+/** Reports the first line on a page that the output does not have in that place. `…` matches any number of lines. */
 function missingLine(wanted: readonly string[], output: string): string | null {
   const lines = output.trimEnd().split('\n').map(withoutTimes);
   let at = 0;

@@ -1,4 +1,4 @@
-/** An upstream that requires DNS cookies (RFC 7873), and clients with their own cookies. */
+/** An upstream that requires DNS cookies (RFC 7873), and clients that send their own cookies. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

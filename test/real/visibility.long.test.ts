@@ -1,4 +1,4 @@
-/** Attacks `visibility`: one tenant tries to learn about another, over every transport. */
+/** Attacks `visibility`: over every transport, one tenant tries to learn about another. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
@@ -20,7 +20,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const directory = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 
-/** Tenants and their pods. All addresses are in the loopback network, so that queries can come from them. */
+/** Tenants and their pods. All addresses are in the loopback network, so that queries can be sent from them. */
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
 const address = {
   pod: '127.1.0.1',
@@ -83,7 +83,7 @@ const objects = [
       pod('db-0', namespace, `127.${n}.0.2`, { hostname: 'db-0', subdomain: 'db' }),
     ];
   }),
-  // Objects that a tenant can create to learn about another: aliases for existing and missing names.
+  // Objects that a tenant can create in order to learn about another: aliases for existing and for missing names.
   ...['web', 'none', 'db', 'db-0.db', '_http._tcp.web', 'alias'].map((name, i) =>
     service(`probe-${i}`, 'team-a', {
       type: 'ExternalName',
@@ -210,7 +210,7 @@ grpc://.:${grpc} {${inside}${files}}
     return copy;
   };
 
-  /** In batches, with each reply matched by its ID. A query without a reply after a second has none. */
+  /** Sends queries in batches and matches replies by ID. A query that has no reply after a second will not get one. */
   const batched = async (
     messages: readonly Buffer[],
     send: (message: Buffer) => void,
@@ -363,7 +363,7 @@ grpc://.:${grpc} {${inside}${files}}
     connect({ host: '127.0.0.1', port, localAddress: client });
   const tls = (client: string): Socket =>
     connectTls({ socket: tcp(client, ports[1]!), rejectUnauthorized: false });
-  /** The client and its transport. All of these see `shared` and at most `own`. */
+  /** The client and its transport. All of these clients see `shared` and at most `own`. */
   const ways: Readonly<
     Record<
       string,
@@ -457,7 +457,7 @@ grpc://.:${grpc} {${inside}${files}}
     'a proxy itself': { own: '', ask: overUdp(PROXY, () => ports[4]!), few: true },
   };
 
-  /** Names that would reveal `team-b` and `kube-system`, and twins of the same length that do not exist. */
+  /** Names that would reveal `team-b` and `kube-system`, and equally long counterparts that do not exist. */
   const names = (namespace: string, n: number): readonly (readonly [string, string])[] => {
     const nobody = namespace.slice(0, -1) + 'z';
     const twin = (name: string): readonly [string, string] => [
@@ -498,7 +498,7 @@ grpc://.:${grpc} {${inside}${files}}
     ];
     return spelled.map(twin);
   };
-  /** Names that lead to names in `team-b`. The second of a pair leads to nothing. */
+  /** Pairs of names, the first of which leads to a name in `team-b`. The second leads to nothing. */
   const leading: readonly (readonly [string, string])[] = [
     ['probe-0.team-a.svc.cluster.local.', 'probe-1.team-a.svc.cluster.local.'],
     ['probe-2.team-a.svc.cluster.local.', 'probe-1.team-a.svc.cluster.local.'],
@@ -529,7 +529,7 @@ grpc://.:${grpc} {${inside}${files}}
     '2.96.10.in-addr.arpa.',
     'ip6.arpa.',
     '.',
-    // An address may be known to belong to a service (see the page), but the service's name is secret.
+    // A tenant may learn that an address belongs to a service (see the page), but the service's name is secret.
     ...[2, 4].flatMap((n) => [
       `1.${n}.96.10.in-addr.arpa.`,
       `2.0.${n}.127.in-addr.arpa.`,
@@ -572,12 +572,12 @@ grpc://.:${grpc} {${inside}${files}}
   ];
   const fewTypes = [TYPE.A, TYPE.AAAA, TYPE.SRV, TYPE.PTR, TYPE.ANY, TYPE.AXFR];
 
-  // If `autopath` treats a node as a pod in `completes`, names in that namespace are completed, and their twins are
-  // not.
+  // If `autopath` treats a node as a pod in `completes`, it completes names in that namespace, but not their
+  // counterparts.
   interface Question {
     readonly text: string;
     readonly bytes: Buffer;
-    /** The index of the question whose reply must look the same; -1: none. */
+    /** The index of the question whose reply must look the same, or -1 if there is none. */
     readonly twin: number;
   }
 
@@ -626,7 +626,7 @@ grpc://.:${grpc} {${inside}${files}}
     return questions;
   };
 
-  /** The secrets: names, and the addresses of services and pods, including IPv4 in IPv6. */
+  /** The secrets: names, and the addresses of services and pods, including IPv4 addresses in IPv6 form. */
   const secrets = (own: string): RegExp => {
     const hidden = [
       ['team-a', 1],
@@ -647,7 +647,7 @@ grpc://.:${grpc} {${inside}${files}}
 
   const shown = (reply: Buffer): string => {
     const text = printMessage({ ...readMessage(reply), id: 0, question: [] });
-    // The serial in a negative answer is the time.
+    // In a negative answer, the serial is the time.
     return text.includes('status: NXDOMAIN')
       ? text.replaceAll(/(SOA\s+\S+\s+\S+)\s+\d+/g, '$1 N')
       : text;
@@ -698,7 +698,7 @@ grpc://.:${grpc} {${inside}${files}}
         assert.ok(answered > questions.length * 0.7, `${answered} of ${questions.length} answered`);
         assert.deepEqual(leaks.slice(0, 5), []);
       }
-      // The test is only meaningful if something is visible.
+      // The test only proves something if at least one name is visible.
       const [common, mine] = await ask([
         message('web.shared.svc.cluster.local.', TYPE.A),
         message('web.team-a.svc.cluster.local.', TYPE.A),

@@ -1,4 +1,4 @@
-/** The webhook at the rate of deployments in a large cluster, and what happens to pods when it dies during them. */
+/** The webhook at the rate of deployments in a large cluster, and the effect on pods if it dies in the meantime. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -102,7 +102,7 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
     t.diagnostic(
       `200/s: median ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(0.9999)} ms; ${used.toFixed(2)} ms of a CPU each; ${child.residentMiB().toFixed(0)} MiB`,
     );
-    // 20 ms on an idle machine; this one has other work too.
+    // It takes 20 ms on an idle machine, but this machine has other work too.
     assert.ok(Number(at(0.99)) < 500, `p99 ${at(0.99)} ms`);
     assert.ok(used < 5, `${used} ms each`);
   });

@@ -1,4 +1,4 @@
-/** `ndots webhook` with a real API server: reviews, certificates, the policy. */
+/** `ndots webhook` with a real API server, including reviews, certificates and the policy. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -215,7 +215,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
   });
 });
 
-/** A server's certificate, as soon as it presents one. */
+/** A server's certificate, returned as soon as the server presents one. */
 async function certificateAt(port: number): Promise<X509Certificate> {
   for (let tries = 0; tries < 150; tries++) {
     const found = await new Promise<X509Certificate | null>((resolve) => {

@@ -1,4 +1,4 @@
-/** The GitHub workflows. actionlint checks them, and this test covers the rest. */
+/** Checks the GitHub workflows with actionlint and, where that is not enough, with its own tests. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';

@@ -8,9 +8,9 @@ import { startKnot, startNamed, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, scratch, transferred, until } from '../kit/zone-transfers.ts';
 
 /**
- * A zone that changes continuously and randomly at a real name server. ndots follows it (NOTIFY, IXFR), and another
- * real server follows ndots. All three have the same records after each change. `ZONES_SEED` is the seed,
- * `ZONES_CHANGES` the number of changes.
+ * A zone that changes continuously and randomly on a real name server. ndots follows that server (NOTIFY, IXFR), and
+ * another real server follows ndots. After each change, all three must have the same records. `ZONES_SEED` sets the
+ * seed and `ZONES_CHANGES` the number of changes.
  */
 const seed = Number(process.env['ZONES_SEED'] ?? '1');
 const changes = Number(process.env['ZONES_CHANGES'] ?? '25');
@@ -65,7 +65,7 @@ const servers: Readonly<Record<string, NameServer>> = {
   },
 };
 
-/** A zone as the lines of its file, one per record except the SOA. */
+/** A zone as lines in its file, with one record per line except for the SOA. */
 class Changing {
   readonly #random: Random;
   #rrsets = new Map<string, { ttl: number; data: Set<string> }>();
@@ -91,7 +91,7 @@ class Changing {
     const random = this.#random;
     this.serial = (this.serial + 1 + random.integer(3)) >>> 0;
     const kind = random.integer(10);
-    // Only its serial, all of it, or a few of its records.
+    // Changes only the zone's serial, the whole zone, or a few of its records.
     if (kind === 0) return;
     if (kind === 1) this.#rrsets.clear();
     for (let left = kind === 1 ? 40 : 1 + random.integer(8); left > 0; left--) {

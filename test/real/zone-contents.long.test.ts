@@ -12,13 +12,13 @@ import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-se
 import { has, ndots, scratch, transferred } from '../kit/zone-transfers.ts';
 
 /**
- * The same zone file, transferred by a real name server, by ndots, and by ndots as a secondary of that server. All must
- * be equal record by record. `ZONES_SEED` is the seed, `ZONES_COUNT` the number of zones.
+ * The same zone file, transferred by a real name server, by ndots, and by ndots as that server's secondary. All three
+ * must agree record by record. `ZONES_SEED` sets the seed and `ZONES_COUNT` the number of zones.
  */
 const seed = Number(process.env['ZONES_SEED'] ?? '1');
 const count = Number(process.env['ZONES_COUNT'] ?? '4');
 
-/** These belong to signed zones and apexes, exclude others at their names, or are not zone data. */
+/** These types belong to signed zones or apexes, exclude other types at the same name, or are not zone data. */
 const elsewhere = new Set(
   'SOA NS CNAME DNAME DS DNSKEY RRSIG NSEC NSEC3 NSEC3PARAM CDS CDNSKEY CSYNC ZONEMD TSIG TKEY NULL SIG KEY DLV'.split(
     ' ',
@@ -27,7 +27,7 @@ const elsewhere = new Set(
 
 interface Primary {
   readonly program: string;
-  /** Types whose text it cannot parse, so the file has their bytes (RFC 3597). */
+  /** Types whose text format it cannot parse, so the file contains their bytes (RFC 3597). */
   readonly bytes: readonly string[];
   /** Types that it rejects. */
   readonly refuses: readonly string[];
@@ -92,7 +92,7 @@ const primaries: Readonly<Record<string, Primary>> = {
   },
 };
 
-/** Labels that only occur by mistake, in zone file format. */
+/** Labels that only occur by accident, in zone file format. */
 const odd: readonly string[] = [
   'a\\.b',
   'a\\032b',
@@ -117,7 +117,7 @@ const odd: readonly string[] = [
   'xn--p1ai',
 ];
 
-/** A zone with everything: difficult answers, odd names, and every type. */
+/** A zone with all difficult cases: difficult answers, odd names, and every type. */
 function contents(random: Random, origin: string, { bytes, refuses }: Primary): string {
   const lines = recordSamples
     .filter(([type]) => !elsewhere.has(type) && !refuses.includes(type))
@@ -162,7 +162,7 @@ async function compare(t: TestContext, primary: Primary): Promise<void> {
     ];
   });
   const output = await ndots(t, directory, blocks.join(''));
-  // Knot and NSD write names in lower case, but preserve different spellings of one name.
+  // Knot and NSD write names in lower case but preserve differences in one name's spelling.
   const at = async (where: number, zone: string): Promise<readonly string[]> =>
     (await transferred(where, `${zone}.`)).map((line) => line.toLowerCase()).toSorted();
   let compared = 0;

@@ -7,7 +7,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { sign, type Signing } from '../kit/sign-zone.ts';
 import { has, ndots, scratch } from '../kit/zone-transfers.ts';
 
-/** Served and transferred zones, checked by other programs: delv, ldns-verify-zone, named-checkzone. */
+/** Served and transferred zones, checked by other programs: delv, ldns-verify-zone and named-checkzone. */
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const needed = ['delv', 'dnssec-signzone', 'ldns-verify-zone', 'named-checkzone'];
@@ -98,7 +98,7 @@ describe('zones checked by other programs', { skip }, () => {
       assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}\n${printed}`);
       assert.doesNotMatch(checked.stdout, /has no address records|ignoring|error/);
 
-      // Both files have the same records if they are equal after BIND has written them in its format.
+      // If both files are equal after BIND has written them in its own format, they have the same records.
       const canonical = (path: string): string =>
         execFileSync(
           'named-compilezone',
@@ -120,7 +120,8 @@ describe('zones checked by other programs', { skip }, () => {
           [...at, '-a', anchors, '+root=example.org', ...question.split(' ')],
           { encoding: 'utf8' },
         );
-        // If missing names may be unsigned, proofs based on them are merely unsigned (RFC 5155, section 9.2).
+        // If missing names may be unsigned, the proofs that they do not exist are considered unsigned too (RFC 5155,
+        // section 9.2).
         const expected =
           how === 'opt-out' ? /fully validated|unsigned answer|response, unsigned/ : good;
         assert.match(said.stdout, expected, `${question}: ${said.stdout}${said.stderr}`);

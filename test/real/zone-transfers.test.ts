@@ -25,7 +25,7 @@ import {
   until,
 } from '../kit/zone-transfers.ts';
 
-/** Zone transfers between ndots and real name servers, in both directions. */
+/** Transfers zones between ndots and real name servers in both directions. */
 
 const hosts = 3000;
 const zoneText = (serial: number, more = '', first = 1): string =>
@@ -36,9 +36,9 @@ const zoneText = (serial: number, more = '', first = 1): string =>
 
 interface Other {
   readonly program: string;
-  /** Runs as a secondary of the server at `primary`. */
+  /** Runs ndots as a secondary of the server at `primary`. */
   secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
-  /** Runs as a primary for the server at `secondary`, with this file. */
+  /** Runs ndots as a primary of the server at `secondary`, with this file. */
   primary(folder: string, port: number, secondary: number, file: string): Promise<ZoneServer>;
 }
 

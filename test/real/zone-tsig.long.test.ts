@@ -8,7 +8,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
 
-/** Transfers signed with a key, between ndots and real name servers, in both directions. */
+/** Transfers zones with signatures between ndots and real name servers, in both directions. */
 
 const name = 'key.example.';
 const secret = Buffer.alloc(32, 9).toString('base64');
@@ -23,9 +23,9 @@ const knotKey = `key:\n  - id: ${name}\n    algorithm: hmac-sha256\n    secret: 
 
 interface Other {
   readonly program: string;
-  /** Runs as a secondary of the server at `primary`. */
+  /** Runs ndots as a secondary of the server at `primary`. */
   secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
-  /** Runs as a primary that transfers this file's zone to holders of the key. */
+  /** Runs ndots as a primary that transfers the zone in this file to those who have the key. */
   primary(folder: string, port: number, file: string): Promise<ZoneServer>;
 }
 
@@ -138,7 +138,7 @@ describe('signed transfers', () => {
   }
 });
 
-/** Notifies the server at `port` that the zone has changed. */
+/** Notifies the server on `port` that the zone has changed. */
 async function notified(port: number): Promise<void> {
   await pause(100);
   spawnSync('dig', [

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { freePorts } from '../kit/free-ports.ts';
 import { has, ndots, scratch } from '../kit/zone-transfers.ts';
 
-/** Replies and transfers signed with a key, verified by other programs. */
+/** Signed replies and transfers, verified by other programs. */
 
 const name = 'key.example.';
 const secret = Buffer.alloc(32, 9).toString('base64');

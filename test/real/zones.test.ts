@@ -14,7 +14,7 @@ import { sign, type Signing } from '../kit/sign-zone.ts';
 import { makeWorld } from '../kit/world.ts';
 import { startKnot, startNsd, UdpClient, type ZoneServer } from '../kit/zone-servers.ts';
 
-/** Random zones, plain and signed, must be answered as NSD and Knot answer them. */
+/** Random zones, both plain and signed, must be answered in the same way as by NSD and Knot. */
 
 const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
@@ -24,7 +24,9 @@ const servers: Readonly<Record<string, { program: string; start: typeof startNsd
   Knot: { program: 'knotd', start: startKnot },
 };
 
-/** The parts to compare: rcode, AA, answer, authority. Some servers omit name servers next to an answer. */
+/**
+ * The parts that are compared: rcode, AA, answer and authority. Some servers omit name servers if there is an answer.
+ */
 function essence(bytes: Uint8Array): object {
   const { rcode, flags, answer, authority } = readMessage(bytes);
   const authoritative = (flags & 0x0400) !== 0;
@@ -36,7 +38,7 @@ function essence(bytes: Uint8Array): object {
         (record.data as { typeCovered: number }).typeCovered === TYPE.NS));
   const lines = (records: readonly DnsRecord[]): string[] =>
     [
-      // Servers repeat an alias loop a different number of times.
+      // Servers do not repeat an alias loop the same number of times.
       ...new Set(records.map((record) => printRecord(record).toLowerCase().replace(/\s+/g, ' '))),
     ].toSorted();
   return {
@@ -47,7 +49,7 @@ function essence(bytes: Uint8Array): object {
   };
 }
 
-/** True if a reply's aliases form a loop without another target. */
+/** True if the aliases in a reply form a loop and lead nowhere else. */
 function isCircle(bytes: Uint8Array): boolean {
   const aliases = readMessage(bytes).answer.filter(({ type }) => type === TYPE.CNAME);
   const owners = new Set(aliases.map(({ name }) => name.toLowerCase()));
@@ -107,10 +109,10 @@ describe('zones compared with real servers', () => {
           additional: [],
           edns: { udpSize: 4096, version: 0, dnssecOk: how !== 'plain', options: [] },
         });
-        // NSD proves more than necessary for queries for a wildcard's own name; Knot serves some zones later.
+        // For queries for a wildcard's own name, NSD proves more than necessary. Knot may serve some zones later.
         if (how !== 'plain' && name.includes('*')) continue;
         const [theirs, ours] = await Promise.all([client.ask(message), world.send(message)]);
-        // Others answer with the loop. RFC 1034, section 3.6.2, requires an error, and CoreDNS returns one.
+        // Others answer with the loop itself. RFC 1034, section 3.6.2, requires an error, which CoreDNS also returns.
         if (isCircle(theirs)) {
           assert.equal(readMessage(ours!).rcode, RCODE.SERVFAIL, asked);
           continue;

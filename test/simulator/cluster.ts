@@ -11,9 +11,9 @@ const suffix = 'shop.svc.cluster.local.';
 /** A Service that never changes. */
 export const PINNED = { name: `pinned.${suffix}`, address: '10.96.255.1' };
 
-/** Services with and without a cluster IP in the `shop` namespace, and their API server. */
+/** Services in the `shop` namespace, with and without a cluster IP, and their API server. */
 export class FaultyCluster {
-  /** Maps a name to its addresses, sorted and comma-separated; null: it does not exist. */
+  /** Maps a name to its addresses, sorted and comma-separated, or to null if the name does not exist. */
   readonly truth: Truth = new Truth();
   readonly names: readonly string[];
   readonly #clock: VirtualClock;
@@ -43,7 +43,7 @@ export class FaultyCluster {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Creates, changes or deletes a Service. The database accepts the change even while the server is away. */
+  /** Creates, changes or deletes a Service. The database accepts the change even while the API server is down. */
   change(index: number = this.#random.integer(SERVICES)): void {
     const plain = `s${index}`;
     this.#version++;
@@ -64,7 +64,7 @@ export class FaultyCluster {
     }
     const count = 1 + this.#random.integer(4);
     const addresses = Array.from({ length: count }, (_, at) => `10.${at + 1}.${high}.${low}`);
-    // Another controller creates the slices, so they may come before the Service.
+    // A different controller creates the slices, so they may exist before the Service.
     this.#store.put(SLICES, sliceObject('shop', plain, addresses, 'http:80'));
     this.#store.put('services', serviceObject('shop', plain, 'None', 'http:80'));
     return addresses.toSorted().join(',');

@@ -2,9 +2,9 @@
 import type { Random } from '../../src/server/base/random.ts';
 import { UPSTREAMS } from './internet.ts';
 
-/** Settings shared by all Corefiles in a run, because the oracle must know how old an answer may be. */
+/** Settings that all Corefiles in a run share, because the oracle must know how old an answer may be. */
 export interface Settings {
-  /** The time past its TTL for which an answer may be served. */
+  /** The time past its TTL for which an answer may still be served. */
   readonly staleSeconds: number;
   /** The TTL of cluster names. */
   readonly ttlSeconds: number;
@@ -53,7 +53,7 @@ export function corefileOf(
 `;
 }
 
-/** Corefiles that must be refused, so that the old one stays in use. */
+/** Corefiles that must be refused, in which case the old one stays in use. */
 export const badCorefiles: readonly string[] = [
   '. {\n  forward . 203.0.113.1\n',
   '. {\n  forward\n}\n',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadAt, playDay } from './day.ts';
 
-/** Findings that are advice and apply to every cluster with ndots:5. */
+/** Findings that are mere advice and apply to any cluster with ndots:5. */
 const advice = (diagnosis: { readonly findings: readonly { readonly severity: string }[] }) =>
   diagnosis.findings.filter(({ severity }) => severity !== 'info');
 

@@ -34,11 +34,11 @@ import { faultOf } from './oracle.ts';
 
 export interface DayPlan extends LargeClusterSize {
   readonly seed: number;
-  /** The steps in a day. In each one, objects change and clients look up names. */
+  /** The number of steps in a day. In each step, objects change and clients look up names. */
   readonly ticks: number;
-  /** The fraction of the cluster's queries that are actually sent. */
+  /** The fraction of the cluster's queries that the simulation actually sends. */
   readonly factor: number;
-  /** The hours when all upstreams are silent: `[from, to)`. */
+  /** The hours during which all upstreams are silent: `[from, to)`. */
   readonly outage?: readonly [number, number];
 }
 
@@ -55,27 +55,27 @@ export interface DayReport {
 
 /** Queries per second at the day's peak. */
 const PEAK_RATE = 60_000;
-/** The lowest rate as a fraction of the peak, and the hour of the peak. */
+/** The lowest rate as a fraction of the peak rate, and the hour of the peak. */
 const LOWEST = 0.3;
 const PEAK_HOUR = 14;
-/** The average number of queries per lookup: search path, A and AAAA. */
+/** The average number of queries per lookup, given the search path and both A and AAAA. */
 const QUERIES_PER_LOOKUP = 5;
 const DAY_MS = 24 * 3_600_000;
-/** A tick's lookups are spread over this many milliseconds. */
+/** The lookups in a tick are spread over this many milliseconds. */
 const SPREAD_MS = 10_000;
-/** The number of lookups at a time in virtual time. */
+/** The number of lookups that run at the same virtual time. */
 const BATCH = 100;
 const SERVICE = '10.96.0.10';
 const LINK_LOCAL = '169.254.20.10';
-/** The number of nodes with a simulated node cache. One lookup in CACHED_SHARE is from them. */
+/** The number of nodes with a simulated node cache. One lookup in CACHED_SHARE comes from these nodes. */
 const CACHED_NODES = 3;
 const CACHED_SHARE = 4;
-/** The TTL of cluster names in seconds, in each cache between client and server. */
+/** The TTL of cluster names in seconds, which applies to each cache between client and server. */
 const CLUSTER_TTL = 5;
 const CACHES = 2;
-/** Failures may persist this long after an upstream's fault, because of health checks and cached failures. */
+/** Failures may continue for this long after an upstream's fault, because of health checks and cached failures. */
 const AFTERMATH_MS = 20_000;
-/** The virtual time within which a change must have arrived. A watch may first have to be found dead. */
+/** The virtual time within which a change must have arrived. Before that, a dead watch may have to be detected. */
 const PROPAGATION_MS = 1_300_000;
 
 const RESOLVERS = ['glibc', 'glibc', 'musl', 'go'] as const;
@@ -101,7 +101,7 @@ const serverCorefile = (apiServer: string): string => `. {
 }
 `;
 
-/** Like the node cache's usual Corefile, but with only one server. */
+/** Similar to the node cache's usual Corefile, but with only one server. */
 const nodeCorefile = `cluster.local {
     errors
     cache {
@@ -121,7 +121,7 @@ const nodeCorefile = `cluster.local {
 }
 `;
 
-/** Plays a whole day. Rejects with the seed and the wrong replies, if any. */
+/** Simulates a whole day. Rejects with the seed and the wrong replies if there are any. */
 export async function playDay(plan: DayPlan): Promise<DayReport> {
   const day = await Day.begin(plan);
   try {
@@ -144,7 +144,7 @@ class Day {
   readonly #reading: Reading;
   readonly #wrong: string[] = [];
   readonly #counts = { lookups: 0, queries: 0, judged: 0, byNodeCache: 0 };
-  /** The time of the last changes, and the time when the server knew all of them. */
+  /** The time of the last changes, and the time at which the server knew all of them. */
   #changedMs = 0;
   #knownMs = 0;
 
@@ -207,7 +207,7 @@ class Day {
     return { ...this.#counts, events: this.#cluster.events, diagnosis };
   }
 
-  /** Changes objects, lets the server follow, and has clients look up names at the hour's rate. */
+  /** Changes objects, waits for the server to follow, and lets clients look up names at the hour's rate. */
   async tick(tick: number): Promise<void> {
     const { ticks, factor, outage } = this.#plan;
     const tickMs = DAY_MS / ticks;
@@ -218,7 +218,7 @@ class Day {
       this.#internet.fail(this.#clock.now(), upstream, isOut ? 'silent' : 'none');
     this.#changedMs = beganMs;
     this.#cluster.tick(loadAt(hour));
-    // If a name vanishes and returns within a capture, doctor concludes that servers disagree about it.
+    // If a name disappears and returns during a capture, doctor concludes that servers disagree about it.
     for (let n = this.#random.integer(4); n > 0; n--)
       this.#internet.change(this.#clock.now(), undefined, false);
     await this.#follow();
@@ -234,14 +234,14 @@ class Day {
       );
   }
 
-  /** Waits until the server answers the names that came last. This takes real time, because of the watches. */
+  /** Waits until the server answers the names that were created last. This takes real time, because of the watches. */
   async #follow(): Promise<void> {
     const beganMs = this.#clock.now();
     for (const mark of this.#cluster.marks) {
       for (;;) {
         const reply = await this.#clock.run(this.#server.begin(`${mark}.svc.cluster.local.`));
         if (reply?.rcode === 0) break;
-        // In real time, the watches deliver the changes; in virtual time, a watch that has ended is restarted.
+        // Watches deliver the changes in real time, but a watch that has ended is restarted in virtual time.
         await quiet(1);
         const passedMs = this.#clock.now() - beganMs;
         if (passedMs > PROPAGATION_MS)
@@ -258,7 +258,7 @@ class Day {
     for (let n = 0; n < lookups; n++) {
       const cached = this.#random.integer(CACHED_SHARE) === 0 ? this.#pick(this.#nodes) : null;
       const node = cached?.node ?? this.#cluster.drawNode();
-      // Client pods have addresses above those of Services, and each has its own address within a batch.
+      // Client pods have addresses above those used for Services, and each has a different address within a batch.
       const address = podAddress(node, 130 + (n % 120));
       if (places.has(address)) continue;
       places.set(address, { node, world: cached?.world ?? null });
@@ -321,7 +321,7 @@ class Day {
     const { truth } = isInside ? this.#cluster : this.#internet;
     const key = isInside ? truthName(name, zone) : name;
     const cachedMs = askedMs - 1000 * CACHES * (1 + (isInside ? CLUSTER_TTL : TTL));
-    // Entries cached before the server knew of the changes are older than them.
+    // Entries that were cached before the server knew of the changes are older than the changes.
     const isBefore = isInside && cachedMs < this.#knownMs;
     const oldestMs = isBefore ? Math.min(cachedMs, this.#changedMs - 1) : cachedMs;
     const known = truth.between(oldestMs, nowMs, key);

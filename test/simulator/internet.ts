@@ -1,4 +1,4 @@
-/** Names outside the cluster, whose addresses change, and upstreams that lose, delay, corrupt and refuse replies. */
+/** Names outside the cluster with changing addresses, and upstreams that lose, delay, corrupt and refuse replies. */
 import type { Random } from '../../src/server/base/random.ts';
 import { TYPE } from '../../src/server/wire/iana.ts';
 import type { Answer, Asked } from '../kit/upstream.ts';
@@ -34,19 +34,19 @@ export const upstreamFaults: readonly UpstreamFault[] = [
 ];
 
 const NAMES = 40;
-/** The TTL of an address in seconds. It is short, so that answers expire within a simulation. */
+/** An address's TTL in seconds. It is short, so that answers expire during a simulation. */
 export const TTL = 20;
 const SOA = 'example.org. 20 SOA ns.example.org. host.example.org. 1 7200 900 1209600 20';
 
 /** The zone `example.org` and the upstreams that answer for it. */
 export class Internet {
-  /** Maps a name to its address; null: it does not exist. */
+  /** Maps a name to its address, or to null if the name does not exist. */
   readonly truth: Truth = new Truth();
   readonly names: readonly string[];
   readonly #random: Random;
   readonly #faults = new Map<string, UpstreamFault>();
   #version = 0;
-  /** The end of the last upstream fault, in virtual milliseconds; Infinity while one lasts. */
+  /** The end of the last upstream fault, in virtual milliseconds, or Infinity during a fault. */
   faultyUntil: number = -Infinity;
 
   constructor(random: Random) {
@@ -55,7 +55,7 @@ export class Internet {
     for (const name of this.names) this.change(0, name);
   }
 
-  /** Gives a name a new address, or removes it. */
+  /** Changes a name's address or removes the name. */
   change(nowMs: number, name: string = this.#pick(), mayVanish = true): void {
     this.#version++;
     const address = `198.51.${this.#version >> 8}.${this.#version & 255}`;
@@ -66,7 +66,7 @@ export class Internet {
     return this.names[this.#random.integer(NAMES)]!;
   }
 
-  /** Makes an upstream fail, or ends its fault (`none`). */
+  /** Gives an upstream a fault, or ends its fault (`none`). */
   fail(nowMs: number, upstream: string, fault: UpstreamFault): void {
     if (fault === 'none') this.#faults.delete(upstream);
     else this.#faults.set(upstream, fault);

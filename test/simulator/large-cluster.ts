@@ -1,4 +1,6 @@
-/** A cluster with thousands of nodes over a day: rollouts, scaling, failing and drained nodes, short-lived Services. */
+/**
+ * A day in a cluster with thousands of nodes: rollouts, scaling, failing and drained nodes, and short-lived Services.
+ */
 import type { Random } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { ApiServer, namespace } from '../kit/apiserver/server.ts';
@@ -11,7 +13,7 @@ export interface LargeClusterSize {
   readonly services: number;
 }
 
-/** A Service's answer: its cluster IP, all endpoints, or the endpoints in the client's zone. */
+/** The addresses in a Service's answer: its cluster IP, all endpoints, or the endpoints in the client's zone. */
 type Form = 'cluster' | 'headless' | 'near';
 
 interface Node {
@@ -37,7 +39,7 @@ interface Workload {
   /** The number of replicas at the day's peak. */
   readonly most: number;
   endpoints: Endpoint[];
-  /** Endpoints with the old version that a rollout has yet to replace. */
+  /** Endpoints that still have the old version, until a rollout replaces them. */
   old: Endpoint[];
   slices: number;
   exists: boolean;
@@ -45,11 +47,11 @@ interface Workload {
 
 export const NAMESPACES = 40;
 const ZONES = ['zone-a', 'zone-b', 'zone-c'] as const;
-/** The number of endpoints per slice, as in the controller. */
+/** The number of endpoints per slice, which is the same as in the controller. */
 const SLICE_MAX = 100;
 /** Pod addresses per node. */
 const PODS_MAX = 110;
-/** The number of ticks that a failed node is away. Its pods start elsewhere after the first. */
+/** The number of ticks for which a failed node is away. After the first, its pods are started elsewhere. */
 const DOWN_TICKS = 4;
 
 /** A node's zone by its number. */
@@ -59,7 +61,7 @@ export const zoneOf = (node: number): string => ZONES[node % ZONES.length]!;
 export const podAddress = (node: number, host: number): string =>
   `10.${128 + (node >> 8)}.${node & 255}.${host}`;
 
-/** The name under which the oracle stores a Service, for clients in a zone. */
+/** The name under which the oracle stores a Service for clients in a zone. */
 export const truthName = (name: string, zone: string): string => `${name}@${zone}`;
 
 /** Counts of a day's events. */
@@ -73,7 +75,9 @@ export interface ClusterEvents {
 }
 
 export class LargeCluster {
-  /** Maps a name and zone (`truthName`) to addresses, sorted and comma-separated; null: it does not exist. */
+  /**
+   * Maps a name and zone (`truthName`) to addresses, sorted and comma-separated, or to null if the name does not exist.
+   */
   readonly truth: Truth = new Truth();
   readonly events: ClusterEvents = {
     rollouts: 0,
@@ -120,7 +124,8 @@ export class LargeCluster {
   }
 
   /**
-   * Picks a Service name relative to the cluster domain, existing or not: `NAME.NAMESPACE`. A few names are popular.
+   * Picks a Service name relative to the cluster domain (`NAME.NAMESPACE`), which may or may not exist. A few names are
+   * popular.
    */
   drawName(): string {
     const share = (this.#random.integer(1000) / 1000) ** 3;
@@ -132,7 +137,10 @@ export class LargeCluster {
     return this.#random.integer(this.#nodes.length);
   }
 
-  /** Plays one tick of the day's events. @param load fraction of the peak rate, 0 to 1 */
+  /**
+   * Simulates one tick of the day's events.
+   * @param load the fraction of the peak rate, 0 to 1
+   */
   tick(load: number): void {
     this.#tick++;
     const changed = new Set<Workload>();
@@ -145,7 +153,7 @@ export class LargeCluster {
     for (let n = some(this.#nodes.length / 400); n > 0; n--) {
       const node = this.#pick(this.#nodes);
       if (node.down > 0) continue;
-      // A drained node's pods are replaced at once, a failed node's once the failure has been noticed.
+      // A drained node's pods are replaced at once, and a failed node's pods once the failure has been detected.
       const isDrain = this.#random.integer(2) === 0;
       node.down = isDrain ? DOWN_TICKS - 1 : DOWN_TICKS;
       if (isDrain) this.#evict(node, changed);
@@ -165,7 +173,7 @@ export class LargeCluster {
     this.#mark();
   }
 
-  /** Names that have only existed since the last tick, of a Service and of endpoints. */
+  /** The names of a Service and of endpoints that have only existed since the last tick. */
   get marks(): readonly [string, string] {
     return [`mark-${this.#tick}.team-0`, `mark-${this.#tick}-h.team-0`];
   }
@@ -196,8 +204,8 @@ export class LargeCluster {
   }
 
   /**
-   * Scales, and replaces a quarter of the endpoints that a rollout has yet to replace. @returns whether anything
-   * changed
+   * Scales a Service, and replaces a quarter of the endpoints that a rollout still has to replace.
+   * @returns true if anything changed
    */
   #advance(workload: Workload, load: number): boolean {
     if (!workload.exists) return false;
@@ -220,7 +228,7 @@ export class LargeCluster {
     return changed;
   }
 
-  /** Deletes a Service, or creates one with a deleted one's address. */
+  /** Deletes a Service, or creates one with a deleted Service's address. */
   #toggle(changed: Set<Workload>): void {
     const workload = this.#pick(this.#workloads);
     changed.delete(workload);
@@ -262,7 +270,7 @@ export class LargeCluster {
     return this.#workloads.filter(({ endpoints }) => endpoints.some((each) => each.node === node));
   }
 
-  /** The lowest free address is reused immediately, as in most network plugins. */
+  /** The lowest free address is immediately reused, as in most network plugins. */
   #add(workload: Workload): void {
     for (;;) {
       const node = this.#pick(this.#nodes);

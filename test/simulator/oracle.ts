@@ -3,7 +3,7 @@ import { FLAG, rcodeName, TYPE } from '../../src/server/wire/iana.ts';
 import type { Message } from '../../src/server/wire/message.ts';
 import { printData, printMessage } from '../../src/server/wire/print.ts';
 
-/** A reply's addresses, sorted and comma-separated; otherwise NODATA or the response code. */
+/** The addresses in a reply, sorted and comma-separated. Without any, NODATA or the response code. */
 export function answerOf({ rcode, answer }: Message): string {
   if (rcode !== 0) return rcodeName(rcode);
   const addresses = answer
@@ -18,11 +18,11 @@ export interface Judged {
   /** A or AAAA; all values are IPv4. */
   readonly type: string;
   readonly reply: Message;
-  /** All acceptable values; null: the name does not exist. */
+  /** All acceptable values, including null if the name may be missing. */
   readonly values: ReadonlySet<string | null>;
   /** The maximum TTL of a record in seconds. */
   readonly longestTtl: number;
-  /** True while upstreams are failing, when the reply may be a failure or truncated. */
+  /** True while upstreams are failing. In that case, the reply may also be a failure or truncated. */
   readonly mayFail: boolean;
 }
 
@@ -34,7 +34,7 @@ export function faultOf({ name, type, reply, values, longestTtl, mayFail }: Judg
   const right = new Set(
     [...values].map((value) => (value === null ? 'NXDOMAIN' : type === 'A' ? value : 'NODATA')),
   );
-  // A removed name still exists without data until its cache entries have expired.
+  // A name that has been removed still exists, without data, until its cache entries have expired.
   if (values.has(null) && values.size > 1) right.add('NODATA');
   const got = answerOf(reply);
   if (right.has(got)) return null;

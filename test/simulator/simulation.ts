@@ -33,22 +33,22 @@ export interface SimulationReport {
   reloads: number;
   refusedReloads: number;
   /**
-   * The longest time after a storm, beyond the cache lifetimes, until every answer was correct, in virtual
+   * The longest time, beyond the cache lifetimes, that it took after a storm until every answer was correct, in virtual
    * milliseconds.
    */
   slowestCalmMs: number;
 }
 
-/** The longest that any client waits for a reply, in virtual milliseconds. */
+/** The longest wait for a reply by any client, in virtual milliseconds. */
 const REPLY_MS = 15_000;
-/** The time for which an upstream's fault may show after its end, in virtual milliseconds. */
+/** The time for which an upstream's fault may still be visible after its end, in virtual milliseconds. */
 const AFTERMATH_MS = 20_000;
 /**
- * The longest time after all faults until every answer is correct, in virtual milliseconds. A watch may be silently
- * dead.
+ * The maximum time from the end of all faults until every answer is correct, in virtual milliseconds. A watch may be
+ * dead without any sign of it.
  */
 const CALM_MS = 1_300_000;
-/** The maximum number of timers in a quiet server. More means a leak. */
+/** The maximum number of timers in an idle server. A higher number indicates a leak. */
 const ALARMS_MAX = 200;
 
 interface Waiting {
@@ -56,7 +56,7 @@ interface Waiting {
   readonly askedMs: number;
 }
 
-/** Simulates one seed. Rejects with the seed and the last events if an answer is wrong. */
+/** Runs the simulation with one seed. If an answer is wrong, rejects with the seed and the last events. */
 export async function simulate(
   seed: number,
   limits: { readonly storms: number; readonly steps: number },
@@ -93,7 +93,7 @@ class Simulation {
   readonly #waiting = new Set<Waiting>();
   readonly #events: string[] = [];
   #wrong: Error | null = null;
-  /** The last time when every answer about the cluster was correct. */
+  /** The last time at which every answer about the cluster was correct. */
   #knownMs = 0;
   /** The number of log lines checked. */
   #read = 0;
@@ -149,7 +149,7 @@ class Simulation {
     }
   }
 
-  /** Ends all faults and sends queries until every answer is correct. */
+  /** Ends all faults, then sends queries until every answer is correct. */
   async calm(): Promise<void> {
     this.#say('calm');
     const now = (): number => this.#clock.now();
@@ -171,9 +171,9 @@ class Simulation {
     if (this.#clock.pending > ALARMS_MAX) this.#failWith(`${this.#clock.pending} alarms are set`);
   }
 
-  /** @returns the first name whose answer is not the current truth; null: all are correct */
+  /** @returns the first name whose answer is not the current truth, or null if all are correct */
   async #firstWrong(): Promise<string | null> {
-    // If answers may be stale, query twice: the first query refreshes them.
+    // If answers may be stale, query twice, because the first query refreshes them.
     const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;
     for (const { truth, names } of [this.#cluster, this.#internet])
       for (const name of names) {
@@ -192,7 +192,7 @@ class Simulation {
   }
 
   async #pass(durationMs: number): Promise<void> {
-    // Advance in slices, so that loopback traffic is read at about the right time.
+    // Advance in small steps, so that loopback traffic is read at about the right time.
     const slices = Math.max(1, Math.min(8, Math.ceil(durationMs / 2000)));
     for (let slice = 0; slice < slices; slice++) {
       await this.#clock.advance(durationMs / slices);

@@ -5,7 +5,7 @@ interface Era {
   readonly value: string | null;
 }
 
-/** Stores each name's values; null: the name does not exist. */
+/** Stores each name's values, where null means that the name does not exist. */
 export class Truth {
   readonly #eras = new Map<string, Era[]>();
 
@@ -16,7 +16,7 @@ export class Truth {
     else eras.push({ sinceMs: nowMs, value });
   }
 
-  /** Returns the value at a time; undefined: the name was never set. */
+  /** Returns the value at a time, or undefined if the name was never set. */
   at(nowMs: number, name: string): string | null | undefined {
     return this.#eras.get(name)?.findLast(({ sinceMs }) => sinceMs <= nowMs)?.value;
   }

@@ -51,7 +51,7 @@ class Folder {
 
   write(pods: readonly PodSpec[]): void {
     const items = [...namespaces, ...pods.map(manifest)];
-    // Trailing blanks give each state of the file a different size, whatever its timestamp.
+    // Trailing blanks give each of the file's states a different size, in case their timestamps are the same.
     const padding = ' '.repeat(this.#writes++ % 97);
     writeFileSync(
       join(this.path, 'cluster.json'),
@@ -102,7 +102,7 @@ interface Step {
 
 const rcodes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
 
-/** One lookup by a resolver: both types of each search name at once, until a name exists. */
+/** A resolver's lookup: it queries both types of each search name at once until a name exists. */
 async function lookUp(
   world: World,
   client: Client,
@@ -121,7 +121,7 @@ async function lookUp(
   return steps;
 }
 
-/** The types disagree about existence: one gives NXDOMAIN, the other an answer. */
+/** The two types disagree on whether the name exists: one returns NXDOMAIN and the other an answer. */
 function disagrees({ a, aaaa }: Step): boolean {
   return (a === 'NXDOMAIN' && aaaa === 'NOERROR') || (a === 'NOERROR' && aaaa === 'NXDOMAIN');
 }
@@ -143,7 +143,7 @@ describe('over three hours, with a stale pod of the same address and two clients
       const world = await makeWorld(corefile(form, directory.path), { clock, network });
       const clients: readonly Client[] = [
         { ip: address, search: ['default.svc.cluster.local', ...tail] },
-        // In the sre namespace, but with default's search path.
+        // A pod in the sre namespace, but with default's search path.
         { ip: '100.104.247.9', search: ['default.svc.cluster.local', ...tail] },
         { ip: '100.104.200.1', search: ['gone.svc.cluster.local', ...tail] },
       ];
@@ -228,7 +228,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
           found.set(`${a}/${aaaa}`, (found.get(`${a}/${aaaa}`) ?? 0) + 1);
         await clock.advance(1000 * random.integer(40));
       }
-      // The faults were sufficient: names existed, did not exist, and were unknown.
+      // The faults had an effect: names existed, were missing, and were unknown.
       assert.ok((found.get('NOERROR/NOERROR') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok((found.get('NXDOMAIN/NXDOMAIN') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok(

@@ -1,7 +1,7 @@
 /**
- * A trip down the DNS rabbit hole, end to end. A checker that must report to `kube-health.localhost` never does; the
- * fault is found, explained and fixed. These parts are real: the API server, Kuberhealthy's own client built without
- * cgo, the cluster DNS with its Corefile, the pod's network and files.
+ * "A trip down the DNS rabbit hole", end to end. A checker that must report to `kube-health.localhost` never does; the
+ * fault is found, explained and fixed. Several parts are real: the API server, Kuberhealthy's own client built without
+ * cgo, the cluster DNS with its Corefile, and the pod's network and files.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -84,7 +84,7 @@ describe('the check of the Box story', { skip }, () => {
     await printed(child, /in Kuberhealthy's place/, 30_000);
   }
 
-  /** Recreates the check so that it runs at once, and returns its pod's environment. */
+  /** Recreates the check so that it runs immediately, and returns its pod's environment. */
   async function checkerEnvironment(): Promise<Record<string, string>> {
     await cluster.kubectl('delete', 'khchecks,khstates,pods', '--all', '-n', 'kube-health');
     await cluster.put([deploymentCheck]);
@@ -128,7 +128,7 @@ describe('the check of the Box story', { skip }, () => {
     const env = await checkerEnvironment();
     const reporting = `http://${storyHost}:${port}/externalCheckStatus?token=`;
     assert.ok(String(env['KH_REPORTING_URL']).startsWith(reporting));
-    // As in a pod of that cluster: its DNS, its search path, its hosts.
+    // As seen from a pod in that cluster, with its DNS, search path and hosts.
     const resolvConf = network.file(
       'pod-resolv.conf',
       `nameserver ${PLACE.dns}\nsearch kube-health.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n`,
@@ -151,7 +151,7 @@ describe('the check of the Box story', { skip }, () => {
     assert.match(error, /Go without cgo .*: .*no such host.* after 8 queries/);
     assert.match(error, /glibc .*127\.0\.0\.1.* with nss-myhostname/);
     assert.match(error, new RegExp(`--report-by address .*: http://127\\.0\\.0\\.1:${port}$`));
-    // The wording of 2020, from today's build of that client.
+    // The wording from 2020, printed by today's build of that client.
     assert.equal(await checker.exitCode, 1, checker.output());
     assert.match(
       checker.output(),

@@ -7,9 +7,9 @@ import { addresses, type Dug } from '../kit/dig.ts';
 
 /* The incident at process level, for half a minute of real time. autopath.test.ts plays hours of it in virtual time. */
 
-/** The pod in `default` whose address two finished pods in `argo-events` had before. */
+/** The pod in `default` whose address was previously used by two finished pods in `argo-events`. */
 const testing7 = '100.104.247.253';
-/** The pod in `sre` with the search path of `default`. */
+/** The pod in `sre` that has the search path of `default`. */
 const sre = '100.104.247.254';
 
 const objects = joinObjects({
@@ -40,7 +40,7 @@ const parts = {
 
 const first = 'api.twilio.com.default.svc.cluster.local';
 
-/** NXDOMAIN for one family, and an existing name for the other. */
+/** NXDOMAIN for one family and an existing name for the other. */
 function disagree(a: Dug, aaaa: Dug): boolean {
   return (a.status === 'NXDOMAIN') !== (aaaa.status === 'NXDOMAIN');
 }
@@ -93,7 +93,7 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     let rounds = 0;
     // On a busy machine, a round takes seconds.
     while (performance.now() < end || rounds < 20) {
-      // The first client to query an expired record alternates between rounds.
+      // The client that is first to query an expired record alternates between rounds.
       const clients = rounds % 2 === 0 ? [testing7, sre] : [sre, testing7];
       for (const client of clients) {
         const types = rounds % 3 === 0 ? ['AAAA', 'A'] : ['A', 'AAAA'];

@@ -125,7 +125,7 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
     const names = ['A.metrics', 'points.METRICS', 'b.metrics', 'Points.metrics'].map(
       (name) => `${name}.svc.cluster.local`,
     );
-    // One connection, with all questions before the first reply.
+    // Sends all questions on one connection before the first reply.
     const text = cluster.node.exec(
       'dig',
       '@10.96.0.10',

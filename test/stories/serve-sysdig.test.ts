@@ -20,7 +20,7 @@ const objects = {
 
 const name = 'backend.critical-app.svc.cluster.local';
 
-// The incident is from 2016 and has no Corefile. Today, its cluster would have the default one.
+// The incident is from 2016, and its Corefile is not known. Today, its cluster would have the default one.
 for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
   describe(
     `Understanding how Kubernetes DNS services work, served from ${corefile}`,
@@ -77,7 +77,7 @@ for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
         assert.equal(cluster.ask('backend.default.svc.cluster.local').status, 'NXDOMAIN');
       });
 
-      // The chart's `cache 30` caches a reply for half a minute; kubeadm's excludes cluster names.
+      // The chart's `cache 30` caches replies for half a minute, while kubeadm's setting excludes cluster names.
       if (corefile !== 'kubeadm.corefile') return;
       test('when the deployment is scaled, a headless twin shows it at once', async () => {
         await cluster.api({

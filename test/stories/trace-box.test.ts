@@ -45,7 +45,7 @@ describe('Down the Kubernetes DNS rabbit hole: kube-health.localhost', () => {
       'go package net: hostLookupOrder(kube-health.localhost) = cgo',
     ]);
     assert.deepEqual([...run.result.addresses].sort(), ['127.0.0.1', '::1']);
-    // myhostname comes after dns, so the whole search comes first.
+    // myhostname is listed after dns, so the entire search is performed first.
     assert.deepEqual([...new Set(run.queries.map((query) => query.name))], walk);
     assert.ok(run.steps.some((step) => step.text.includes('myhostname')));
   });

@@ -68,7 +68,7 @@ describe('Kubernetes DNS horror stories: 12 queries for one name', () => {
 
   test('a service of the same namespace: Ubuntu without hints sends A, Alpine sends A and AAAA', async () => {
     const echo = ['echo', '--host-addresses', '10.140.216.13', ...gke];
-    // In glibc, getaddrinfo with NULL hints implies AI_ADDRCONFIG; in musl, it does not.
+    // In glibc, getaddrinfo with NULL hints implies AI_ADDRCONFIG, while in musl it does not.
     const ubuntu = await traceJson([...echo, '--client', 'glibc@2.36', '--addrconfig']);
     const alpine = await traceJson([...echo, '--client', 'musl@1.2.3']);
     assert.deepEqual(
