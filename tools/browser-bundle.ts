@@ -7,8 +7,8 @@ import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 const room = 'src/faces/playground';
 
 /**
- * Browser replacements for Node modules. Only the in-memory server, which `diff`, `lint` and the example cluster use,
- * needs them. It can read files and open sockets, but does neither here.
+ * Browser replacements for Node modules. They are only needed for the in-memory server, which `diff`, `lint` and the
+ * example cluster use. It can read files and open sockets, but does neither here.
  */
 const machine: Readonly<Record<string, string>> = {
   'node:fs': 'files',
@@ -26,13 +26,13 @@ const machine: Readonly<Record<string, string>> = {
   'node:worker_threads': 'system',
 };
 
-/** Replaced by a package with the same functions, because paths are only text. */
+/** Replaced with a package that has the same functions, because paths are only text. */
 const pure: Readonly<Record<string, string>> = { 'node:path': 'pathe' };
 
 /** The Node modules that a bundle may import. */
 export type Allowed = 'pure' | 'machine';
 
-/** Records each import of a Node module that is not available in browsers. */
+/** Records each import of a Node module that browsers do not have. */
 export class NodeImports {
   readonly found: { readonly module: string; readonly by: string }[] = [];
 
@@ -61,7 +61,7 @@ export class NodeImports {
 
 const evaluatedFiles: ReadonlySet<string> = new Set(['example-files.ts', 'example-capture.ts']);
 
-/** Evaluates some files when the page is built, and bundles their exports. */
+/** Evaluates some files when the page is built, and bundles their exported values. */
 const evaluated: Plugin = {
   name: 'evaluated',
   async load(id) {
@@ -76,7 +76,7 @@ const evaluated: Plugin = {
 export interface BuiltFile {
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** Files that it imports statically; null for files that are not scripts. */
+  /** The files that it imports statically, or null if the file is not a script. */
   readonly imports: readonly string[] | null;
   /** Files that it imports dynamically. */
   readonly lazy: readonly string[];
@@ -106,7 +106,7 @@ export async function bundleForBrowser(
   return { chunks: output.filter((each) => each.type === 'chunk'), missing: imports.found };
 }
 
-/** The `ndots console` files that a browser loads before a tool is opened. */
+/** The files of `ndots console` that a browser loads before a tool is opened. */
 export interface BuiltConsole {
   readonly first: readonly string[];
 }
@@ -129,7 +129,7 @@ export async function buildConsole(folder: string): Promise<BuiltConsole> {
     ['console.css', 'src/faces/console/console.css'],
   ] as const)
     copyFileSync(from, join(folder, name));
-  // Limits the styles of the playground's panels to the tools.
+  // Restricts the styles of the playground's panels to the tools.
   const panels = readFileSync(`${room}/playground.css`, 'utf8');
   writeFileSync(join(folder, 'tools.css'), `.tools {\n${panels}\n}\n`);
   const scripts = page.chunks.map((chunk) => builtFile(chunk));
@@ -164,7 +164,7 @@ export async function buildPlayground(directory: string): Promise<readonly Built
   return files;
 }
 
-/** The files that a browser loads along with a file, including the file itself. */
+/** The files that a browser loads together with a file, including the file itself. */
 export function loadedWith(files: readonly BuiltFile[], name: string): ReadonlySet<string> {
   const loaded = new Set<string>();
   const add = (one: string): void => {

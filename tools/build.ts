@@ -1,7 +1,7 @@
 /**
- * Bundles `src/` into `dist/` (`bundle.ts`), the content of the package, which `bin/ndots` runs unless a source is
- * newer. `--server DIRECTORY` builds only the server, for its image. `npm ci` runs it with `--if-possible`: installing
- * without the bundler succeeds, because the sources also run unbundled.
+ * Bundles `src/` into `dist/` (`bundle.ts`), which is the content of the package. `bin/ndots` runs it unless a source
+ * file is newer. `--server DIRECTORY` builds only the server, for its image. `npm ci` runs this with `--if-possible`.
+ * Installing without the bundler succeeds, because the sources also run unbundled.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

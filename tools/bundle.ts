@@ -3,8 +3,8 @@ import { relative, resolve } from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
 /**
- * Files in `dist/` that keep the names of their sources: entry points of the program and its threads, and files loaded
- * by name.
+ * Files in `dist/` that keep their sources' names: entry points of the program and its threads, and files that are
+ * loaded by name.
  */
 const entries: readonly string[] = [
   'faces/cli/main',
@@ -14,7 +14,7 @@ const entries: readonly string[] = [
   'server/plugins/order',
 ];
 
-/** Packages loaded on first use, each bundled into a single file (`yaml.cjs`) instead of up to seventy. */
+/** Packages that are loaded on first use. Each is bundled into a single file (`yaml.cjs`) instead of up to seventy. */
 const packages: readonly string[] = ['re2js', 'yaml'];
 
 /** Directories that a server runs with any Corefile. */
@@ -29,14 +29,14 @@ export async function bundle(directory = 'dist', serverOnly = false): Promise<vo
   const program = await rolldown({
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
-      // Not among `entries`, because its imports belong to the core.
+      // This is not one of the `entries`, because its imports belong to the core.
       serve: 'src/faces/cli/serve/serve.ts',
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
     plugins: [...(serverOnly ? [noTools] : []), ownPlaces, packagesAside, cheapBuiltins, asciiText],
     transform: { target: 'node24' },
-    // Lines are preserved, but columns of changed lines are not.
+    // Lines are preserved, but the columns in changed lines are not.
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
   });
   const { output } = await program.write({
@@ -76,13 +76,13 @@ export async function bundle(directory = 'dist', serverOnly = false): Promise<vo
   }
 }
 
-/** Replacements for files in the server image, which has fewer commands and does not recognize captures. */
+/** Replacements for files in the server image, which has fewer commands and does not recognise captures. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['faces/cli/tool-verbs', 'export const toolVerbs = {};'],
   ['tools/capture/read/foreign-file', 'export const noText = () => null;'],
 ]);
 
-/** Omits the files that `standIns` replaces, and all files that only they import. */
+/** Omits the files replaced by `standIns`, and all files that only they import. */
 const noTools: Plugin = { name: 'no-tools', load: (id) => standIns.get(nameOf(id)) ?? null };
 
 /** Parts that the server image omits. */
@@ -93,8 +93,8 @@ function nameOf(id: string): string {
 }
 
 /**
- * Plugins that nearly all Corefiles use. Files that are always loaded together are merged, because each costs a thread
- * about a millisecond to find, read and link.
+ * Plugins that nearly every Corefile uses. Files that are always loaded together are merged, because a thread needs
+ * about a millisecond to find, read and link each file.
  */
 const usualPlugins: ReadonlySet<string> = new Set(
   [
@@ -112,7 +112,7 @@ const usualPlugins: ReadonlySet<string> = new Set(
   ].map(own),
 );
 
-/** A file in the directories below joins the shared chunk if at least this many others import it. */
+/** If at least this many other files import a file in the directories below, it is moved to the shared chunk. */
 const SHARED = 5;
 const ground =
   /^server\/(?:base|wire|corefile|metrics|runtime|transport|engine)\/|^server\/zone\/transfer-source$/;
@@ -122,7 +122,7 @@ function own(plugin: string): string {
   return `server/plugins/${plugin}/${plugin}`;
 }
 
-/** Excludes the program's entry point, which must load on runtimes that are too old and report that. */
+/** Excludes the program's entry point. It must load even on runtimes that are too old, in order to report that. */
 function isCore(name: string): boolean {
   const apart = ['faces/cli/serve/serve', 'faces/cli/signals', earlyHttp, spareThread, ...entries];
   return rooms.test(name) && !apart.includes(name);
@@ -131,12 +131,12 @@ function isCore(name: string): boolean {
 /** Loaded before everything else. */
 const earlyHttp = 'server/engine/contract/early-http';
 
-/** Loaded early, but the first worker does not wait for it. */
+/** It is loaded early, but the first worker does not wait for it. */
 const spareThread = 'server/engine/control/spare-thread';
 
 /**
- * Keeps source-relative paths working: `dist/core.js` finds files as if it were `dist/server/wire/query.js`, which it
- * contains.
+ * Preserves paths relative to the sources. `dist/core.js` finds files as if it were `dist/server/wire/query.js`, which
+ * it contains.
  */
 const ownPlaces: Plugin = {
   name: 'own-places',
@@ -174,12 +174,12 @@ const cheapBuiltins: Plugin = {
 };
 
 /**
- * Escapes non-ASCII text. The runtime stores the text of all files, with two bytes per character if any is outside
- * Latin-1.
+ * Escapes non-ASCII text. The runtime stores the text of all files, and uses two bytes per character if a file has
+ * characters outside Latin-1.
  */
 const asciiText: Plugin = {
   name: 'ascii-text',
-  // Must run last, because the removal of comments writes all characters unescaped.
+  // Must be the last step, because the removal of comments writes all characters unescaped.
   generateBundle(_options, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;

@@ -1,6 +1,6 @@
 /**
- * Writes the valid keys of the Helm chart's values to a template: `node tools/chart-keys.ts`. Helm's own schema check
- * reports an unknown key, but not the key that was probably meant.
+ * Writes the keys that the Helm chart's values may have to a template: `node tools/chart-keys.ts`. Helm's own schema
+ * check reports an unknown key, but does not suggest the one that was probably meant.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ interface Schema {
   readonly additionalProperties?: boolean;
 }
 
-/** Keys with their nested keys; null: any. `[]` has the keys of list elements. */
+/** Maps keys to their nested keys, or to null if any are allowed. `[]` has the keys of list elements. */
 interface Keys {
   readonly [key: string]: Keys;
 }
@@ -23,7 +23,7 @@ const chart = join(import.meta.dirname, '../deploy/helm/ndots');
 
 export const chartKeysFile: string = join(chart, 'templates/_keys.tpl');
 
-/** The contents of the template for the current schema. */
+/** The template's contents for the current schema. */
 export function chartKeys(): string {
   const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')) as Schema;
   const lines = Object.entries(keysOf(schema)).map(

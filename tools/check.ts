@@ -1,4 +1,4 @@
-/** Runs all fast checks that a change must pass: format, lint, types and project rules. */
+/** Runs all the fast checks that a change must pass: format, lint, types and project rules. */
 import { spawnSync } from 'node:child_process';
 
 const steps: readonly (readonly [string, readonly string[]])[] = [

@@ -85,7 +85,7 @@ function presentRows({ name, properties }: Directive, syntax: Syntax): readonly 
   });
 }
 
-/** Splits a property name: `[QUEUE]` is `QUEUE`, and `edns0 local` is two words. */
+/** Splits a property name into words. `[QUEUE]` becomes `QUEUE`, and `edns0 local` becomes two words. */
 function wordsOf({ name }: Property): readonly string[] {
   return name.split(/[ |]/).map(bare).filter(Boolean);
 }
@@ -100,7 +100,10 @@ function quotedIn(bullet: string): readonly (readonly string[])[] {
 
 const bare = (word: string): string => word.replaceAll(/[[\]…]/g, '');
 
-/** `edns0 local append` is about `edns0 local` but not `edns0 nsid`; `edns0` is about both. */
+/**
+ * True if a text is about the property: `edns0 local append` is about `edns0 local` but not `edns0 nsid`, while `edns0`
+ * is about both.
+ */
 function isAbout(quoted: readonly string[], words: readonly string[]): boolean {
   if (quoted.length === 0) return false;
   return words.every((word, index) => index >= quoted.length || word === quoted[index]);
@@ -129,7 +132,7 @@ function noteOf(differences: readonly string[], directive: string): string {
   return `[${count}](${page}#differences-from-coredns)`;
 }
 
-/** The list under "Differences from CoreDNS" on a plugin's page, with links relative to `docs/`. */
+/** The list under "Differences from CoreDNS" on a plugin's page, with links made relative to `docs/`. */
 function differencesOf(name: string): readonly string[] {
   const text = readFileSync(`${home}src/server/plugins/${name}/${name}.md`, 'utf8');
   const section = text.split('## Differences from CoreDNS\n')[1] ?? '';

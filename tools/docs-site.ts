@@ -10,7 +10,7 @@ import { cpSync, existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { buildPlayground } from './browser-bundle.ts';
 
-/** Directory of the generator and its packages; ignored by git. */
+/** The directory with the generator and its packages, which git ignores. */
 const PLACE = '.site';
 
 const { values } = parseArgs({ options: { base: { type: 'string', default: '/' } } });

@@ -14,7 +14,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/figures.md`;
 const MARK = '<!-- Written by tools/figures-page.ts from here on. -->';
 
-/** `0.37 × (0.35–0.4)`: the median, and the range if there are several runs. */
+/** Formats a figure like `0.37 × (0.35–0.4)`: the median, and the range if there are several runs. */
 function valueOf({ middle, least, most, runs, unit }: RecordedFigure, isRatio: boolean): string {
   const sign = unit === '' && isRatio ? '×' : unit;
   const range = runs === 1 ? '' : ` (${rounded(least)}–${rounded(most)})`;

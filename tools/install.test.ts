@@ -21,7 +21,7 @@ const words = [
   `const { installMissing } = await import('${new URL('install.ts', import.meta.url).href}'); await installMissing();`,
 ];
 
-/** Returns the output, either without a terminal, or on a terminal where `typed` is entered. */
+/** Returns the output, either without a terminal or from a terminal where `typed` is entered. */
 function run(path: string, ci: string, typed: string | null): string {
   const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
   const env = { ...rest, PATH: path, CI: ci, SHELL: '/bin/sh' };

@@ -1,11 +1,11 @@
-/** Installs the real programs that the tests use, as far as this machine and the user permit. */
+/** Installs the real programs used by the tests, as far as this machine and the user permit. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { packages } from './packages.ts';
 
-/** True if the program, or a file with this path, exists on this machine. */
+/** True if this machine has the program, or a file with this path. */
 function found(program: string): boolean {
   if (program.startsWith('/')) return existsSync(program);
   const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
@@ -20,8 +20,9 @@ export function missingPackages(): readonly string[] {
 }
 
 /**
- * Installs missing packages on Debian as root: without asking in CI (`CI` is set), after confirmation on a terminal,
- * otherwise never. Lists packages that remain missing; tests that need them are skipped.
+ * Installs missing packages on Debian as root. In CI (if `CI` is set), it does not ask. On a terminal, it asks for
+ * confirmation, and otherwise it installs nothing. Lists the packages that are still missing; tests that need them are
+ * skipped.
  */
 export async function installMissing(): Promise<void> {
   const missing = missingPackages();
@@ -36,7 +37,7 @@ function isSet(name: string): boolean {
   return !['', '0', 'false'].includes(process.env[name] ?? '');
 }
 
-/** Asks on the terminal; without a terminal, the answer is no. */
+/** Asks on the terminal. Without a terminal, the answer is no. */
 async function agrees(missing: readonly string[]): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
@@ -49,13 +50,13 @@ async function agrees(missing: readonly string[]): Promise<boolean> {
 
 function install(missing: readonly string[]): void {
   console.log(`Installing for the tests: ${missing.join(' ')}`);
-  // Prevents packages from starting services. The tests start what they need on their own ports.
+  // Prevents packages from starting services, because the tests start what they need on their own ports.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const apt = (...words: string[]): boolean =>
     spawnSync('apt-get', ['-q', '-y', ...words], { env, stdio: 'ignore' }).status === 0;
   apt('update');
   if (apt('install', '--no-install-recommends', ...missing)) return;
-  // Installed one at a time, so that an unavailable package does not block the others.
+  // Packages are installed one at a time, so that an unavailable one does not block the others.
   for (const name of missing) {
     if (!apt('install', '--no-install-recommends', name))
       console.log(`  not available here: ${name}`);

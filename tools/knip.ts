@@ -13,11 +13,11 @@ const config: KnipConfig = {
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
-    // The playground's page and worker, its links for other pages, and the replacements of Node modules.
+    // The playground's page and worker, its links for other pages, and its replacements for Node modules.
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
     'src/faces/console/{console,tool-worker}.ts!',
-    // Canonical Corefile text, which tests compare with the parser's result.
+    // Converts a Corefile to canonical text, which tests compare with the parser's result.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',

@@ -30,7 +30,7 @@ const caveats = `Try:
 Completion of its words: kubectl ndots completion kubectl --help
 `;
 
-/** Returns YAML in krew-index format (krew.googlecontainertools.github.com/v1alpha2). */
+/** Returns YAML in the krew-index format (krew.googlecontainertools.github.com/v1alpha2). */
 export function krewManifest({ version, home, archives }: KrewRelease): string {
   return stringify(
     {

@@ -1,6 +1,6 @@
 /**
- * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the fixed limits of `serve` and the reason
- * for each, taken from the code. `--check` only reports whether the page is current.
+ * Writes the second half of `docs/limits.md`: the fixed limits of `serve` and the reason for each, taken from the code.
+ * Run `node tools/limits-page.ts`. With `--check`, it only reports whether the page is current.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,18 +24,18 @@ const rooms = [
   'wire',
   'zone',
 ];
-/** Parts of these directories that only other commands use. */
+/** The parts of these directories that only other commands use. */
 const elsewhere =
   /^src\/server\/(kube\/(pods|scaling|api\/list\.ts)|runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
-/** Directories whose limits vary only in tests and have no setting. */
+/** Directories whose limits have no setting and only vary in tests. */
 const unset = /^src\/server\/(?:base|metrics)\//;
 
 export interface FixedLimit {
   readonly file: string;
   readonly name: string;
   readonly value: string;
-  /** The subject of the limit and its reason; empty if the code has none. */
+  /** The limit's subject and its reason. Empty if the code gives none. */
   readonly text: string;
 }
 

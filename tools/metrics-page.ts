@@ -11,12 +11,12 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/metrics.md`;
 const MARK = '<!-- Written by tools/metrics-page.ts from here on. -->';
 
-/** A metric, with the part of the program that exports it. */
+/** A metric and the part of the program that exports it. */
 export interface PlacedMetric extends DeclaredMetric {
   readonly file: string;
 }
 
-/** Lists all metrics by name. A metric declared in several files is listed once. */
+/** Lists all metrics by name. A metric that several files declare is listed once. */
 export function allMetrics(): readonly PlacedMetric[] {
   all ??= readMetrics();
   return all;
@@ -37,11 +37,14 @@ function readMetrics(): readonly PlacedMetric[] {
 /** Programs that read other servers' metrics. */
 const readers = /^src\/(?:tools\/doctor|faces\/cli\/bench)\//;
 
-/** The server's declaration comes first; other parts only read the metric. */
+/** The server's declaration comes first, because other parts only read the metric. */
 const byWing = (a: string, b: string): number =>
   Number(b.startsWith('src/server/')) - Number(a.startsWith('src/server/')) || (a < b ? -1 : 1);
 
-/** `[cache](../src/server/plugins/cache/cache.md)`, or the directory if the metric does not belong to a plugin. */
+/**
+ * A link such as `[cache](../src/server/plugins/cache/cache.md)`, or the directory if the metric does not belong to a
+ * plugin.
+ */
 function owner(file: string): string {
   const plugin = /^src\/server\/plugins\/([^/]+)\//.exec(file)?.[1];
   if (plugin !== undefined) return `[${plugin}](../src/server/plugins/${plugin}/${plugin}.md)`;

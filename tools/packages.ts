@@ -1,6 +1,6 @@
 /**
- * Programs that tests and benchmarks run: each Debian package with a program that it installs, or with a file if it has
- * no program.
+ * Programs that tests and benchmarks run. Each Debian package is listed with a program that it installs, or with a file
+ * if it has no program.
  */
 export const packages: Readonly<Record<string, string>> = {
   'bind9-dnsutils': 'dig',

@@ -42,7 +42,7 @@ function outputOf(command: string): string {
   return stdout;
 }
 
-/** Cuts a command that is wider than its output after its first option. */
+/** If a command is wider than its output, cuts it after its first option. */
 const shortened = (command: string): string =>
   command.length <= 100 ? command : `${command.slice(0, command.indexOf(' --resolv-conf'))} …`;
 

@@ -1,4 +1,4 @@
-/** Links from examples in the documentation to the playground, with the example as input. */
+/** Links from the documentation's examples to the playground, with the example as its input. */
 import { playgroundLink } from '../src/faces/playground/link.ts';
 
 /** A code block on a page. */
@@ -18,9 +18,9 @@ export interface ExampleLink {
 const FOUR = ['glibc', 'musl', 'go', 'c-ares'];
 
 /**
- * The links for a code block: for its Corefile, or for each command whose files exist.
- * @param base address of the playground
- * @param read returns the text of a file in the repository; null: it does not exist
+ * The links for a code block: one for its Corefile, or one for each command whose files exist.
+ * @param base the playground's address
+ * @param read returns the text of a file in the repository, or null if it does not exist
  */
 export function exampleLinks(
   { info, text }: ShownExample,
@@ -91,7 +91,7 @@ function traceLink(
   base: string,
   read: (path: string) => string | null,
 ): ExampleLink | null {
-  // The playground has no settings of a pod, a machine or another server.
+  // The playground does not have the settings of a pod, a machine or another server.
   if (words.some((word) => /^(?:--from|--nsswitch|--cgo|--families)$/.test(word))) return null;
   const file = (option: string): string | null | undefined => {
     const path = valueOf(words, option);
@@ -120,7 +120,7 @@ function valueOf(words: readonly string[], option: string): string | undefined {
   return at < 0 ? undefined : words[at + 1];
 }
 
-/** True for an option and for its value; `--plan` has no value. */
+/** True for both an option and its value. `--plan` has no value. */
 function isOfOption(words: readonly string[], word: string, at: number): boolean {
   if (word.startsWith('-') || word.startsWith('@')) return true;
   const before = words[at - 1] ?? '';

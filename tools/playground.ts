@@ -1,6 +1,6 @@
 /**
- * `npm run playground [-- DIRECTORY]`: bundles the playground into a directory (default `release/playground`) and
- * prints its sizes.
+ * Bundles the playground into a directory (`release/playground` by default) and prints its sizes: `npm run playground
+ * [-- DIRECTORY]`.
  */
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -11,13 +11,13 @@ import { buildPlayground, loadedWith } from './browser-bundle.ts';
 const given = process.argv[2];
 const directory = given === undefined ? 'release/playground' : resolve(given);
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
-// A directory given by the user may contain other files.
+// A directory given by the user may already contain other files.
 if (given === undefined) rmSync(directory, { recursive: true, force: true });
 const files = await buildPlayground(directory);
 const byName = new Map(files.map((file) => [file.name, file]));
 const kib = (bytes: number): string => (bytes / 1024).toFixed(1).padStart(8);
 
-/** Prints the size of files that are loaded together, without those already loaded. */
+/** Prints the size of files that are loaded together, without those that have already been loaded. */
 function report(what: string, names: readonly string[], before: ReadonlySet<string>): void {
   const parts = names.filter((name) => !before.has(name)).map((name) => byName.get(name)!.bytes);
   const plain = parts.reduce((sum, { length }) => sum + length, 0);

@@ -1,8 +1,7 @@
 /**
- * Checks that everything a person reads is plain English: `node tools/prose.ts [--wrap] [AREA|FILE…]`.
- *
- * Lists the faults in all files, or in the given areas and files, and fails if there are any. `--wrap` rewraps wide
- * paragraphs of the given pages.
+ * Checks that all text for human readers is plain English: `node tools/prose.ts [--wrap] [AREA|FILE…]`. Lists the
+ * faults in all files, or in the given areas and files, and fails if there are any. `--wrap` rewraps wide paragraphs on
+ * the given pages.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -11,7 +10,8 @@ import { wrapPage } from './prose/wrap.ts';
 import { changeText, faultsOf, type ProseFault } from './prose/faults.ts';
 
 /**
- * A permitted match and the reason. Without `text`, the rule is disabled for the file; the rule `*` means all rules.
+ * A permitted match and the reason why it is permitted. Without `text`, the rule is disabled for the whole file. The
+ * rule `*` means all rules.
  */
 interface Exception {
   readonly file: string;

@@ -1,5 +1,5 @@
 /**
- * Tests that `npm run release -- --dry-run` builds a release's artefacts, lists them with checksums, and publishes
+ * Tests that `npm run release -- --dry-run` builds a release's artefacts and lists them with checksums, but publishes
  * nothing.
  */
 import assert from 'node:assert/strict';

@@ -22,7 +22,7 @@ interface Request {
   readonly platforms: readonly string[];
 }
 
-/** Parses the arguments; a string is the reason why they are invalid. */
+/** Parses the arguments. If they are invalid, returns the reason as a string. */
 function requestOf(args: readonly string[]): Request | string {
   try {
     const { values, positionals } = parseArgs({
@@ -49,7 +49,7 @@ function requestOf(args: readonly string[]): Request | string {
   }
 }
 
-/** Runs a program. Returns null if it succeeded, otherwise why it failed. */
+/** Runs a program. Returns null if it succeeded, or the reason why it failed. */
 function failure(program: string, words: readonly string[], stdoutTo?: string): string | null {
   const { status, error, stdout, stderr } = spawnSync(program, words, {
     encoding: 'utf8',
@@ -64,7 +64,9 @@ function failure(program: string, words: readonly string[], stdoutTo?: string): 
 /** Makes the bytes of an archive reproducible. */
 const reproducible = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0'];
 
-/** Each kind builds into the directory, and returns why it could not. */
+/**
+ * Maps each kind of artefact to a function that builds it into the directory, or returns the reason why it could not.
+ */
 const builders: Readonly<Record<Kind, (request: Request, version: string) => string | null>> = {
   package: ({ out }) => failure('npm', ['pack', '--ignore-scripts', '--pack-destination', out]),
   archives: ({ out, platforms }, version) =>
@@ -76,7 +78,7 @@ const builders: Readonly<Record<Kind, (request: Request, version: string) => str
       out,
       ...platforms,
     ]),
-  // Equivalent to `helm package`: a tar of the chart's directory.
+  // Does the same as `helm package`, which makes a tar of the chart's directory.
   chart: ({ out }, version) =>
     failure('tar', [
       ...reproducible,
@@ -111,7 +113,7 @@ const imageWords = (file: string, to: string): readonly string[] => [
   '.',
 ];
 
-/** Lists each file with its size and checksum, and writes a file with all checksums. */
+/** Lists each file's size and checksum, and writes a file with all checksums. */
 function list(out: string): void {
   const files = readdirSync(out)
     .filter((file) => file !== 'SHA256SUMS' && statSync(join(out, file)).isFile())

@@ -21,7 +21,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { krewManifest } from './krew.ts';
 
-/** Platforms in Go's notation, with npm's notation and the runtime's package. */
+/** Platforms in Go's notation, along with npm's notation and the runtime's package. */
 const platforms: Readonly<
   Record<string, { readonly os: string; readonly cpu: string; readonly runtime: string }>
 > = {
@@ -61,7 +61,7 @@ function must(program: string, words: readonly string[], cwd: string): string {
   throw new Error(`${program} ${words.join(' ')} ended with ${status}:\n${stderr}`);
 }
 
-/** Packs a package, either the checkout or one from the registry, and unpacks it to `to`. */
+/** Packs a package from either the checkout or the registry, and unpacks it into `to`. */
 function unpack(what: string, to: string): void {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-pack-'));
   try {
@@ -74,13 +74,13 @@ function unpack(what: string, to: string): void {
   }
 }
 
-/** Assembles the whole program for a platform: the package, its dependencies and the runtime. */
+/** Assembles the whole program for a platform, including its dependencies and the runtime. */
 function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]): void {
   unpack(resolve('.'), root);
   cpSync('package-lock.json', join(root, 'package-lock.json'));
   cpSync('.npmrc', join(root, '.npmrc'));
   const words = ['ci', '--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`];
-  // krew unpacks only directories and files, and rejects archives that contain links.
+  // krew only unpacks directories and files, and rejects archives with links.
   must('npm', [...words, '--no-bin-links'], root);
   for (const left of ['package-lock.json', '.npmrc', 'node_modules/.package-lock.json'])
     rmSync(join(root, left), { force: true });
@@ -93,7 +93,7 @@ function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]
   for (const name of readdirSync(join(node, 'bin')))
     if (name !== 'node') rmSync(join(node, 'bin', name), { recursive: true });
   chmodSync(join(node, 'bin/node'), 0o755);
-  // krew links to files with these names, which kubectl runs.
+  // krew creates links to files with these names, which kubectl runs.
   for (const name of ['kubectl-ndots', 'kubectl_complete-ndots'])
     cpSync(join(root, 'bin/ndots'), join(root, 'bin', name));
 }

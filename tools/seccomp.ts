@@ -1,14 +1,14 @@
 /**
  * Writes deploy/seccomp/*.json from observed system calls: `node tools/seccomp.ts [PROFILE…]`. Whole-server tests run
- * each `ndots` under strace. Only the observed calls, and those that a container runtime makes before the program, are
- * allowed. Takes minutes, and needs root, strace and the tests' programs.
+ * each `ndots` under strace. The profiles only allow the observed calls and those that a container runtime makes before
+ * it starts the program. This takes minutes, and needs root, strace and the tests' programs.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The `ndots` command of each profile, and tests that exercise all of it. */
+/** The `ndots` command for each profile, and tests that exercise the whole command. */
 const profiles: Readonly<Record<string, { readonly verb: string; readonly tests: string[] }>> = {
   serve: {
     verb: 'serve',
@@ -38,7 +38,7 @@ profiles['serve']!.tests.push(
 );
 
 /**
- * System calls that a container runtime makes after installing the filter, and calls that any thread may make at any
+ * System calls that a container runtime makes once the filter is installed, and calls that any thread may make at any
  * time.
  */
 const always = [
@@ -53,7 +53,7 @@ const always = [
     'faccessat',
     'faccessat2',
   ],
-  // Native code calls fsync when the runtime exits after an error, and waits forever if it is denied.
+  // Native code calls fsync when the runtime exits after an error, and would wait forever if it were denied.
   ...['fchdir', 'fstatfs', 'fsync', 'getdents64', 'prctl', 'setgid', 'setgroups', 'setuid'],
   ...['clock_gettime', 'clock_getres', 'gettimeofday', 'getcpu', 'clone', 'clone3', 'exit'],
   ...['exit_group', 'futex_waitv', 'madvise', 'membarrier', 'mremap', 'munmap', 'nanosleep'],
@@ -63,7 +63,7 @@ const always = [
 
 /**
  * System calls that the C library makes to resolve names over UDP and TCP, and to sort addresses. On some clouds the
- * API server has a name; in the tests it has an address.
+ * API server has a name, while in the tests it has an address.
  */
 const nameLookup = [
   ...['bind', 'connect', 'getpeername', 'getsockname', 'getsockopt', 'ioctl', 'lseek', 'poll'],
@@ -71,10 +71,13 @@ const nameLookup = [
   ...['uname', 'writev'],
 ];
 
-/** Called if available, but better denied: the runtime works without it, and container runtimes deny it, too. */
+/**
+ * These are called if available but better denied. The runtime works without them, and container runtimes deny them
+ * too.
+ */
 const never = /^io_uring_/;
 
-/** System calls that have other names on other architectures, with their equivalents. */
+/** System calls with different names on other architectures, and their equivalents. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   access: ['faccessat', 'faccessat2'],
   arch_prctl: [],
@@ -105,11 +108,11 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   vfork: ['clone'],
 };
 
-/** With ENOSYS for a newer call, libraries fall back to an older one. */
+/** If a newer call fails with ENOSYS, libraries fall back to an older one. */
 const ENOSYS = 38;
 
 /**
- * System calls made by `ndots VERB` in these tests.
+ * The system calls that `ndots VERB` makes in these tests.
  * @throws if it was never started
  */
 function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
@@ -121,7 +124,7 @@ function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
     });
     const files = readdirSync(directory).filter((name) => name.startsWith(`${verb}-`));
     if (files.length === 0) throw new Error(`no test started ndots ${verb}`);
-    // strace slows everything down, so a test may time out; its calls still count.
+    // strace slows everything down, so a test may time out, but its calls still count.
     console.error(`${verb}: ${files.length} processes observed; the tests ended with ${status}`);
     return new Set(files.flatMap((name) => callsIn(readFileSync(join(directory, name), 'utf8'))));
   } finally {
@@ -129,7 +132,7 @@ function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
   }
 }
 
-/** The names in the output of `strace -c -U name`. */
+/** The system call names in the output of `strace -c -U name`. */
 function callsIn(text: string): readonly string[] {
   const heads = new Set(['syscall', 'total']);
   return text.split('\n').filter((line) => /^[a-z_0-9]+$/.test(line) && !heads.has(line));

@@ -43,6 +43,6 @@ test('each test counts once, suites count as their tests, and each reason for sk
   assert.match(skipped[0]!, /^skipped: 2 of \S+facts\.test\.ts: no moon here$/);
   assert.match(skipped[1]!, /^skipped: "needs a star" in \S+facts\.test\.ts: no star here$/);
   assert.match(stdout, /not even loaded|'test failed'/);
-  // There is a single total, without the runner's own summary.
+  // Only a single total is printed, without the runner's own summary.
   assert.doesNotMatch(stdout, /^ℹ (tests|pass|fail)/m);
 });

@@ -1,4 +1,4 @@
-/** Counts the tests of a run and prints a single total. */
+/** Counts a run's tests and prints a single total. */
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -16,12 +16,12 @@ interface Skipped {
   readonly file: string;
 }
 
-/** Limit of files listed per reason. Above it, only their number is printed. */
+/** The maximum number of files listed per reason. Beyond that, only the count is printed. */
 const FILES_NAMED = 3;
 
 /**
- * Counts `node:test` reports, one per test. Excludes suites and files, and tests that failed only because of a nested
- * test. A suite that is skipped as a whole counts once because its tests were never declared.
+ * Counts `node:test` reports, one per test. Suites, files, and tests that only failed because of a nested test are not
+ * counted. A suite that is skipped as a whole counts as one, because its tests were never declared.
  */
 export class TestCount {
   readonly #all: Counts = { passed: 0, failed: 0, skipped: 0 };
@@ -52,7 +52,7 @@ export class TestCount {
     }
   }
 
-  /** One line per reason, with the skipped tests and their files. */
+  /** Prints one line per reason, with the skipped tests and their files. */
   skippedLines(): readonly string[] {
     return [...this.#reasons].map(([reason, skipped]) => {
       const files = [...new Set(skipped.map(({ file }) => relative('.', file)))];
@@ -72,7 +72,7 @@ export class TestCount {
   }
 }
 
-/** The runner's counts for a file, including tests declared elsewhere: `12 passed, 1 failed`. */
+/** The runner's counts for a file, including tests that are declared elsewhere: `12 passed, 1 failed`. */
 export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): string {
   const failed = tests - passed - skipped - todo;
   return [
@@ -82,7 +82,7 @@ export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): str
   ].join(', ');
 }
 
-/** True if the only failure of a test or suite is a nested test, which is counted itself. */
+/** True if a test or suite only failed because of a nested test, which is counted separately. */
 function isOnlyWithin(error: unknown): boolean {
   return (error as { failureType?: string }).failureType === 'subtestsFailed';
 }

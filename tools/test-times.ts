@@ -1,21 +1,21 @@
 /**
- * Recorded durations of test files. A run uses them to estimate its length, and lists its ten slowest files at the end.
- * `npm test -- --record` stores the times measured on the current machine.
+ * Recorded durations of test files, from which a run estimates its own duration. A run also lists its ten slowest files
+ * at the end. `npm test -- --record` stores the times measured on the current machine.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Path of a test file → its seconds in the recorded run. */
+/** Maps a test file's path to the seconds that it took in the recorded run. */
 export type TestTimes = Readonly<Record<string, number>>;
 
 const RECORD: URL = new URL('test-times.json', import.meta.url);
-/** Number of files listed at the end of a run. */
+/** The number of files listed at the end of a run. */
 const SLOWEST = 10;
 
 export function recordedTimes(): TestTimes {
   return JSON.parse(readFileSync(RECORD, 'utf8')) as TestTimes;
 }
 
-/** Replaces the times of the files that ran, and drops files that no longer exist. */
+/** Updates the times of the files that were run, and drops files that no longer exist. */
 export function recordTimes(times: TestTimes, files: readonly string[]): void {
   const all = { ...recordedTimes(), ...times };
   const kept = files.filter((file) => all[file] !== undefined).toSorted();
@@ -23,13 +23,19 @@ export function recordTimes(times: TestTimes, files: readonly string[]): void {
   writeFileSync(RECORD, `{\n${rows.join(',\n')}\n}\n`);
 }
 
-/** Sorts files longest first, so that no long file starts last. Files without a record come first. */
+/**
+ * Sorts files by duration, longest first, so that a long file does not start last. Files without a recorded time come
+ * first.
+ */
 export function longestFirst(files: readonly string[], times: TestTimes): readonly string[] {
   const seconds = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY;
   return files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));
 }
 
-/** `507 files, about 16 minutes (recorded on another day, 2 at a time)`; without a time if nothing was recorded. */
+/**
+ * An estimate such as `507 files, about 16 minutes (recorded on another day, 2 at a time)`, without a time if none was
+ * recorded.
+ */
 export function estimate(files: readonly string[], times: TestTimes, concurrency: number): string {
   const known = files.map((file) => times[file]).filter((each) => each !== undefined);
   const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
@@ -45,7 +51,10 @@ function printSpan(seconds: number): string {
   return whole === 1 ? '1 second' : `${whole} seconds`;
 }
 
-/** One line for each of the slowest files, with their share of the total time; empty for fewer than two files. */
+/**
+ * Returns one line for each of the slowest files, with its share of the total time. Empty if there are fewer than two
+ * files.
+ */
 export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
   if (times.size < 2) return [];
   const rows = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);

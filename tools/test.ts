@@ -110,7 +110,7 @@ console.log(estimate(files, times, Math.min(kind.concurrency, files.length)));
 const taken = new Map<string, number>();
 
 const count = new TestCount();
-/** Events that are also printed for whole runs: failures, and stderr of test processes. */
+/** Events that are printed even in whole runs: failures, and what test processes write to stderr. */
 const loud: ReadonlySet<string> = new Set(['test:fail', 'test:stderr']);
 
 async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
@@ -132,7 +132,7 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
   }
 }
 
-// Tests start ndots from its sources hundreds of times. The compile cache reduces a start from 0.7 s to 0.2 s.
+// Tests start ndots from its sources hundreds of times. The compile cache reduces the startup time from 0.7 s to 0.2 s.
 process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/compiled-sources');
 
 const lines = run({
@@ -145,7 +145,7 @@ const lines = run({
 })
   .compose(report)
   .compose(spec);
-// A reader such as `head` may close the pipe early.
+// A reader such as `head` may close the pipe before the end.
 process.stdout.on('error', () => process.exit(141));
 for await (const line of lines) process.stdout.write(line as string);
 

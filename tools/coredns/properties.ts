@@ -1,30 +1,30 @@
 /**
- * Every CoreDNS 1.14.7 directive and property, each with an example Corefile. The sources are the Syntax sections of
- * its pages, and its parsers. `tools/coredns-table.ts` adds the treatment in ndots. A test starts both servers with
- * each example.
+ * Every directive and property in CoreDNS 1.14.7, each with an example Corefile. They were collected from its pages'
+ * Syntax sections and from its parsers. `tools/coredns-table.ts` adds how ndots treats them. A test starts both servers
+ * with each example.
  */
 
 export interface Property {
-  /** Name in the table: the first word of the line, or the argument. */
+  /** The name in the table, which is the first word of the line or the argument. */
   readonly name: string;
   /** Lines inside a server block. `@` is replaced with a directory that contains the test's files. */
   readonly example: string;
   /**
-   * A separate server block, if a plain DNS block over UDP does not suffice: `KEY` before the brace, and `PORT` as a
-   * placeholder for the port.
+   * A separate server block for cases where a plain DNS block over UDP is not enough. It has `KEY` before the brace,
+   * and `PORT` as a placeholder for the port.
    */
   readonly key?: string;
   /** The improvement over CoreDNS. */
   readonly better?: string;
-  /** The difference from CoreDNS, unless the plugin's page describes it. */
+  /** The difference from CoreDNS, if the plugin's page does not describe it. */
   readonly different?: string;
   /** ndots rejects Corefiles with this property. */
   readonly missing?: true;
-  /** CoreDNS does not start with the example here (it needs the internet, or was built without the plugin). */
+  /** CoreDNS does not start with this example here, because it needs the internet or was built without the plugin. */
   readonly elsewhere?: true;
 }
 
-/** A directive, whose first row is its own line without optional parts. */
+/** A directive. Its first row is its own line without optional parts. */
 export interface Directive {
   readonly name: string;
   readonly properties: readonly Property[];
@@ -33,8 +33,8 @@ export interface Directive {
 type Row = readonly [name: string, example: string, more?: Omit<Property, 'name' | 'example'>];
 
 /**
- * Defines a directive. `{}` in a property's example is replaced with the directive's own line, with the property in
- * braces.
+ * Defines a directive. In a property's example, `{}` is replaced with the directive's own line, followed by the
+ * property in braces.
  */
 function directive(name: string, line: string, ...rows: readonly Row[]): Directive {
   const all: readonly Row[] = rows[0]?.[0] === '' ? rows : [['', line], ...rows];

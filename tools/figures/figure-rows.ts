@@ -1,4 +1,4 @@
-/** The figures in docs/figures.md: their meaning, their source and their goals. */
+/** The figures in docs/figures.md, with their meaning, source and goals. */
 import type { Goal } from '../../bench/kit/figures.ts';
 
 export interface FigureRow {
@@ -8,7 +8,7 @@ export interface FigureRow {
   /** The program or condition that it is compared with. */
   readonly peer?: string;
   readonly goal?: Goal;
-  /** The recorded ratio is the peer's value divided by ndots' value; the page shows the inverse. */
+  /** True if the recorded ratio is the peer's value divided by ndots' value. The page shows the inverse. */
   readonly isInverse?: true;
 }
 

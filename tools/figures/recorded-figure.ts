@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Run } from '../../bench/kit/history.ts';
 
-/** Median and range of a figure over its recorded runs. */
+/** A figure's median and range over its recorded runs. */
 export interface RecordedFigure {
   readonly middle: number;
   readonly least: number;
@@ -13,12 +13,12 @@ export interface RecordedFigure {
   readonly peers: Readonly<Record<string, string>>;
 }
 
-/** Limit of runs; older ones measured a different program. */
+/** The maximum number of runs. Older runs measured a different program. */
 const RUNS_MAX = 7;
-/** Maximum load average of a valid run. At higher loads, other programs were using the CPUs. */
+/** A valid run's maximum load average. At higher loads, other programs were using the CPUs. */
 const LOAD_MAX = 3;
 
-/** @param neighbour null for runs on an otherwise idle machine, otherwise the name of the program that ran beside */
+/** @param neighbour the name of the program that ran alongside, or null for runs on an otherwise idle machine */
 export function recordedFigure(
   history: string,
   figure: string,

@@ -1,8 +1,10 @@
-/** Finds metric declarations in the sources: calls and tables with a name directly followed by a help text. */
+/**
+ * Finds metric declarations in the sources, which are calls and tables with a name directly followed by a help text.
+ */
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode } from 'acorn';
 
-/** A declared metric. Computed parts of its name are written as `*`. */
+/** A declared metric. Parts of its name that are computed are written as `*`. */
 export interface DeclaredMetric {
   readonly name: string;
   readonly kind: string;
@@ -93,12 +95,12 @@ function metricOf(node: AnyNode, constants: Constants): DeclaredMetric | null {
   };
 }
 
-/** The declaring function's name determines the type, otherwise the suffix, as in OpenMetrics. */
+/** The declaring function's name determines the type. Otherwise, the suffix does, as in OpenMetrics. */
 const kindOf = (name: string, callee: string): string =>
   kinds.find((kind) => callee.toLowerCase().endsWith(kind)) ??
   (name.endsWith('_total') ? 'counter' : 'gauge');
 
-/** The value of a string literal or concatenation; computed parts are `*`. */
+/** The value of a string literal or a concatenation, with `*` for computed parts. */
 function textOf(node: AnyNode | null | undefined, constants: Constants, depth = 0): string | null {
   if (node === null || node === undefined || depth > 4) return null;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : null;

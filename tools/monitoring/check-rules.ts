@@ -1,10 +1,10 @@
 /**
- * Rules for `ndots check serve` results, which show the clients' view, and for gaps in the checks. They do not fire if
- * no check was ever scraped.
+ * Rules for the results of `ndots check serve`, which show the clients' view, and for gaps in the checks. They do not
+ * fire unless a check has been scraped.
  */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
-/** Counts by check kind, over all targets and checkers, so that a checker restart does not reset it. */
+/** Counts by kind of check over all targets and checkers, so that restarting a checker does not reset them. */
 const promise: ServicePromise = {
   name: 'check',
   budget: 0.001,
@@ -17,7 +17,7 @@ const checkAlerts: readonly Rule[] = [
   alert(
     'DNSCheckBlind',
     'warning',
-    // A target disappeared, a check cannot complete, or the checks in Kuberhealthy's objects do not run.
+    // A target has disappeared, a check cannot complete, or the checks in Kuberhealthy's objects are not run.
     [
       '(count by (cluster) (max_over_time(ndots_check_checks[1d])) unless count by (cluster) (ndots_check_checks))',
       '(max by (cluster) (min by (cluster, check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',

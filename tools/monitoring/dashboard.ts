@@ -1,6 +1,6 @@
 /** The dashboard: rows of panels with their series. */
 
-/** A dashboard panel: its title and its series, each with a legend. */
+/** A dashboard panel with a title, and series that each have a legend. */
 interface Panel {
   readonly title: string;
   readonly help: string;
@@ -225,7 +225,7 @@ function panels(): readonly object[] {
   return all;
 }
 
-/** @param allValue the value for "All", if it must also match series without the label */
+/** @param allValue the value for "All" if it must also match series without the label */
 const variable = (name: string, query: string, allValue?: string): object => ({
   name,
   type: 'query',

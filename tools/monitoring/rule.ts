@@ -1,12 +1,12 @@
 /** Building blocks for alerts: Prometheus rules, and service promises with error budgets. */
 
-/** URL of the page that explains each alert (docs/alerts.md). Notification programs link to it. */
+/** The URL of the page that explains each alert (docs/alerts.md). Notification programs link to it. */
 const runbookPage = 'https://ndots.dev/alerts';
 
-/** Suffix of a summary if Prometheus, Thanos or Mimir has several clusters. */
+/** A summary's suffix for when Prometheus, Thanos or Mimir monitors several clusters. */
 const ofCluster = '{{ with $labels.cluster }} (cluster {{ . }}){{ end }}';
 
-/** A service promise: the maximum share of bad replies, and the definition of bad. */
+/** A service promise: the maximum share of bad replies, and which replies are bad. */
 export interface ServicePromise {
   readonly name: 'errors' | 'slow' | 'check';
   readonly budget: number;
@@ -15,7 +15,10 @@ export interface ServicePromise {
   readonly what: string;
 }
 
-/** Burn rates of the monthly budget: a long window, a short window (still burning), and the severity. */
+/**
+ * Burn rates of the monthly budget. Each has a long window, a short window to show that it is still burning, and a
+ * severity.
+ */
 const burns = [
   {
     rate: 14.4,
@@ -53,7 +56,7 @@ export interface Rule {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Builds an alert that links to its section on the page. */
+/** Builds an alert with a link to its section on the page. */
 export const alert = (
   name: string,
   severity: string,
@@ -80,7 +83,7 @@ const titles = {
   check: 'DNSChecksBurnBudget',
 } as const;
 
-/** Recording rules for all windows, and an alert for each pair of them. */
+/** Recording rules for all windows, and an alert for each pair of windows. */
 export function promiseRules({ name, budget, bad, all, what }: ServicePromise): readonly Rule[] {
   const windows = [...new Set(burns.flatMap(({ long, short }) => [short, long]))];
   const ratio = (window: string): string => `dns:${name}:ratio_rate${window}`;

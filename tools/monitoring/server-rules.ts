@@ -1,4 +1,4 @@
-/** Rules for the servers' own metrics: promises about their replies, and faults that no promise covers. */
+/** Rules for the servers' own metrics, which cover promises about replies and faults that no promise includes. */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
 const promises: readonly ServicePromise[] = [
@@ -22,12 +22,12 @@ const promises: readonly ServicePromise[] = [
   },
 ];
 
-/** Faults that no promise covers, because clients get no replies or soon will not. */
+/** Faults that no promise includes, because clients get no replies at all or soon will not. */
 const otherAlerts: readonly Rule[] = [
   alert(
     'DNSDown',
     'critical',
-    // No server exists, a cluster's servers disappeared, or servers cannot be scraped.
+    // There is no server, a cluster's servers have disappeared, or servers cannot be scraped.
     [
       'absent(coredns_build_info)',
       '(count by (cluster) (max_over_time(coredns_build_info[1h])) unless count by (cluster) (coredns_build_info))',

@@ -17,7 +17,7 @@ interface Box {
   readonly height: number;
 }
 
-/** Draws the diagram in these colours. Throws an error that shows the first invalid line. */
+/** Draws the diagram in these colours. Throws an error that quotes the first invalid line. */
 export function diagramSvg(source: string, palette: Palette): string {
   const boxes = new Map<string, Box>();
   const shapes: string[] = [];
@@ -75,7 +75,7 @@ function textSvg(
   return `<text x="${x}" y="${y}" fill="${fill}" text-anchor="${anchor}"${weight}>${escapeXml(text)}</text>`;
 }
 
-/** A box with centred lines of text; the first line is bold. */
+/** A box with centred lines of text, the first of which is bold. */
 function boxSvg({ x, y, width, height }: Box, text: string, palette: Palette): string[] {
   const lines = text.split('|').map((each) => each.trim());
   const first = y + height / 2 + 5 - ((lines.length - 1) * LINE) / 2;
@@ -100,7 +100,7 @@ const groupSvg = ({ x, y, width, height }: Box, text: string, palette: Palette):
   textSvg(x + 12, y + 19, text, palette.dim, 'start', true),
 ];
 
-/** An arrow between the facing sides of two boxes, with text next to it. */
+/** An arrow between the facing sides of two boxes, with text beside it. */
 function arrowSvg(from: Box, to: Box, text: string, palette: Palette): string {
   const isSideways = to.x >= from.x + from.width || from.x >= to.x + to.width;
   const [start, end] = isSideways ? sides(from, to) : edges(from, to);
@@ -112,7 +112,7 @@ function arrowSvg(from: Box, to: Box, text: string, palette: Palette): string {
 
 type Point = readonly [x: number, y: number];
 
-/** Arrow ends for boxes next to each other, in the middle of their common height. */
+/** The ends of an arrow between boxes that are side by side, in the middle of their common height. */
 function sides(from: Box, to: Box): readonly [Point, Point] {
   const y = middle(from.y, from.height, to.y, to.height);
   return to.x >= from.x + from.width
@@ -126,7 +126,7 @@ function sides(from: Box, to: Box): readonly [Point, Point] {
       ];
 }
 
-/** Arrow ends for boxes above each other, in the middle of their common width. */
+/** The ends of an arrow between boxes that are one above the other, in the middle of their common width. */
 function edges(from: Box, to: Box): readonly [Point, Point] {
   const x = middle(from.x, from.width, to.x, to.width);
   return to.y >= from.y + from.height

@@ -1,4 +1,4 @@
-/** Colours of an image, for light or dark pages. */
+/** An image's colours, for light or dark pages. */
 
 export interface Palette {
   readonly background: string;
@@ -12,7 +12,7 @@ export interface Palette {
   readonly box: string;
 }
 
-/** Text has a contrast of at least 4.5 to its background (WCAG 2.2, 1.4.3). */
+/** Text has a contrast of at least 4.5 with its background (WCAG 2.2, 1.4.3). */
 export const palettes: Readonly<Record<'light' | 'dark', Palette>> = {
   light: {
     background: '#ffffff',

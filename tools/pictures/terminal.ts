@@ -1,4 +1,4 @@
-/** Draws command output as it appears in a terminal, as SVG. */
+/** Draws a command's output as SVG, as it would appear in a terminal. */
 import { escapeXml, monospace, type Palette } from './palette.ts';
 
 const COLUMN = 7.83;
@@ -32,7 +32,7 @@ export function terminalSvg(command: string, output: string, palette: Palette): 
   ].join('\n');
 }
 
-/** Positions each run explicitly and fixes its width, so that columns stay aligned in any font. */
+/** Sets each run's position and width explicitly, so that columns are aligned in any font. */
 function rowSvg(line: readonly Run[], y: number, palette: Palette): string[] {
   let column = 0;
   const found: string[] = [];

@@ -1,4 +1,4 @@
-/** Groups the files that people read into areas, which can be checked separately. */
+/** Groups the files that people read into areas that can be checked separately. */
 import { globSync } from 'node:fs';
 import type { Opening } from './page-rules.ts';
 
@@ -14,7 +14,7 @@ interface PageArea {
   readonly opening: Opening;
 }
 
-/** Page areas. The first area that matches a file owns it. */
+/** The areas for pages. A file belongs to the first area that matches it. */
 const pageAreas: readonly PageArea[] = [
   { name: 'findings page', globs: ['docs/findings.md'], opening: 'free' },
   {

@@ -1,9 +1,9 @@
-/** Finds the faults in a file: constructions that are not plain English, and pages that break layout rules. */
+/** Finds the faults in a file, which are constructions that are not plain English and pages that break layout rules. */
 import { pageFaults, type Opening } from './page-rules.ts';
 import { markdownPassages, sourcePassages } from './passages.ts';
 import { longSentences, proseRules } from './rules.ts';
 
-/** A fault with its position, the words, and a plain alternative. */
+/** A fault: its position, the words, and a plain alternative. */
 export interface ProseFault {
   readonly file: string;
   readonly line: number;
@@ -52,10 +52,10 @@ export function faultsOf(file: string, content: string, opening: Opening = 'free
   return found.toSorted((a, b) => a.line - b.line);
 }
 
-/** The syntax block and list on plugin pages, which are generated from the code. The code itself is checked. */
+/** The syntax block and list on plugin pages. They are generated from the code, so only the code is checked. */
 const generated = /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m;
 
-/** Blanks out the generated part, so that line numbers stay the same. */
+/** Replaces the generated part with blanks, so that line numbers do not change. */
 const withoutGenerated = (file: string, content: string): string =>
   isPluginPage(file)
     ? content.replace(generated, (part) => part.replaceAll(/[^\n]+/g, ''))
@@ -63,7 +63,7 @@ const withoutGenerated = (file: string, content: string): string =>
 
 const isPluginPage = (file: string): boolean => file.startsWith('src/server/plugins/');
 
-/** Changes the text of a page except for its generated part. */
+/** Changes a page's text, except for the generated part. */
 export function changeText(
   file: string,
   content: string,

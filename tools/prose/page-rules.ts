@@ -1,4 +1,4 @@
-/** Layout rules for Markdown pages: openings, line widths and table cell lengths. */
+/** Layout rules for Markdown pages, which cover openings, line widths and table cell lengths. */
 import { cellsOf, proseOf } from './passages.ts';
 
 export interface PageFault {
@@ -76,7 +76,7 @@ const isOneWord = (text: string): boolean =>
     .replace(/^[-*>] /, '')
     .includes(' ');
 
-/** True for a paragraph that continues after a code block: it ends without punctuation. */
+/** True for a paragraph that continues after a code block, because it ends without punctuation. */
 const isUnfinished = (line: string): boolean =>
   /[a-z,]$/.test(line) && !/^(?:#|\||\s*[-*] |```|<!--|\s*\d+\. )/.test(line);
 

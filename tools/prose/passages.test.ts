@@ -1,4 +1,4 @@
-/** Tests that the text of pages and sources is found with its line numbers, and nothing else. */
+/** Tests that the text of pages and sources is found with the right line numbers, and nothing else is found. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { markdownPassages, sourcePassages, type Passage } from './passages.ts';

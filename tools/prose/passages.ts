@@ -4,11 +4,11 @@ import { tokenizer, tokTypes, type Token } from 'acorn';
 
 export type PassageKind = 'markdown' | 'heading' | 'docstring' | 'comment' | 'string' | 'title';
 
-/** A unit of text: a paragraph, list item, table cell, comment or string. */
+/** A unit of text, such as a paragraph, list item, table cell, comment or string. */
 export interface Passage {
   readonly kind: PassageKind;
   readonly text: string;
-  /** Returns the source line of a character in the text. */
+  /** Returns the source line that a character in the text comes from. */
   readonly lineAt: (offset: number) => number;
 }
 
@@ -35,7 +35,7 @@ function passage(kind: PassageKind, pieces: readonly Piece[]): Passage {
   return { kind, text, lineAt };
 }
 
-/** Removes code, link targets and markup. Code becomes one word. */
+/** Removes code, link targets and markup. Each piece of code becomes one word. */
 export function proseOf(text: string): string {
   return text
     .replaceAll(/``+.*?``+|`[^`]*`/g, 'X')
@@ -47,7 +47,7 @@ export function proseOf(text: string): string {
     .replaceAll('’', "'");
 }
 
-/** The passages on a Markdown page. Skips fenced blocks, and everything after a "Written by tools/…" mark. */
+/** The passages on a Markdown page. Skips fenced blocks and everything after a "Written by tools/…" mark. */
 export function markdownPassages(page: string): readonly Passage[] {
   const found: Passage[] = [];
   let open: Piece[] = [];
@@ -85,10 +85,10 @@ export function markdownPassages(page: string): readonly Passage[] {
   return found;
 }
 
-/** Joins lines before removing markup, because links and code may span lines. Each word keeps its line number. */
+/** Joins lines before markup is removed, because links and code may span lines. Each word keeps its line number. */
 function paragraph(pieces: readonly Piece[]): Passage {
   const marked = pieces.map(({ text }, at) => `${at === 0 ? '' : '\uE000'}${text}`).join(' ');
-  // Keep line marks that are inside code or link targets.
+  // Keep the line marks inside code and link targets.
   const clean = proseOf(
     marked.replaceAll(/`[^`]*`|\]\([^)]*\)/g, (part) => {
       const marks = part.match(/\uE000/g) ?? [];
@@ -117,13 +117,13 @@ export function cellsOf(row: string): readonly string[] {
     .map((cell) => cell.trim());
 }
 
-/** True for a string that is at least part of a sentence, and not a key, path or pattern. */
+/** True for a string that is at least part of a sentence rather than a key, path or pattern. */
 function isProse(text: string): boolean {
   if (!/[a-z]{2,} [a-z]{2,}/.test(text)) return false;
   return (text.match(/[A-Za-z']+/g) ?? []).length >= 4 && !/^[\s\d{]|^\S+ \{/.test(text);
 }
 
-/** The passages in a TypeScript source. In tests, only comments and titles. */
+/** The passages in a TypeScript source. In tests, these are only the comments and titles. */
 export function sourcePassages(source: string, isTest: boolean): readonly Passage[] {
   const found: Passage[] = [];
   const lines = lineStarts(source);
@@ -156,7 +156,7 @@ interface SourceText {
 const isTextType = (type: Token['type']): boolean =>
   type === tokTypes.string || type === tokTypes.template;
 
-/** Strings and templates as people read them: `${…}` becomes X, and `'a ' + 'b'` is a single text. */
+/** Strings and templates as they are read by people: `${…}` becomes X, and `'a ' + 'b'` becomes a single text. */
 function textsOf(tokens: readonly Token[]): readonly SourceText[] {
   const found: SourceText[] = [];
   const open: SourceText[] = [];
@@ -187,13 +187,13 @@ function textsOf(tokens: readonly Token[]): readonly SourceText[] {
   return found;
 }
 
-/** The value of a name, operator, string or template part. */
+/** The value of a name, an operator, a string or a part of a template. */
 function valueOf(token: Token | undefined): string | null {
   const { value } = (token ?? {}) as { readonly value?: unknown };
   return typeof value === 'string' ? value : null;
 }
 
-/** True for the first argument of `test`, `describe` or `it`, with any kind of quotes. */
+/** True for the first argument to `test`, `describe` or `it`, whichever quotes it has. */
 const isTitleAt = (tokens: readonly Token[], first: number): boolean =>
   tokens[first - 1]?.type === tokTypes.parenL &&
   /^(?:test|describe|it|suite)$/.test(valueOf(tokens[first - 2]) ?? '');

@@ -89,7 +89,7 @@ const pairs: readonly (readonly [before: string, after: string])[] = [
   ],
 ];
 
-/** Pairs that differ only in word choice, which no pattern can detect. */
+/** Pairs that only differ in word choice, which a pattern cannot detect. */
 const undetectable: ReadonlySet<string> = new Set([
   'queries got no reply from servers that waited for it: those that give up sooner than its replies come drop them',
   'so that nothing waits for it that it waits for itself',

@@ -1,4 +1,4 @@
-/** Constructions that are not plain English, each with an alternative. STYLE.md has the reasons. */
+/** Constructions that are not plain English, each with an alternative. STYLE.md gives the reasons. */
 import type { PassageKind } from './passages.ts';
 
 /** A rule against one construction. */
@@ -6,7 +6,7 @@ export interface ProseRule {
   readonly name: string;
   readonly pattern: RegExp;
   readonly write: string;
-  /** Kinds of passages to check; all of them by default. */
+  /** The kinds of passages to check. By default, all of them. */
   readonly only?: readonly PassageKind[];
   /** Matches inside these words are acceptable. */
   readonly unless?: RegExp;
@@ -25,7 +25,7 @@ const rule = (name: string, source: string, write: string, rest = {}): ProseRule
 
 const sentenceStart = String.raw`(?<=^|[.!?:] )`;
 
-/** In the order of STYLE.md: clauses, negation, verbs, nouns, docstrings. */
+/** Follows the order in STYLE.md: clauses, negation, verbs, nouns, docstrings. */
 export const proseRules: readonly ProseRule[] = [
   // Clauses used as a noun.
   {
@@ -231,12 +231,12 @@ export const proseRules: readonly ProseRule[] = [
   ),
 ];
 
-/** Maximum number of words in a sentence, as in STYLE.md. */
+/** The maximum number of words in a sentence, as stated in STYLE.md. */
 const SENTENCE_WORDS = 24;
 
 /**
- * Counts words. A list of code words or numbers counts as one word because it is read at a glance; markup is not
- * counted.
+ * Counts words. Markup is not counted, and a list of code words or numbers counts as one word because it is read at a
+ * glance.
  */
 const wordCount = (sentence: string): number =>
   sentence
@@ -245,7 +245,7 @@ const wordCount = (sentence: string): number =>
     .match(/\S*\w\S*/g)?.length ?? 0;
 
 /**
- * Reports sentences that are too long, by their start offset. List items and tags such as `@param` count as separate
+ * Reports the start offsets of sentences that are too long. List items and tags such as `@param` count as separate
  * sentences.
  */
 export function longSentences(text: string): readonly (readonly [offset: number, words: number])[] {

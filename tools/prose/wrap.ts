@@ -1,4 +1,4 @@
-/** Rewraps the paragraphs of a page that have a line over 120 columns. */
+/** Rewraps those paragraphs on a page that have a line over 120 columns. */
 import { LINE_COLUMNS } from './page-rules.ts';
 
 const FILL_COLUMNS = LINE_COLUMNS - 2;
@@ -28,7 +28,7 @@ export function wrapPage(page: string): string {
   return out.join('\n');
 }
 
-/** Fills a paragraph. Code and link text stay together with their markup. */
+/** Fills a paragraph. Code and link text are not separated from their markup. */
 function filled(lines: readonly string[]): string[] {
   const [first = ''] = lines;
   const bullet = /^\s*(?:[-*+] |\d+\. )?/.exec(first)![0];
@@ -40,7 +40,7 @@ function filled(lines: readonly string[]): string[] {
   let line = bullet;
   let isEmpty = true;
   for (const part of parts) {
-    // A list or heading mark must not begin a line.
+    // A line must not begin with a list or heading mark.
     const isMark = /^(?:[-+*#>|]+|\d+\.)$/.test(part);
     if (!isEmpty && !isMark && line.length + 1 + part.length > FILL_COLUMNS) {
       out.push(line);

@@ -1,5 +1,6 @@
 /**
- * The documentation site with all pages of the repository, search, and dark and light themes. `npm run docs` builds it.
+ * The documentation site, with all pages in the repository, search, and dark and light themes. `npm run docs` builds
+ * it.
  */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize, resolve } from 'node:path';
@@ -7,17 +8,17 @@ import { defineConfig, type DefaultTheme } from 'vitepress';
 // Relative to `.site`, where this file runs.
 import { exampleLinks } from '../../tools/playground-links.ts';
 
-/** The checkout. The generator runs in another directory, which has its packages. */
+/** The checkout. The generator runs in a different directory, which has its packages. */
 const home = process.env['SITE_HOME'] ?? process.cwd();
 /**
- * Base address for links to sources, for example `https://github.com/OWNER/NAME/blob/main`. Without it they are plain
+ * The base address for links to sources, such as `https://github.com/OWNER/NAME/blob/main`. Without it, they are plain
  * text.
  */
 const source = process.env['SOURCE_URL'] ?? '';
 
 const base = process.env['SITE_BASE'] ?? '/';
 
-/** The text of a file in the checkout; null: it does not exist. */
+/** The text of a file in the checkout, or null if it does not exist. */
 const read = (path: string): string | null => {
   const file = join(home, path);
   return existsSync(file) && statSync(file).isFile() ? readFileSync(file, 'utf8') : null;
@@ -96,7 +97,7 @@ export default defineConfig({
             if (/^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
             const file = normalize(join(from, href.replace(/#.*/, ''))).replace(/\/$/, '');
             if (!existsSync(join(home, file))) continue;
-            // Sources are not pages. They are linked where they are published, or not at all.
+            // Sources are not pages, so they are either linked to where they are published or not linked at all.
             if (source === '') token.tag = 'span';
             token.attrs = source === '' ? [] : [['href', `${source}/${file}`]];
             if (source !== '') continue;
