@@ -1,11 +1,10 @@
 /**
- * The 5 000-node restart (kubernetes #139117): a real API server with the objects of Kubernetes' scalability test is
+ * The 5 000-node restart (kubernetes #139117). A real API server with the objects from Kubernetes' scalability test is
  * killed and restarted while replicas of ndots and CoreDNS watch it. Measures each program's memory before the restart
- * and its peak during the restart. Also measures the time from the API server's readiness to the first reply with a
- * later change. For the API server, it measures CPU time and number of lists.
- *
- * `NODES=5000 REPLICAS=10 npm run bench -- api-server-restart`. Defaults: 500 nodes, two replicas, and one of CoreDNS
- * (`COREDNS=FILE`). docs/decisions/api-server-restart.md has the plan for the whole test.
+ * and its peak during the restart. Also measures the time from when the API server is ready to the first reply that
+ * shows a later change. For the API server, it measures CPU time and the number of lists. Run `NODES=5000 REPLICAS=10
+ * npm run bench -- api-server-restart`. The defaults are 500 nodes, two replicas, and one of CoreDNS (`COREDNS=FILE`).
+ * docs/decisions/api-server-restart.md has the plan for the whole test.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:https';
@@ -30,7 +29,7 @@ const nodes = Number(process.env['NODES'] ?? (smoke ? 100 : 500));
 const replicas = Number(process.env['REPLICAS'] ?? 2);
 /** Parallel API requests while objects are created. */
 const PARALLEL = 32;
-/** Observation time after the restart, long enough for relists and garbage collections to finish. */
+/** The observation time after the restart. It is long enough for relists and garbage collections to finish. */
 const WATCH_MS = smoke ? 5000 : 60_000;
 const PATIENCE_MS = 180_000;
 
@@ -87,13 +86,13 @@ async function create(cluster: Cluster, objects: Iterable<CreatedObject>): Promi
   return created;
 }
 
-/** MiB: the peak resident memory since the last `clear_refs`. */
+/** The peak resident memory since the last `clear_refs`, in MiB. */
 function peakMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
-/** Milliseconds until the server answers the name with an address. */
+/** The milliseconds until the server answers a query for the name with an address. */
 async function untilAnswered(port: number, name: string): Promise<number> {
   const beganMs = performance.now();
   const socket = createSocket('udp4');

@@ -1,6 +1,6 @@
 /**
  * The cost of a cache hit: `node bench/cache-hit.ts`. Decodes the query, passes it to the cache's handler, and stamps
- * the reply. The handler's own cost is the difference from the same loop without it.
+ * the reply. The difference from the same loop without the handler is the handler's own cost.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { parseName } from '../src/server/wire/name.ts';

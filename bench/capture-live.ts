@@ -1,8 +1,8 @@
 /**
  * Live capture of 20 000 packets per second on one CPU: `node bench/capture-live.ts`, as root. dnsperf queries an
- * Unbound server over a veth pair. ndots and tcpdump capture on one end alternately, on the same CPU, while load and
- * server use another. Counts packets that were sent, seen, and dropped by the kernel. Then measures the cost of
- * `--process` at twice the query rate, as CPU time compared with the same capture without it.
+ * Unbound server over a veth pair. ndots and tcpdump take turns capturing at one end on the same CPU, while the load
+ * and the server use another CPU. Counts the packets that were sent, seen, and dropped by the kernel. Then measures the
+ * cost of `--process` at twice the query rate, as CPU time compared with the same capture without it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { need, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts'
 
 need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
-/** Queries per second; with replies, there are twice as many packets. */
+/** Queries per second. Including replies, there are twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
 const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
@@ -38,7 +38,7 @@ interface Seen {
   readonly memory: number;
 }
 
-/** A capture program, and how it reports its counts when it ends. */
+/** A capture program, and how it reports its counts when it exits. */
 interface Watcher {
   readonly name: string;
   readonly words: readonly string[];
@@ -46,7 +46,7 @@ interface Watcher {
   readonly dropped: RegExp;
   /** A program on the other CPU that reads the capture program's output. */
   readonly reader?: readonly string[];
-  /** The file of its views, if it is the live model. */
+  /** The file with its views if this is the live model. */
   readonly views?: string;
 }
 
@@ -69,7 +69,7 @@ const tcpdump = (name: string, ...words: readonly string[]): Watcher => ({
 });
 const agentPort = 9155;
 const token = join(folder, 'token');
-/** The node agent, with a reader that receives the compressed stream. */
+/** The node agent, along with a reader that receives the compressed stream. */
 const agent: Watcher = {
   name: 'watch serve',
   words: [
@@ -112,7 +112,7 @@ const processWatchers: readonly Watcher[] = [
 
 /**
  * Creates two network namespaces connected by a veth pair.
- * @returns why that failed; null if it succeeded
+ * @returns the reason why that failed, or null if it succeeded
  */
 function network(): string | null {
   const lines = [
@@ -132,7 +132,7 @@ function network(): string | null {
 }
 
 function within(where: string, name: string, words: readonly string[], cpu: number): Child {
-  // Not `ip netns exec`, because it hides the cgroups.
+  // `ip netns exec` would hide the cgroups.
   return start(name, ['nsenter', `--net=/run/netns/${where}`, ...words], { cpu });
 }
 
@@ -176,7 +176,10 @@ async function load(file: string, seconds: number, rate: number = RATE): Promise
   return number(/Queries sent:\s+(\d+)/) + number(/Queries completed:\s+(\d+)/);
 }
 
-/** CPU time of all threads, to the nanosecond. tcpdump runs for less than the tick of the kernel's other counters. */
+/**
+ * The CPU time of all threads, with nanosecond precision. tcpdump runs for less than one tick of the kernel's other
+ * counters.
+ */
 function cpuSeconds({ pid }: Child): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const spent = threads.map((thread) =>
@@ -214,7 +217,7 @@ async function watch(
     const { inputs, lostByKernel } = JSON.parse(last) as NowView;
     const queries = inputs.reduce((sum, input) => sum + input.queries, 0);
     rmSync(printedTo);
-    // Each query of the load has a reply, or is lost by the server.
+    // Each query in the load either gets a reply or is lost by the server.
     return { sent, seen: 2 * queries, dropped: lostByKernel, busy, memory };
   }
   const all = name === 'doctor' ? sent : number(seen);

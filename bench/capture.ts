@@ -1,9 +1,9 @@
 /**
  * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries with replies, groups them into
- * lookups, and searches for findings. tcpdump and tshark print a line for each packet, alternating with ndots in one
- * run. doctor takes longer for captures with losses, forwarding loops or duplicate packets, or with only distinct
- * clients, servers and names. A capture three times as long shows whether memory grows with its length. The time for
- * `capture` includes its list of clients and their resolvers.
+ * lookups, and searches for findings. In the same run, alternating with ndots, tcpdump and tshark print a line for each
+ * packet. doctor takes longer if a capture has losses, forwarding loops or duplicate packets, or if all its clients,
+ * servers and names are different. A capture that is three times as long shows whether memory grows with length. The
+ * time for `capture` includes its list of clients and their resolvers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -123,7 +123,7 @@ try {
   for (const output of outputs.slice(1))
     told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output)], {
       ...wanted,
-      // A line of JSON contains both messages, record by record.
+      // A line of JSON includes both messages, record by record.
       seconds: output === 'json' ? null : wanted.seconds,
     });
   const three = join(directory, 'three.pcap');

@@ -1,8 +1,8 @@
 /**
- * The page of `ndots console` in a real Chromium: `node bench/console-page.ts`. The model has 100 000 lookups. Reports
- * the compressed size of the first files, and the time to the first paint, which shows the current numbers. The Lookups
- * page then gets frames while it is filtered, sorted and scrolled. Its memory and its longest task are reported. Goals
- * apply to the CPU time of a task, because tasks take longer on a busy machine.
+ * The `ndots console` page in a real Chromium: `node bench/console-page.ts`. The model has 100 000 lookups. Reports the
+ * compressed size of the first files, and the time until the current numbers are first shown. The Lookups page then
+ * receives frames while it is filtered, sorted and scrolled. Its memory and its longest task are reported. Goals apply
+ * to a task's CPU time, because tasks take longer on a busy machine.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,15 +20,15 @@ if (noBrowser !== false) {
   process.exit(0);
 }
 const LOOKUPS = smoke ? 1000 : 100_000;
-/** More packets than enough: a lookup has at least a query and a reply. */
+/** More packets than necessary, because a lookup has at least a query and a reply. */
 const PACKETS = 12 * LOOKUPS;
 const LOADS = smoke ? 1 : 9;
-/** The period with frames before the table is used, in milliseconds. */
+/** The time for which frames arrive before the table is used, in milliseconds. */
 const WATCH_MS = smoke ? 1000 : 10_000;
 const MIB = 1024 * 1024;
 const PATIENCE_MS = 120_000;
 
-/** A trace event (Trace Event Format); times are in microseconds. */
+/** A trace event (Trace Event Format), with times in microseconds. */
 interface TraceEvent {
   readonly name: string;
   readonly pid: number;
@@ -129,7 +129,7 @@ try {
 }
 process.exit(0);
 
-/** The tasks of the busiest main thread of a renderer, which is the page's. */
+/** The tasks on the busiest main thread of any renderer, which is the page's. */
 function mainTasks(events: readonly TraceEvent[]): readonly TraceEvent[] {
   const mains = events.filter(
     ({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain',

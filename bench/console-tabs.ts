@@ -1,9 +1,9 @@
 /**
- * The cost of `ndots console` for the server that it reads: `node bench/console-tabs.ts`. Three servers answer service
- * names at 20 000 queries per second, in turn: without the directive `console`, with it but without a reader, and with
- * a console that has ten open tabs. Compares the server's CPU time per query with that of the first one in the same
- * round. The console and the load run on the other CPU. Also reports the console's CPU use and the share of queries
- * that did not reach it.
+ * The cost of `ndots console` for the server that it reads: `node bench/console-tabs.ts`. Three servers take turns
+ * answering service names at 20 000 queries per second. One does not have the `console` directive, one has it but no
+ * reader, and one is read by a console with ten open tabs. Compares the server's CPU time per query with that of the
+ * first one in the same round. The console and the load run on the other CPU. Also reports the console's CPU use and
+ * the share of queries that did not reach it.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -23,7 +23,7 @@ const RATE = smoke ? 1000 : 20_000;
 const ROUNDS = smoke ? 1 : 9;
 const TABS = 10;
 const CPU = { server: 0, load: 1 } as const;
-/** The console's first frames take longer than later ones, in milliseconds. */
+/** The wait for the console's first frames, which take longer than later ones, in milliseconds. */
 const SETTLE_MS = smoke ? 500 : 3000;
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
 const directory = workFolder();
@@ -61,7 +61,7 @@ const console_ = start(
 await printed(console_, /^http:/m, 20_000);
 const headers = { cookie: `ndots-console-${page}=a-token-that-is-long-enough` };
 
-/** The views that the tabs show; each receives a frame twice a second. */
+/** The views that the tabs show. Each receives a frame twice per second. */
 const views = ['now', 'lookups', 'clients', 'names', 'servers', 'findings', 'map'] as const;
 let frames = 0;
 const tabs = Array.from({ length: TABS }, (_, at) =>
@@ -93,7 +93,7 @@ busy.length = 0;
 for (let round = 0; round < ROUNDS; round++) {
   for (const name of round % 2 === 0 ? order : order.toReversed()) {
     runs[name].push(run(name));
-    // While dnsperf runs, this process reads nothing, so let the tabs catch up.
+    // This process reads nothing while dnsperf runs, so let the tabs catch up.
     await wait(100);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Replies signed online: CPU per query for unsigned replies, cached signatures, and a new signature for each reply,
- * compared with CoreDNS with the same keys.
+ * Replies signed online. Compares the CPU per query for unsigned replies, for cached signatures, and for a new
+ * signature per reply with CoreDNS using the same keys.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ const there = join(directory, 'there.txt');
 writeFileSync(there, names.map((name) => `${name}.bench.test A\n`).join(''));
 const never = join(directory, 'never.txt');
 let nth = 0;
-/** New names, so that each of these replies is signed on demand. */
+/** The names are new, so each of these replies is signed on demand. */
 function newNames(): string {
   nth++;
   const lines = Array.from({ length: 200_000 }, (_, i) => `none-${nth}-${i}.bench.test A\n`);

@@ -1,7 +1,7 @@
 /**
- * Replies over TLS and HTTPS: 1 000 names, all cache hits, compared with CoreDNS (same Corefile) and Unbound. Each
- * server has one thread on the same CPU. HTTPS is measured with dnsperf, which sends GETs and accepts one reply per TLS
- * record, and with h2load, which sends POSTs.
+ * Replies over TLS and HTTPS: 1 000 names, all of them cache hits, compared with CoreDNS (same Corefile) and Unbound.
+ * Each server has one thread on the same CPU. HTTPS is measured both with dnsperf, which sends GETs and accepts one
+ * reply per TLS record, and with h2load, which sends POSTs.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,7 +69,7 @@ for (const { dns, child } of Object.values(servers)) {
 }
 
 const seconds = runSeconds;
-/** Loads a server by transport and program. 100 queries are in flight. */
+/** Loads a server, by transport and program, with 100 queries in flight. */
 const loads: Record<string, (server: Server) => Load> = {
   'tls, 4 clients': ({ child, tls: port }) =>
     load(child, { port, file, seconds, clients: 4, mode: 'dot' }),
@@ -83,7 +83,7 @@ const loads: Record<string, (server: Server) => Load> = {
   }),
 };
 
-// Warm-up, so that just-in-time compilation is finished.
+// The warm-up, after which just-in-time compilation is finished.
 for (const run of Object.values(loads)) for (const server of Object.values(servers)) run(server);
 const runs: Record<string, Load[]> = {};
 for (let round = 0; round < rounds; round++) {

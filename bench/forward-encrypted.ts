@@ -1,6 +1,6 @@
 /**
- * Forwarding over TLS and HTTPS to a local Unbound that answers everything; clients use UDP. Compared with dnsdist and
- * CoreDNS, each with one thread on the same CPU.
+ * Forwarding over TLS and HTTPS to a local Unbound that answers everything, with clients that use UDP. Compared with
+ * dnsdist and CoreDNS, each with one thread on the same CPU.
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';

@@ -1,7 +1,7 @@
 /**
  * The cost of forward and cache for a forwarded query: `node bench/forward-link.ts`. The upstream answers from memory
- * within the same turn, so the result covers everything but sockets: key, in-flight entry, copying the query, selecting
- * the upstream, checking and storing the reply.
+ * within the same turn, so the result includes everything but sockets. That is: computing the key, the in-flight entry,
+ * copying the query, selecting the upstream, and checking and storing the reply.
  */
 import { seededRandom } from '../src/server/base/random.ts';
 import { systemClock } from '../src/server/base/clock.ts';

@@ -1,8 +1,8 @@
 /**
- * Forwarded cache misses: every query has a different name, and the upstream is a local Unbound that answers
- * everything. ndots runs with and without cache, compared with dnsdist, BIND (forward only) and CoreDNS, each with one
- * thread on the same CPU. dnsdist runs with one port (its default) and with as many ports as ndots. There are many
- * short rounds, each with its own ratios.
+ * Forwarded cache misses. Every query has a different name, and the upstream is a local Unbound that answers
+ * everything. ndots runs with and without a cache. It is compared with dnsdist, BIND (forward only) and CoreDNS, each
+ * with one thread on the same CPU. dnsdist runs both with one port (its default) and with as many ports as ndots. There
+ * are many short rounds, each with its own ratios.
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';

@@ -1,6 +1,6 @@
 /**
- * Time from a change at the API server to the first reply that shows it, at 500 changes per second. One headless
- * service is changed repeatedly and queried all the time. Compared with the server's own
+ * The time from a change at the API server to the first reply that shows it, at 500 changes per second. One headless
+ * service is changed repeatedly and queried all the time. The result is compared with the server's own
  * coredns_kubernetes_dns_programming_duration_seconds.
  */
 import { createSocket } from 'node:dgram';

@@ -1,7 +1,7 @@
 /**
- * The cost of names chosen to collide: `node bench/hash-flood.ts`. Such names are easy to find for FNV-1a with any
- * start value, because its XOR changes only the low byte. As in a flood, each name is queried once, misses the cache,
- * and is stored.
+ * The cost of names that are chosen to collide: `node bench/hash-flood.ts`. For FNV-1a, such names are easy to find
+ * whatever the start value, because its XOR only changes the low byte. As in a flood, each name is queried once, misses
+ * the cache, and is stored.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { makeQuery, Query } from '../src/server/transport/query.ts';
@@ -13,11 +13,11 @@ import { figure, smoke } from './kit/figures.ts';
 
 const BLOCKS = 14;
 const BLOCK = 5;
-/** Length of the first label; the second has the other ten bytes. */
+/** The length of the first label. The second label has the other ten bytes. */
 const LABEL = 60;
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Each block has two texts that leave FNV-1a in the same state, which gives 2^14 names with one hash. */
+/** Each block has two texts that leave FNV-1a in the same state, so there are 2^14 names with one hash. */
 function collidingNames(low: number): Uint8Array[] {
   let state = Math.imul(low ^ LABEL, 0x01000193);
   let tried = 0;
@@ -71,7 +71,7 @@ function randomNames(): Uint8Array[] {
   );
 }
 
-/** An NXDOMAIN reply for each name; all have the same length. */
+/** An NXDOMAIN reply for each name. All have the same length. */
 const template = replyBytes(makeQuery(nameOf('x'.repeat(BLOCKS * BLOCK)), 1), {
   rcode: 'NXDOMAIN',
   authority: ['example. 300 SOA ns.example. host.example. 1 7200 3600 86400 300'],
@@ -84,7 +84,7 @@ function denied(query: Query): Reply {
   return reply;
 }
 
-/** CPU time per query in nanoseconds, the minimum of several rounds. */
+/** The CPU time per query in nanoseconds, as the minimum of several rounds. */
 function cost(names: readonly Uint8Array[]): number {
   const messages = names.map((name) => {
     const { bytes, start, end } = makeQuery(name, 1);

@@ -1,7 +1,7 @@
 /**
- * The cost of an idle server: memory after its start, and CPU time up to the first reply, with kubeadm's Corefile.
- * `BEFORE=DIRECTORY` selects an older ndots tree with its packages (`git worktree add DIRECTORY COMMIT`), which is
- * started alternately with this one. New features must cost nothing while no Corefile uses them.
+ * The cost of an idle server: its memory after startup, and its CPU time until the first reply, with kubeadm's
+ * Corefile. `BEFORE=DIRECTORY` selects an older ndots tree with its packages (`git worktree add DIRECTORY COMMIT`). It
+ * is started alternately with this one. New features must not cost anything as long as no Corefile uses them.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ const middle = (runs: readonly Run[], key: keyof Run): number =>
 
 const now: Run[] = [];
 const then: Run[] = [];
-// The first start of each fills the compile cache.
+// Each program's first start fills the compile cache.
 for (let round = 0; round <= (smoke ? 1 : 9); round++) {
   const first = await run(here);
   const second = before === undefined ? null : await run(before);

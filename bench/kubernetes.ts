@@ -1,7 +1,7 @@
 /**
- * The cost of a kubernetes plugin reply, and the memory for its view of a cluster: `node bench/kubernetes.ts`. The
- * cluster has 10 000 services with 10 endpoints each. Queries are decoded and answered by the plugin's handler; sockets
- * and stamping are measured elsewhere. Garbage is the heap growth per query.
+ * The cost of a reply by the kubernetes plugin, and the memory used by its view of a cluster: `node
+ * bench/kubernetes.ts`. The cluster has 10 000 services with 10 endpoints each. Queries are decoded and then answered
+ * by the plugin's handler, while sockets and stamping are measured elsewhere. Garbage is the heap growth per query.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { setFlagsFromString } from 'node:v8';
@@ -26,7 +26,7 @@ function mebibytes(): number {
 }
 
 function weigh(pods: boolean): void {
-  // The publisher's own (pod) tables belong to the main thread; two copies show the worker's share.
+  // The publisher's own (pod) tables belong to the main thread, so two copies show the worker's share.
   const first = replicatedCluster(manyObjects(services, endpoints, pods));
   const before = mebibytes();
   const second = replicatedCluster(first.source.snapshot());
@@ -136,7 +136,9 @@ const pointers = Array.from({ length: 2000 }, (_, i) => `${i & 255}.${i >> 8}.0.
 report('PTR of an endpoint, built again', measure(forgetful(), pointers, 'PTR', million / 10));
 report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));
 
-/** An answerer whose stored replies are always outdated, because all objects of each query change before it. */
+/**
+ * An answerer whose stored replies are always outdated, because all objects behind a query change before it is sent.
+ */
 function forgetful(): KubernetesAnswerer {
   const answerer = answererOf(cluster);
   const records = hot.map((_, i) => cluster.serviceNamed(`team-${i % 50}`, `service-${i}`)!);

@@ -1,8 +1,8 @@
 /**
- * The cost of large replies: a worker's CPU per query for names with many addresses, divided by that for a name with
- * ten. Measured over UDP without EDNS, with EDNS, and over TCP, and compared with CoreDNS if installed, except for
- * `kubernetes`. Also the CPU time for 64 KiB upstream messages that were made to be expensive, compared with an
- * ordinary one of the same size.
+ * The cost of large replies. Measures a worker's CPU per query for names with many addresses, divided by that for a
+ * name with ten. It covers UDP without EDNS, EDNS, and TCP, and compares with CoreDNS if that is installed, except for
+ * `kubernetes`. Also measures the CPU time for expensive 64 KiB upstream messages, compared with an ordinary message of
+ * the same size.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Kind {
   readonly lines: string;
   readonly suffix: string;
   readonly types: readonly string[];
-  /** Maximum number of records per name; absent: as many as there are sizes for. */
+  /** The maximum number of records per name. If absent, the largest size is the maximum. */
   readonly most?: number;
 }
 
@@ -93,7 +93,7 @@ else {
         ),
       );
 }
-/** Each record is evaluated for every query, and a thousand of them would be unrealistic. */
+/** Every record is evaluated for each query, and a thousand of them would be unrealistic. */
 const TEMPLATE_RECORDS = 100;
 const templates = [10, TEMPLATE_RECORDS].map((size) => {
   const answers = numbers(size).map((i) => `  answer "{{ .Name }} 60 IN A ${address(i)}"\n`);
@@ -183,7 +183,7 @@ await etcd?.stop();
 
 const arranger = new Arranger({ random: seededRandom(1), prefer: [], weights: null });
 const turns = smoke ? 20 : 300;
-/** CPU microseconds to decode a message, check it for the cache, and reorder its records. */
+/** The CPU time in microseconds to decode a message, check it for the cache, and reorder its records. */
 function cpuOf(message: Uint8Array): number {
   const once = (): void => {
     const reply = fromUpstream(message);

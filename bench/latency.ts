@@ -1,6 +1,6 @@
 /**
- * Latency at 20 000 queries/s, counted from the due time of each query. Measured undisturbed, and while everything (100
- * 000 endpoints) is relisted and metrics are scraped every second.
+ * The latency at 20 000 queries per second, measured from the time when each query is due. It is measured without
+ * disturbance, and again while everything (100 000 endpoints) is relisted and metrics are scraped every second.
  */
 import { answered } from '../test/kit/child.ts';
 import { figure, smoke } from './kit/figures.ts';

@@ -1,8 +1,8 @@
 /**
  * The live model at 20 000 packets per second: `node bench/live-model.ts`. Reads a busy node's capture from memory.
- * Alternates between capture alone (decoding, pairing, grouping into lookups) and the live model with all its counts,
- * and doctor's rules every three seconds. Reports CPU time per packet, and per second with 20 000 packets. Packet
- * timestamps correspond to 20 000 packets per second.
+ * Capture alone (decoding, pairing, grouping into lookups) alternates with the live model, which does all its counting
+ * and applies doctor's rules every three seconds. Reports the CPU time per packet, and per second at 20 000 packets.
+ * Packet timestamps correspond to that rate.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,14 +15,14 @@ import { rounds } from './kit/peers.ts';
 
 const RATE = 20_000;
 const PACKETS = smoke ? 20_000 : 1_200_000;
-/** Packets between two updates of the model's clock, which are 250 ms apart. */
+/** The number of packets between two updates of the model's clock, which are 250 ms apart. */
 const STEP = RATE / 4;
 const START_MS = Date.UTC(2026, 10, 1);
 const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 const median = (list: readonly number[]): number =>
   list.toSorted((one, other) => one - other)[list.length >> 1]!;
 
-/** Offsets of the packets in the file, without their link headers. */
+/** The offsets of the packets in the file, without their link headers. */
 function packetsOf(bytes: Buffer): Int32Array {
   const places: number[] = [];
   for (let at = 24; at < bytes.length; at += 16 + bytes.readUInt32LE(at + 8))

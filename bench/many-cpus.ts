@@ -1,9 +1,9 @@
 /**
- * The same load on 1, 2, 4, … workers, up to the number of CPUs. Measures replies per second, CPU per query, memory per
- * worker, and the busiest worker's share (the kernel's distribution over SO_REUSEPORT sockets). Runs unchanged on
- * machines of any size. The control thread's CPU time until all workers answer is the cost of giving each a copy of the
- * cluster. With N workers the server has N CPUs, and dnsperf the remaining ones. If they have to share CPUs, the
- * figures report that. `WORKERS=1,2,8` sets the steps, and `SERVICES` the size of the cluster.
+ * The same load on 1, 2, 4, … workers, up to the number of CPUs. Measures the replies per second, CPU per query, memory
+ * per worker, and the busiest worker's share. The kernel distributes the load over SO_REUSEPORT sockets. Runs unchanged
+ * on machines of any size. The control thread's CPU time until all workers answer is the cost of giving each of them a
+ * copy of the cluster. With N workers, the server has N CPUs, and dnsperf has the remaining ones. If they have to share
+ * CPUs, the figures say so. `WORKERS=1,2,8` sets the steps, and `SERVICES` the size of the cluster.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -31,7 +31,7 @@ const { manifests, names } = services(
 );
 const file = join(directory, 'names.txt');
 writeFileSync(file, [...names.keys()].map((name) => `${name} A\n`).join(''));
-/** Number of client sockets. The kernel chooses a worker by the address and port of each. */
+/** The number of client sockets. The kernel chooses a worker by each socket's address and port. */
 const CLIENTS = 256;
 const TICKS_PER_SECOND = 100;
 
@@ -44,7 +44,7 @@ function steps(): number[] {
   return smoke ? [1, 2] : [...found, Math.max(2, cpus)];
 }
 
-/** CPU seconds of each thread so far, by thread id. */
+/** The CPU seconds that each thread has used so far, by thread ID. */
 function threadSeconds(child: Child): Map<string, number> {
   const folder = `/proc/${child.pid}/task`;
   return new Map(
@@ -57,7 +57,7 @@ function threadSeconds(child: Child): Map<string, number> {
   );
 }
 
-/** The busiest of `workers` threads' share of the work; 1/workers: all are equally busy. */
+/** The share of the work done by the busiest of `workers` threads. It is 1/workers if all are equally busy. */
 function busiestShare(child: Child, workers: number, run: () => Load): [Load, number] {
   const before = threadSeconds(child);
   const seen = run();
@@ -71,7 +71,7 @@ function busiestShare(child: Child, workers: number, run: () => Load): [Load, nu
 let alone: { readonly perSecond: number; readonly cpuMicros: number; readonly mib: number } | null =
   null;
 for (const workers of steps()) {
-  // If possible, the control thread has its own CPU.
+  // The control thread has its own CPU if possible.
   const ours = Math.min(cpus, workers);
   const shares = cpus < 2 * workers;
   const from = shares ? Math.max(0, cpus - Math.ceil(cpus / 2)) : ours;
@@ -83,7 +83,7 @@ for (const workers of steps()) {
   const control = threadSeconds(child).get(String(child.pid)) ?? NaN;
   const runs: Load[] = [];
   const busiest: number[] = [];
-  // The first round warms up caches and compiled code.
+  // The first round fills caches and compiles code.
   for (let round = 0; round <= rounds; round++) {
     const [seen, share] = busiestShare(child, workers, () =>
       load(child, {

@@ -1,8 +1,8 @@
 /**
- * Resident memory when idle on the example, and with a large cluster behind an API server. The cluster has 10 000
- * Services, 100 000 endpoints and 100 000 pods; its memory is measured both steady and at the peak of a relist. Peers
- * are idle programs of the same runtime with one worker thread: an empty one, and one that has loaded a server's
- * runtime modules and the addon for batched UDP.
+ * Resident memory when idle with the example, and with a large cluster behind an API server. The cluster has 10 000
+ * Services, 100 000 endpoints and 100 000 pods. Its memory is measured both in the steady state and at the peak of a
+ * relist. The peers are idle programs that use the same runtime with one worker thread. One is empty, and the other has
+ * loaded a server's runtime modules and the addon for batched UDP.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const directory = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Private memory of the process, without program file pages, which the system shares and can reclaim. */
+/** The process's private memory, without the pages of program files, which the system shares and can reclaim. */
 function ownMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;

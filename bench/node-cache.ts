@@ -1,7 +1,7 @@
 /**
- * The node cache: CPU for a cached query, including network upkeep, compared with `serve` with the same Corefile in the
- * same namespace. Also its memory with a full cache, including helpers, and how long pods wait when it is killed or
- * stopped.
+ * The node cache. Measures the CPU for a cached query, including network upkeep, compared with `serve` using the same
+ * Corefile in the same namespace. Also measures its memory with a full cache, including helpers, and how long pods wait
+ * when it is killed or stopped.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,14 +24,14 @@ if (reason !== null) {
 }
 need('dnsperf');
 
-/** A cache for 10 000 entries always holds this many, although its shards fill unevenly. */
+/** A cache for 10 000 entries can always store this many, although its shards fill unevenly. */
 const NAMES = smoke ? 500 : 9000;
 const RATE = smoke ? 500 : 10_000;
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-/** User and system seconds of a process and its ended children. */
+/** The user and system seconds of a process and its finished children. */
 function cpuSeconds({ pid }: Child): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -85,7 +85,7 @@ try {
   for (const { words } of servers) await load(words, 2);
   for (let round = 0; round < rounds; round++)
     for (const { child, words, costs } of servers) {
-      // Entries live for 30 s, and a run must not outlive them.
+      // Entries are valid for 30 s, and a run must not take longer.
       const before = cpuSeconds(child);
       const completed = await load(words, runSeconds);
       costs.push(((cpuSeconds(child) - before) * 1e6) / completed);
@@ -94,7 +94,7 @@ try {
   figure('CPU of a cached query', own, 'µs');
   figure('CPU of a cached query, serve', peer, 'µs');
   figure('CPU of a cached query, node-cache : serve', own / peer, '', { atMost: 1.1 });
-  // Each thread releases unused memory the next time it checks its heap.
+  // Each thread releases unused memory the next time that it checks its heap.
   await wait(smoke ? 0 : 25_000);
   figure('memory with a full cache, helpers included', residentMiB(world, cache), 'MiB', {
     atMost: 90,

@@ -1,7 +1,7 @@
 /**
- * The cost of a pattern for a query that it does not match: `node bench/patterns.ts`. Names pass through `rewrite`'s
- * handler and `view`'s filter and, in the same run, through Go's regexp, which CoreDNS uses. Decoding the query and
- * printing its name, which the Go program does not do, is measured separately and subtracted.
+ * The cost of a pattern for queries that it does not match: `node bench/patterns.ts`. Names are passed through
+ * `rewrite`'s handler and `view`'s filter. In the same run, they are passed to Go's regexp, which CoreDNS uses.
+ * Decoding the query and printing its name, which the Go program does not do, is measured separately and subtracted.
  */
 import { systemClock } from '../src/server/base/clock.ts';
 import { makeLog } from '../src/server/base/log.ts';
@@ -43,7 +43,7 @@ const messages = names.map((name) => {
   return bytes.slice(start, end);
 });
 
-/** A step for a query; returns true if it handled the query. */
+/** A step in handling a query. Returns true if it handled the query. */
 type Step = (query: Query) => boolean;
 
 function stepOf(plugin: Plugin, lines: string): Step {

@@ -1,7 +1,7 @@
 /**
- * The cost of plugins per query, with ten rules each, none of which matches. Compares the whole server's CPU time,
- * alternating with the same server without the plugin. Queries are for service names answered from memory; for plugins
- * before upstreams, for forwarded names.
+ * The cost of plugins per query, with ten rules each, none of which matches. Compares the whole server's CPU time with
+ * that of the same server without the plugin, alternating between them. Queries are for service names that are answered
+ * from memory. For plugins in front of upstreams, they are for forwarded names.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const socket = join(directory, 'dnstap.sock');
 const ten = (line: (i: number) => string): string =>
   Array.from({ length: 10 }, (_, i) => line(i)).join('\n');
 
-/** Lines added to a server that answers service names from memory. */
+/** The lines added to a server that answers service names from memory. */
 const fromMemory: Readonly<Record<string, string>> = {
   'rewrite, exact': ten((i) => `rewrite name exact a${i}.example.org b${i}.example.org`),
   'rewrite, suffix': ten((i) => `rewrite name suffix .a${i}.example.org .b${i}.example.org`),
@@ -111,7 +111,7 @@ async function compare(
 }
 
 const wanted = process.env['PLUGINS']?.split(',');
-/** The plugins to measure, one at a time; in smoke mode all of them in one server. */
+/** The plugins to measure, one at a time. In smoke mode, all of them are in one server. */
 function chosen(plugins: Readonly<Record<string, string>>): readonly (readonly [string, string])[] {
   const entries = Object.entries(plugins).filter(([label]) => wanted?.includes(label) ?? true);
   return smoke ? [['all plugins', entries.map(([, lines]) => lines).join('\n')]] : entries;

@@ -1,8 +1,8 @@
 /**
  * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is relisted, compared with
- * undisturbed load. Counted from the due time of each query, on all CPUs and with a container's limits. The control
- * thread reads the list; it must not use the workers' CPU or exhaust the container's limit. As a control, another
- * program reads the same lists on the same machine.
+ * undisturbed load. It is measured from the time when each query is due, both on all CPUs and with a container's
+ * limits. The control thread reads the list; it must not use the workers' CPU or exhaust the container's limit. As a
+ * control, another program reads the same lists on the same machine.
  */
 import { spawn } from 'node:child_process';
 import { answered } from '../test/kit/child.ts';
@@ -40,7 +40,7 @@ moveElsewhere(api.pid);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Another program reads and discards the lists that a server with this Corefile reads. */
+/** Another program that reads and discards the lists that a server with this Corefile reads. */
 const readElsewhere: Disturbance = () => {
   const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
   const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);

@@ -1,6 +1,6 @@
 /**
- * Twenty reloads under a steady load: no query is lost or answered incorrectly. Half of them are triggered by a file
- * change, half by SIGUSR1.
+ * Twenty reloads under a steady load, during which no query may be lost or answered incorrectly. Half of them are
+ * triggered by a file change, and half by SIGUSR1.
  */
 import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';

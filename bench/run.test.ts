@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
-/** A directory with `run.ts` and one benchmark, whose figure misses its goal on request. */
+/** A directory with `run.ts` and one benchmark, whose figure misses its goal if requested. */
 const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 for (const part of ['run.ts', 'kit/figures.ts', 'kit/history.ts'])

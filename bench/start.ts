@@ -1,6 +1,6 @@
 /**
- * Time from exec to the first correct reply on the example cluster, alternating with an empty program of the same
- * runtime. CPU time, user and system of all threads, is the figure least affected by load on the machine.
+ * The time from exec to the first correct reply with the example cluster, alternating with an empty program on the same
+ * runtime. CPU time (user and system, all threads) is the figure that other load on the machine affects least.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const times: number[] = [];
 const cpu: number[] = [];
 const empty: number[] = [];
-// The first run fills the compile cache, which later runs use.
+// The first run fills the compile cache that later runs use.
 for (let run = 0; run <= (smoke ? 1 : 11); run++) {
   const begin = performance.now();
   spawnSync(process.execPath, ['-e', '0']);

@@ -1,6 +1,6 @@
 /**
- * Replies over TCP: dnsperf with long-lived connections, 1 000 service names, compared with BIND, which has the same
- * names in a zone.
+ * Replies over TCP, measured by dnsperf with long-lived connections and 1 000 service names. Compared with BIND, which
+ * has the same names in a zone.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

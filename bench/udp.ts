@@ -1,6 +1,6 @@
 /**
- * The UDP transport alone: the batched listener compared with the node:dgram listener and a C echo server that batches
- * its system calls. All three answer every query with the same address. dnsperf sends queries on loopback to each
+ * The UDP transport alone. Compares the batched listener with the node:dgram listener and a C echo server that batches
+ * its system calls. All three answer every query with the same address. dnsperf sends queries over loopback to each
  * server in turn, for several rounds.
  */
 import { writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ const servers = [
 ].map(({ name, port, words }) => ({ name, port, child: start(name, words, { cpu: serverCpu }) }));
 for (const { port } of servers) await answered(port, names[0]!);
 
-/** Queries in flight: one (to measure latency), a few, and enough to saturate the server. */
+/** The number of queries in flight: one (to measure latency), a few, and enough to saturate the server. */
 for (const outstanding of [1, 10, 100, 1000]) {
   const runs = new Map<string, Load[]>();
   for (let round = 0; round < rounds; round++) {
@@ -65,7 +65,7 @@ for (const outstanding of [1, 10, 100, 1000]) {
   const [batched, plain, echo] = ['batched', 'plain', 'C echo'].map((name) => middle.get(name)!);
   console.log(`  CPU per query, batched : C echo  ${ratio(batched!.cpuMicros, echo!.cpuMicros)}`);
   if (outstanding >= 100) {
-    // The load generator also has one CPU and is often the bottleneck. The capacity of a server with its own CPU
+    // The load generator has only one CPU too and is often the bottleneck. A server's capacity on a CPU of its own
     // follows from its time per query.
     const [ours, least] = [
       plain!.cpuMicros / batched!.cpuMicros,

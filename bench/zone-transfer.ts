@@ -1,7 +1,7 @@
 /**
- * Query latency, counted from the due time of each query: undisturbed, while the zone is repeatedly transferred to
- * another server, and while another zone of the same size is repeatedly fetched from BIND. As a control, BIND transfers
- * its zone to the same client, which only shares the machine.
+ * Query latency, measured from the time when each query is due. It is measured without disturbance and while the zone
+ * is repeatedly transferred to another server. It is also measured while another zone of the same size is repeatedly
+ * fetched from BIND. As a control, BIND transfers its zone to the same client, which then only shares the machine.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -99,7 +99,7 @@ function giving(zone: string, port: number, count: () => void): Disturbance {
 
 let serial = 1;
 /**
- * Makes BIND load another version and send a NOTIFY. Another program writes the file, because this one shares the
+ * Makes BIND load a different version and send a NOTIFY. Another program writes the file, because this one shares the
  * server's CPU.
  */
 const fetching: Disturbance = () => {
@@ -127,7 +127,7 @@ const fetched = Number(
   /^ndots_zone_reloads_total\{zone="into\.test\."\} (\d+)/m.exec(metrics)?.[1] ?? 0,
 );
 console.log(`${names} names: given ${given} times, fetched ${fetched} times, at ${rate} queries/s`);
-// Only four queries in a short run are above its p99.9, so a pause of any process on the machine determines it.
+// In a short run, only four queries are above p99.9, so a pause in any of the machine's processes determines it.
 const goal = smoke ? null : ({ atMost: 2 } as const);
 tellRatio('p99.9, AXFR out : undisturbed', taken, 0, goal);
 tellRatio('p99.9, AXFR in : undisturbed', taken, 1, goal);

@@ -1,6 +1,7 @@
 /**
- * Zone files. For 100 000 names: CPU per query, compared with NSD and Knot with one thread. For a million names: memory
- * compared with the size of the text, and the time of a whole transfer to another server, compared with BIND.
+ * Zone files. With 100 000 names, measures the CPU per query, compared with NSD and Knot with one thread. With a
+ * million names, measures the memory relative to the text's size, and how long a whole transfer to another server takes
+ * compared with BIND.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
@@ -48,10 +49,10 @@ writeFileSync(
   }).join(''),
 );
 
-/** Milliseconds for which the runtime holds the memory of an ended thread. */
+/** The milliseconds for which the runtime retains an ended thread's memory. */
 const settledMs = 14_000;
 
-/** MiB used by the server with a zone, once it has settled after some queries. */
+/** The memory that a server with a zone uses once it has settled after some queries, in MiB. */
 async function settledMiB(file: string): Promise<number> {
   const child = ndots(
     `bench.test:5500 {\n bind 127.0.0.1\n file ${file}\n transfer {\n to *\n }\n}`,
@@ -66,7 +67,7 @@ async function settledMiB(file: string): Promise<number> {
   return resident;
 }
 
-// The same server with a small zone, after the same queries: the difference belongs to the large zone. The runtime's
+// The same server with a small zone, after the same queries. The difference is due to the large zone. The runtime's
 // compiled code varies by more than a MiB between runs.
 const small = join(directory, 'small.zone');
 writeZone(small, 10);
@@ -161,7 +162,7 @@ function goal(wanted: Goal): Goal | null {
   return smoke ? null : wanted;
 }
 
-/** CPU seconds of a server and the processes that it started. */
+/** The CPU seconds of a server and of the processes that it started. */
 function withChildren(child: Child): Child {
   const family = (pid: number): number[] => {
     const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A control group with a CPU limit, like `resources.limits.cpu` of a container. */
+/** A control group with a CPU limit, like a container's `resources.limits.cpu`. */
 export interface LimitedGroup {
-  /** Moves a process with all its threads into the group. */
+  /** Moves a process and all its threads into the group. */
   take(pid: number): void;
   /** The number of times the group was throttled. */
   throttled(): number;
@@ -15,14 +15,14 @@ export interface LimitedGroup {
 const PERIOD_US = 100_000;
 
 /**
- * Creates a group; null: not permitted (not root), or not supported.
+ * Creates a group, or returns null if that is not supported or not permitted (without root).
  * @param cpus the limit, e.g. 0.5
  */
 export function limitedGroup(cpus: number): LimitedGroup | null {
   const quota = String(cpus * PERIOD_US);
   const unified = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  // Version 2 allows processes next to groups only at the root. With version 1, the new group is inside this process's
-  // group.
+  // In version 2, only the root may have processes next to groups. In version 1, the new group is created inside this
+  // process's group.
   const own = /^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$/m.exec(
     readFileSync('/proc/self/cgroup', 'latin1'),
   );

@@ -1,6 +1,6 @@
 /**
- * Latency during background work. Undisturbed and disturbed load alternate in rounds, each with its own ratio, and the
- * median ratio counts. Rounds in which other programs used CPU time are repeated.
+ * Latency during background work. Undisturbed and disturbed load alternate in rounds. Each round has its own ratio, and
+ * the median of the ratios counts. Rounds in which other programs used CPU time are repeated.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ interface Load {
   readonly file: string;
 }
 
-/** A round: undisturbed load, then load with each disturbance. */
+/** A round, which consists of undisturbed load and then load with each disturbance. */
 export interface Round {
   readonly undisturbed: Pace;
   readonly disturbed: readonly Pace[];
-  /** The share of the machine's CPUs used by other programs; the maximum over the loads. */
+  /** The share of the machine's CPUs that other programs used, as the maximum over the loads. */
   readonly foreign: number;
 }
 
@@ -30,7 +30,7 @@ export interface Round {
  */
 export type Disturbance = () => () => void | Promise<void>;
 
-/** Rounds are repeated if other programs use more than this share of the machine. */
+/** If other programs use more than this share of the machine, the round is repeated. */
 const FOREIGN_MAX = 0.03;
 const TICKS_PER_SECOND = 100;
 /** The measuring client's CPU. */
@@ -38,7 +38,7 @@ const CLIENT = '1';
 
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
 
-/** Generates load. The client has real-time priority if permitted, so that only the server's delays count. */
+/** Generates load. If permitted, the client has real-time priority, so that only the server's delays are measured. */
 function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace> {
   const words = [
     'taskset',
@@ -60,8 +60,8 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
 }
 
 /**
- * Command prefix for programs that would normally run on another machine. They use the remaining time of the measuring
- * client's CPU. The kernel's work for such a program (a large write, packets over loopback) cannot always be
+ * The command prefix for programs that would normally run on another machine. They use the remaining time on the
+ * measuring client's CPU. The kernel's work for such a program (a large write, packets over loopback) cannot always be
  * interrupted. It must not delay the server on the other CPU.
  */
 export const elsewhere: readonly string[] = ['taskset', '-c', CLIENT, 'chrt', '--idle', '0'];
@@ -73,8 +73,9 @@ export function moveElsewhere(process: number): void {
 }
 
 /**
- * Runs rounds until `count` are undisturbed, at most half as many more; then selects the least disturbed.
- * @param own the benchmark's other running processes, without this one and its ended children
+ * Runs rounds until `count` of them are undisturbed, but at most half as many more. Then selects the least disturbed
+ * rounds.
+ * @param own the benchmark's other running processes, without this one and its finished children
  */
 export async function takeRounds(
   count: number,
@@ -110,7 +111,7 @@ export async function takeRounds(
   return taken.toSorted((a, b) => a.foreign - b.foreign).slice(0, count);
 }
 
-/** CPU seconds used by the whole machine and by some processes. */
+/** The CPU seconds used by the whole machine and by some processes. */
 function used(processes: readonly number[]): { readonly all: number; readonly own: number } {
   const [user = 0, nice = 0, system = 0] = /^cpu +(.*)$/m
     .exec(readFileSync('/proc/stat', 'latin1'))![1]!
@@ -122,13 +123,13 @@ function used(processes: readonly number[]): { readonly all: number; readonly ow
   };
 }
 
-/** CPU seconds of a process and its reaped children. */
+/** The CPU seconds used by a process and its reaped children. */
 function secondsOf(process: number): number {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${process}/stat`, 'latin1');
   } catch {
-    // The process ended, so its parent's count includes it.
+    // The process has ended, so its parent's count includes it.
     return 0;
   }
   const times = stat
@@ -140,7 +141,7 @@ function secondsOf(process: number): number {
 
 /**
  * Prints the rounds and reports the median ratio of p99.9.
- * @param which index of the disturbance
+ * @param which the disturbance's index
  */
 export function tellRatio(
   name: string,

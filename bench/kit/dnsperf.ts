@@ -12,12 +12,12 @@ export interface Load {
   readonly perSecond: number;
   /** Mean latency, milliseconds. */
   readonly latencyMs: number;
-  /** The server's CPU time under load, microseconds per completed query. */
+  /** The server's CPU time under load, in microseconds per completed query. */
   readonly cpuMicros: number;
   readonly rcodes: string;
 }
 
-/** `file` contains the questions; `outstanding` is the number of queries in flight. */
+/** `file` contains the questions, and `outstanding` is the number of queries in flight. */
 export interface LoadOptions {
   readonly port: number;
   readonly file: string;
@@ -27,7 +27,7 @@ export interface LoadOptions {
   readonly outstanding?: number;
   readonly clients?: number;
   readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
-  /** A CPU, or a list in `taskset -c` syntax. */
+  /** A CPU, or a list of CPUs in `taskset -c` syntax. */
   readonly cpu?: number | string;
   /** dnsperf threads; default 1. */
   readonly threads?: number;
@@ -100,7 +100,10 @@ export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
 export interface Turns {
   /** The median round of each server by CPU. */
   readonly middle: Readonly<Record<string, Load>>;
-  /** The ratio of one server's CPU per query to another's, computed per round because a disturbance affects both. */
+  /**
+   * The ratio of one server's CPU per query to another's. It is computed per round, because a disturbance affects both
+   * servers.
+   */
   ratio(of: string, to: string): Spread;
 }
 
@@ -111,7 +114,7 @@ export interface Spread {
 }
 
 /**
- * Loads several servers in turn, for `rounds` rounds after a warm-up, with new names each time. Every other round runs
+ * Loads several servers in turn for `rounds` rounds after a warm-up, each time with new names. Every other round is run
  * in reverse, so that no server always follows the same one.
  */
 export function loadInTurn(

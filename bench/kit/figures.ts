@@ -1,6 +1,6 @@
 /**
- * Reports a benchmark's figures to `bench/run.ts`, which compares them with goals and stores them. A benchmark that
- * runs alone only prints them.
+ * Reports a benchmark's figures to `bench/run.ts`, which compares them with goals and stores them. A benchmark that is
+ * run directly only prints them.
  */
 import { appendFileSync } from 'node:fs';
 import type { Spread } from './dnsperf.ts';
@@ -14,10 +14,10 @@ export interface Figure {
   /** Identifies the figure, so it must be the same in every run. */
   readonly name: string;
   readonly value: number;
-  /** `ms`, `MiB`, `µs` …; empty for a ratio or count. */
+  /** A unit such as `ms`, `MiB` or `µs`. Empty for a ratio or count. */
   readonly unit: string;
   readonly goal: Goal | null;
-  /** Present if the value is the median of several rounds. */
+  /** Only present if the value is the median of several rounds. */
   readonly quartiles?: readonly [number, number];
 }
 
@@ -26,15 +26,15 @@ export interface Peer {
   readonly version: string;
 }
 
-/** Environment variable with the file that `bench/run.ts` reads after the benchmark. */
+/** The environment variable with the path of the file that `bench/run.ts` reads after the benchmark. */
 export const FIGURES_FILE: string = 'BENCH_FIGURES';
 
-/** Prints a figure with its goal, and stores it. */
+/** Prints a figure along with its goal, and stores it. */
 export function figure(name: string, value: number, unit = '', goal: Goal | null = null): void {
   show({ name, value: rounded(value), unit, goal });
 }
 
-/** Prints and stores the median of several rounds, with quartiles. */
+/** Prints and stores the median of several rounds and its quartiles. */
 export function figureOf(
   name: string,
   { median, quartiles: [low, high] }: Spread,
@@ -45,12 +45,12 @@ export function figureOf(
 }
 
 function show(found: Figure): void {
-  // Smoke runs are too short to be compared with goals.
+  // Smoke runs are too short for a comparison with goals.
   console.log(printFigure(smoke ? { ...found, goal: null } : found));
   tell(found);
 }
 
-/** Reports a program measured for comparison, with its version. */
+/** Reports a program that was measured for comparison, and its version. */
 export function beside(name: string, version: string): void {
   tell({ peer: name, version } satisfies Peer);
 }
@@ -68,13 +68,13 @@ export function readFigures(text: string): {
   };
 }
 
-/** A figure without a value (for example, without a reply from the peer) misses its goal. */
+/** A figure without a value misses its goal. For example, the peer may not have replied. */
 export function misses({ value, goal }: Figure): boolean {
   if (goal === null) return false;
   return 'atMost' in goal ? !(value <= goal.atMost) : !(value >= goal.atLeast);
 }
 
-/** `start, median 171 ms   (goal ≤ 180)`, with a mark if the goal is missed. */
+/** Formats a figure like `start, median 171 ms (goal ≤ 180)`, with a mark if it misses its goal. */
 export function printFigure(figure: Figure): string {
   const { name, value, unit, goal, quartiles } = figure;
   const apart = quartiles === undefined ? '' : ` [${quartiles.join('–')}]`;
@@ -88,7 +88,7 @@ export function printGoal(goal: Goal): string {
   return 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
 }
 
-/** Three significant digits, the accuracy on a shared machine. */
+/** Rounds to three significant digits, which is the accuracy on a shared machine. */
 export function rounded(value: number): number {
   return Number.isFinite(value) ? Number(value.toPrecision(value >= 1000 ? 4 : 3)) : value;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { question, type Child } from '../../test/kit/child.ts';
 import type { Load } from './dnsperf.ts';
 
-/** Settings of h2load. `folder` is for the request body. */
+/** Settings for h2load. `folder` is where the request body is written. */
 export interface HttpLoadOptions {
   readonly port: number;
   readonly folder: string;

@@ -1,32 +1,32 @@
-/** Results of earlier runs, stored in the repository with one line per run. */
+/** The results of earlier runs, which are stored in the repository with one line per run. */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import type { Figure, Peer } from './figures.ts';
 
-/** A benchmark run, as a line in `bench/history/NAME.jsonl`. It contains no host names or directories. */
+/** A benchmark run, stored as a line in `bench/history/NAME.jsonl`. It does not include host names or directories. */
 export interface Run {
   /** Date, UTC. */
   readonly date: string;
-  /** Commit of the repository, with `+` if files differed from it. */
+  /** The repository's commit, followed by `+` if files differed from it. */
   readonly commit: string;
   readonly processor: string;
   readonly processors: number;
   readonly kernel: string;
   readonly node: string;
-  /** Load average over a minute at the start. Figures from a loaded machine are unreliable. */
+  /** The load average over one minute at the start. Figures from a loaded machine are unreliable. */
   readonly load: number;
-  /** A program that deliberately ran at the same time. */
+  /** A program that was deliberately run at the same time. */
   readonly neighbour?: string;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;
-  /** Values by name, with unit, and quartiles if the value is the median of several rounds. */
+  /** Maps a name to its value with the unit, and with the quartiles if it is the median of several rounds. */
   readonly figures: Readonly<
     Record<string, readonly [value: number | null, unit: string, low?: number, high?: number]>
   >;
 }
 
-/** The `--busy` program, which spends half of the time reading more memory than the CPU caches hold. */
+/** The `--busy` program. Half of the time, it reads more memory than the CPU caches hold. */
 export const BUSY: string = 'memory-reader';
 
 export function machine(neighbour: string | null): Omit<Run, 'peers' | 'figures'> {

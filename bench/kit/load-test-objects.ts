@@ -1,12 +1,12 @@
 /**
- * The objects of Kubernetes' scalability test (ClusterLoader2's load test), in which CoreDNS was killed when the API
- * server restarted (kubernetes #139117). For each 100 nodes there is a namespace with 3 000 pods in groups of 5, 30 and
- * 250, half of which have a Service. With 5 000 nodes: 8 250 Services, 8 450 slices and 82 000 endpoints.
+ * The objects from Kubernetes' scalability test (ClusterLoader2's load test), in which CoreDNS was killed when the API
+ * server restarted (kubernetes #139117). For every 100 nodes, there is a namespace with 3 000 pods in groups of 5, 30
+ * and 250, half of which have a Service. 5 000 nodes therefore have 8 250 Services, 8 450 slices and 82 000 endpoints.
  */
 import type { KubeJson } from '../../test/kit/apiserver/store.ts';
 
 const NODES_PER_NAMESPACE = 100;
-/** Pods per group, and Services for such groups per namespace. */
+/** The number of pods per group, and of Services for such groups in each namespace. */
 const GROUPS = [
   { name: 'small', pods: 5, services: 150 },
   { name: 'medium', pods: 30, services: 13 },
@@ -16,7 +16,7 @@ const SLICE_MAX = 100;
 /** Pod addresses per node. */
 const PODS_PER_NODE = 30;
 
-/** An object, and the path of the collection to create it in. */
+/** An object, and the path of the collection where it is created. */
 export interface CreatedObject {
   readonly path: string;
   readonly object: KubeJson;

@@ -28,7 +28,7 @@ export function has(program: string): boolean {
   );
 }
 
-/** Reports missing programs and ends the benchmark without failing, because figures need their peers. */
+/** Reports missing programs and ends the benchmark without failing, because its figures need their peers. */
 export function need(...programs: readonly string[]): void {
   const missing = programs.filter((program) => !has(program));
   if (missing.length === 0) return;
@@ -36,7 +36,7 @@ export function need(...programs: readonly string[]): void {
   process.exit(0);
 }
 
-/** The first line of a program's output with a flag such as `-v`. */
+/** The first line that a program prints for a flag such as `-v`. */
 export function versionOf(program: string, flag: string): string {
   const { stdout, stderr } = spawnSync(program, [flag], { encoding: 'utf8' });
   return `${stdout}${stderr}`.split('\n')[0]!.trim();
@@ -62,7 +62,10 @@ export function ndots(
   );
 }
 
-/** Unbound with one thread that serves `names` (A records) as local data, or forwards everything to `forwardTo`. */
+/**
+ * An Unbound with one thread. It either serves `names` (A records) as local data, or forwards everything to
+ * `forwardTo`.
+ */
 export function unbound(
   folder: string,
   port: number,
@@ -108,8 +111,8 @@ export interface EncryptedPorts {
 }
 
 /**
- * An Unbound that answers every name below `bench.` with the same address: a cheap upstream. Over TLS and HTTPS it uses
- * the tests' certificate, for dns.example and 127.0.0.1.
+ * A cheap upstream: an Unbound that answers every name below `bench.` with the same address. Over TLS and HTTPS, it
+ * uses the tests' certificate for dns.example and 127.0.0.1.
  */
 export function wildcardUpstream(
   folder: string,
@@ -154,7 +157,7 @@ export function wildcardUpstream(
 
 /**
  * Writes the tests' certificate and key.
- * @returns their path without `.crt` and `.key`
+ * @returns their common path, without `.crt` and `.key`
  */
 export function certificateIn(folder: string): string {
   writeFileSync(join(folder, 'bench.crt'), testCertificate);
@@ -162,7 +165,7 @@ export function certificateIn(folder: string): string {
   return join(folder, 'bench');
 }
 
-/** Path of CoreDNS, from COREDNS in the environment or from PATH; null: not found. */
+/** CoreDNS's path, from COREDNS in the environment or from PATH, or null if it was not found. */
 export function corednsProgram(): string | null {
   const named = process.env['COREDNS'];
   if (named !== undefined && named !== '') return named;
@@ -189,7 +192,7 @@ export function bindForwarder(folder: string, port: number, upstream: number, cp
 }
 
 /**
- * dnsdist with defaults: one UDP thread, no cache.
+ * dnsdist with its defaults: one UDP thread and no cache.
  * @param server the upstream and its transport, in Lua
  */
 export function dnsdist(
@@ -219,7 +222,7 @@ export function compile(source: string, folder: string): string {
   return program;
 }
 
-/** Manifests for `count` services `svc-N.bench`, and the expected answers. */
+/** The manifests for `count` services named `svc-N.bench`, and the expected answers. */
 export function services(
   folder: string,
   count: number,
@@ -239,7 +242,7 @@ export function services(
   return { manifests, names };
 }
 
-/** The kubeadm Corefile on loopback, with objects from a directory. */
+/** The kubeadm Corefile on loopback, with objects read from a directory. */
 export function kubeadmCorefile(port: number, manifests: string, extra = ''): string {
   return `.:${port} {
     bind 127.0.0.1
@@ -267,7 +270,7 @@ export function kubeadmCorefile(port: number, manifests: string, extra = ''): st
 `;
 }
 
-/** A simulated API server with a cluster of a given size. */
+/** A fake API server with a cluster of a given size. */
 export async function apiServer(
   port: number,
   words: readonly string[],
@@ -312,7 +315,7 @@ export function apiCorefile(
 `;
 }
 
-/** Results of queries at a fixed rate, with their latencies. */
+/** The results of queries sent at a fixed rate, with their latencies. */
 export interface Pace {
   readonly sent: number;
   readonly received: number;
@@ -324,7 +327,7 @@ export interface Pace {
   readonly max: number;
 }
 
-/** Generates a steady load in the background; resolves with the latencies. */
+/** Generates a steady load in the background, and resolves with the latencies. */
 export function pace(
   program: string,
   port: number,
@@ -345,7 +348,7 @@ export function pace(
   });
 }
 
-/** Prints each server's replies per second and CPU per reply, from its median round. */
+/** Prints each server's replies per second and CPU per reply in its median round. */
 export function printLoads(middle: Readonly<Record<string, Load>>): void {
   for (const [name, { perSecond, cpuMicros, lost, latencyMs, rcodes }] of Object.entries(middle)) {
     console.log(
@@ -359,7 +362,9 @@ export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }
 
-/** Writes a question file for `pace`: at most 5000 of the simulated API server's services, a third of them for AAAA. */
+/**
+ * Writes a question file for `pace`. It has at most 5000 of the fake API server's services, a third of them for AAAA.
+ */
 export function serviceQuestions(folder: string, services: number): string {
   const file = join(folder, 'names.txt');
   const lines = Array.from(

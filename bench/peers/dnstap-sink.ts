@@ -1,4 +1,4 @@
-/** A dnstap collector at a given path. Runs in its own process because dnsperf blocks the benchmark's. */
+/** A dnstap collector at a given path. It is a separate process, because dnsperf blocks the benchmark's process. */
 import { createServer } from 'node:net';
 import { DNSTAP_CONTENT_TYPE } from '../../src/server/wire/dnstap.ts';
 import { CONTROL, FrameReader, writeControl } from '../../src/server/wire/frame-stream.ts';

@@ -1,4 +1,7 @@
-/** A busy neighbour that reads 64 MiB of memory repeatedly, half of the time, on any CPU. Ends with its parent. */
+/**
+ * A busy neighbour that spends half of the time reading 64 MiB of memory repeatedly, on any CPU. It ends when its
+ * parent does.
+ */
 const words = new Float64Array(8 << 20).fill(1);
 const asleep = new Int32Array(new SharedArrayBuffer(4));
 const parent = process.ppid;

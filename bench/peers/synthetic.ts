@@ -15,7 +15,7 @@ import { Reply } from '../../src/server/wire/reply.ts';
 
 const record = [0xc0, HEADER.SIZE, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1];
 
-/** One reply per question length, because only the length of a reply depends on its query. */
+/** One reply per question length, because the query only affects a reply's length. */
 const replies = Array.from({ length: NAME_MAX + 1 }, (_, nameLength) => {
   const bytes = new Uint8Array(HEADER.SIZE + nameLength + 4 + record.length);
   bytes.set([0, 0, 0x84, 0, 0, 1, 0, 1]);
