@@ -216,7 +216,7 @@ function atOnce(
   done(null, address, address.includes(':') ? 6 : 4);
 }
 
-/** The source port; null if the socket could not be bound. */
+/** The source port, or null if the socket could not be bound. */
 function portOf(socket: Dgram): number | null {
   try {
     return socket.address().port;
@@ -281,8 +281,8 @@ class LiveTcp extends LiveSocket {
 const rehearsalMs = 250;
 
 /**
- * Runs a lookup like `plan` against a local server that knows no names. The first run includes compilation, which a
- * trace would otherwise attribute to the client or the server.
+ * Runs a lookup like `plan` against a local server that has no names. Otherwise, a trace would attribute the time for
+ * compilation to the client or the server.
  */
 export async function rehearse(plan: LookupPlan, random: Random): Promise<void> {
   const server = createSocket({ type: 'udp4', lookup: atOnce });

@@ -1,4 +1,4 @@
-/** Live capture and redaction options of all commands that capture. */
+/** Live capture and redaction options, shared by all commands that capture. */
 import { randomBytes } from 'node:crypto';
 import { flag, one, type One, type OptionValue, type Switch } from './option.ts';
 import { file, integer, readInteger, text, usage } from './option-values.ts';
@@ -13,7 +13,7 @@ const portsValue: OptionValue<readonly number[]> = {
   },
 };
 
-/** Interface, network namespace and ports of a live capture. */
+/** The interface, network namespace and ports for a live capture. */
 export const liveSourceOptions: {
   readonly device: One<string>;
   readonly netns: One<string>;
@@ -44,7 +44,7 @@ export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
 );
 
 /**
- * Path of the selected network namespace, or null for our own.
+ * Path to the selected network namespace, or null for our own.
  * @throws Problem (`usage`)
  */
 export function namespaceOf(given: {
@@ -65,7 +65,7 @@ export const redactionOptions: { readonly redact: Switch; readonly redactKey: On
   ),
 };
 
-/** Key of the pseudonyms, random by default, or null if there is no redaction. */
+/** Key for the pseudonyms, random by default. Null for no redaction. */
 export function redactionKey(given: {
   readonly redact: boolean;
   readonly redactKey: string | null;

@@ -27,7 +27,7 @@ function ndots(...words: string[]): Ran {
   return { code: status, out: stdout, err: stderr };
 }
 
-/** Runs the script in a shell, which can redirect streams in ways that spawn cannot. */
+/** Runs the script in a shell, which supports redirections that spawn does not. */
 function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran {
   const ndotsWords = [process.execPath, ...program].map((word) => `'${word}'`).join(' ');
   const { status, stdout, stderr } = spawnSync(
@@ -210,7 +210,7 @@ describe('serve refuses', () => {
 describe('the encoding of a Corefile', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-encoding-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  /** Comments in KOI8-R, and comments with invalid bytes. CoreDNS accepts both. */
+  /** Comments in KOI8-R or with invalid bytes. CoreDNS accepts both. */
   const comments = {
     'KOI8-R': '# \xcb\xcf\xcd\xcd\xc5\xce\xd4\xc1\xd2\xc9\xca\n',
     GBK: '# \xd7\xa2\xca\xcd\xd7\xa2\xca\xcd\n',

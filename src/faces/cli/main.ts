@@ -1,9 +1,9 @@
-/** The entry point. Loads everything else dynamically, so that old runtimes print a readable error. */
+/** The entry point. Everything else is loaded dynamically, so that old runtimes still print a readable error. */
 import './signals.ts';
 
 /** `engines` in package.json. */
 const NEEDED = 24;
-/** Threads that the runtime starts for files, names and cryptography. */
+/** The number of threads that the runtime starts for files, names and cryptography. */
 const RUNTIME_THREADS = 4;
 /** Plugins that answer probes, with their default ports. */
 const PROBED = new Map([
@@ -25,7 +25,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   const room = serving
     ? (await import('../../server/runtime/processor-limit.ts')).threadRoom()
     : Infinity;
-  // If the runtime cannot start its own threads, it exits silently.
+  // A runtime that cannot start its own threads exits silently.
   if (room < RUNTIME_THREADS) {
     process.stderr.write(
       `ndots: only ${room} of the ${RUNTIME_THREADS} needed threads can start: raise the container’s limit (kubelet’s podPidsLimit, --pids-limit, TasksMax=).\n`,

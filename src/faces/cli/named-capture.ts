@@ -4,7 +4,7 @@ import type { Input } from '../../tools/capture/read/recognised-input.ts';
 import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
 
 /**
- * Opens a capture, dnstap stream or log; `-` is standard input.
+ * Opens a capture, dnstap stream or log, where `-` is standard input.
  * @throws Problem
  */
 export async function openGiven(

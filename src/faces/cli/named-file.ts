@@ -1,4 +1,4 @@
-/** Reads files given on the command line, or standard input. */
+/** Reads files named on the command line, or standard input. */
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { errorCode } from '../../server/base/error-code.ts';
@@ -10,9 +10,9 @@ import { noText } from '../../tools/capture/read/foreign-file.ts';
 import type { Io } from './command.ts';
 
 /**
- * The text of a file. Invalid UTF-8 becomes U+FFFD.
- * @param path `-` is standard input
- * @param what kind of file, for messages: `list of names`
+ * Returns a file's text, in which invalid UTF-8 becomes U+FFFD.
+ * @param path `-` for standard input
+ * @param what the file is, for messages: `list of names`
  * @param most limit in bytes
  * @throws Problem (`unreadable-file`, also for binary files; `file-too-large`)
  */
@@ -40,12 +40,12 @@ export async function givenText(
   return path === '-' ? io.stdin(what, most) : readText(path, what, most);
 }
 
-/** True for a pipe, which cannot be reread and may be slow. */
+/** True for a pipe, which may be slow and cannot be read twice. */
 export function comesOnce(file: string): boolean {
   try {
     return file === '-' || !statSync(file).isFile();
   } catch {
-    // The command that opens the file reports why it is unreadable.
+    // The command that opens the file reports why it cannot be read.
     return false;
   }
 }

@@ -1,16 +1,16 @@
-/** Generates a command's `--help` and manual page from its usage. */
+/** Generates a command's `--help` text and manual page from its usage. */
 import type { Option, Usage } from './option.ts';
 
 /** Maximum width; longer lines are hard to read. */
 const WIDEST = 100;
 const NARROWEST = 40;
-/** On narrower terminals, the description of an option is below it. */
+/** On narrower terminals, an option's description is printed below it. */
 const SIDE_BY_SIDE = 90;
 const BELOW = ' '.repeat(10);
 
 /**
- * @param program the program name as invoked: `ndots`, or `kubectl ndots`
- * @param terminal its width
+ * @param program its name as invoked: `ndots` or `kubectl ndots`
+ * @param terminal the width
  */
 export function helpText(
   program: string,
@@ -70,7 +70,7 @@ function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
   return found;
 }
 
-/** All spellings, short ones first, with the value after the last. */
+/** All spellings, shortest first, with the value after the last one. */
 function spelled({ names, value, kind }: Option): readonly string[] {
   if (value === null) return names;
   const last = names.length - 1;
@@ -82,7 +82,7 @@ function spelled({ names, value, kind }: Option): readonly string[] {
   });
 }
 
-/** Names and value of an option, with long names aligned. */
+/** An option's names and value, with long names aligned. */
 function left(option: Option): string {
   const text = spelled(option).join(', ');
   return text.startsWith('--') ? `      ${text}` : `  ${text}`;
@@ -114,7 +114,7 @@ function filled(text: string, indent: string, columns: number): string[] {
   return lines;
 }
 
-/** Breaks a command line between words with backslashes. Quoted text stays on one line. */
+/** Uses backslashes to break a command line between words. Quoted text stays on one line. */
 function typed(command: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -128,7 +128,7 @@ function typed(command: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Generates a manual page for section 1, in man(7) format. */
+/** Generates a section 1 manual page in man(7) format. */
 export function manualPage(parts: {
   readonly verb: string;
   readonly summary: string;
@@ -172,7 +172,7 @@ function roffNames({ names, value, kind }: Option): string {
   return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
 }
 
-/** Escapes text for roff: backslashes, leading dots and quotes, dashes, and non-ASCII characters. */
+/** Escapes text for roff, including backslashes, leading dots and quotes, dashes, and non-ASCII characters. */
 export function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

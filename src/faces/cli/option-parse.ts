@@ -10,7 +10,7 @@ export interface GivenOption {
   readonly name: string;
   /** False for `+noNAME` and `--NAME=false`. */
   readonly on: boolean;
-  /** The parsed value; undefined if the option has none. */
+  /** The parsed value, or undefined if the option has none. */
   readonly value: unknown;
 }
 
@@ -36,7 +36,7 @@ export function parseOptions<T extends OptionTable>(
   return { values: values as OptionValues<T>, words: rest };
 }
 
-/** Rejects options that have no effect without another option. */
+/** Rejects options that only have an effect together with another one. */
 function refuseLonely<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -52,7 +52,7 @@ function refuseLonely<T extends OptionTable>(
 }
 
 /**
- * The first of these options on the command line, as written, or null if there is none. Used to reject options that do
+ * The first of these options on the command line, as written, or null if there are none. Used to reject options that do
  * not apply.
  */
 export function firstGiven<T extends OptionTable>(
@@ -68,7 +68,7 @@ export function firstGiven<T extends OptionTable>(
   return null;
 }
 
-/** The first given option that is not one of these, or null if there is none. */
+/** The first option given that is not one of these, or null if there is none. */
 export function firstBeside<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -81,7 +81,7 @@ export function firstBeside<T extends OptionTable>(
   );
 }
 
-/** Options and words in the order given, for commands where it matters. */
+/** Options and words in the order given, for commands where the order matters. */
 export function readOptions(
   table: OptionTable,
   words: readonly string[],
@@ -97,7 +97,7 @@ type OptionNames = ReadonlyMap<string, string>;
 
 /**
  * Go's syntax: one or two dashes, with the value after a space (`-x v`) or `=` (`-x=v`). The first word that is not a
- * flag ends them. Errors have Go's wording.
+ * flag ends the flags. Error messages use Go's wording.
  */
 function* readGo(
   table: OptionTable,
@@ -114,7 +114,7 @@ function* readGo(
     const key = names.get(name);
     const option = key === undefined ? undefined : table[key];
     if (key === undefined || option === undefined) {
-      // A single letter is similar to every other letter.
+      // Any single letter is similar to every other one.
       const meant = plain.length > 1 ? nearest(name, names.keys()) : null;
       const hint = meant === null ? '' : ` (did you mean ${meant}?)`;
       throw usage(`flag provided but not defined: ${name}${hint}`);
@@ -130,7 +130,7 @@ function* readGo(
 }
 
 /**
- * GNU syntax: `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's `+[no]name[=value]`. The word
+ * GNU syntax, `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's `+[no]name[=value]`. The word
  * `--` ends the options.
  */
 function* readGnu(
@@ -170,7 +170,7 @@ interface Spelled {
   readonly inline: string | undefined;
 }
 
-/** The options in a word: a single one, or several letters after one dash. */
+/** The options in a word, either just one or several letters after a dash. */
 function spelled(table: OptionTable, names: OptionNames, word: string): readonly Spelled[] {
   const [long = '', inline] = word.split(/=(.*)/s);
   const key = names.get(long);
@@ -183,7 +183,7 @@ function spelled(table: OptionTable, names: OptionNames, word: string): readonly
   return [{ key: letter, name, inline: undefined }, ...spelled(table, names, `-${word.slice(2)}`)];
 }
 
-/** As in dig, an unambiguous prefix of a name is enough. */
+/** As in dig, any unambiguous prefix of a name will do. */
 function readDig(table: OptionTable, names: OptionNames, word: string): GivenOption {
   const [whole = '', text] = word.split(/=(.*)/s);
   const lower = whole.toLowerCase();
@@ -212,7 +212,7 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
 }
 
 function unknown(name: string, names: OptionNames): Error {
-  // A single letter is similar to every other letter.
+  // Any single letter is similar to every other one.
   const meant = name.length > 2 ? nearest(name, names.keys()) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);
 }

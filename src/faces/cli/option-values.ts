@@ -17,7 +17,7 @@ export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
 
-/** A namespace name: a lowercase DNS label (RFC 1123), as the API server requires. */
+/** A namespace name, which the API server requires to be a lowercase DNS label (RFC 1123). */
 export const namespaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
@@ -31,7 +31,7 @@ export function integer(placeholder: string, least: number, most: number): Optio
   return { placeholder, read: (given, name) => readInteger(name, given, least, most) };
 }
 
-/** @param name the option or word, as the user wrote it */
+/** @param name the option or word as the user wrote it */
 export function readInteger(name: string, given: string, least: number, most: number): number {
   if (/^\d{1,10}$/.test(given) && Number(given) >= least && Number(given) <= most)
     return Number(given);
@@ -59,8 +59,8 @@ export function choice<const T extends string>(
 }
 
 /**
- * Parses the address of a server: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Also accepts
- * dig's `#` instead of the colon. The port is null if there is none.
+ * Parses a server address such as `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Also accepts `#` instead of the
+ * colon, like dig. The port is null if not given.
  */
 export function readServer(given: string): {
   readonly server: string;
@@ -76,7 +76,7 @@ export function readServer(given: string): {
 }
 
 /**
- * A listening address; `:9154` means all IPv4 addresses.
+ * An address to listen on, where `:9154` means all IPv4 addresses.
  * @param usual the default port
  */
 export const listenAddress = (
@@ -89,7 +89,7 @@ export const listenAddress = (
   },
 });
 
-/** A server given by name or address: `dns.example`, `10.0.0.7:9154`, `[fd00::7]:9154`. */
+/** A server given by name or address: `dns.example`, `10.0.0.7:9154` or `[fd00::7]:9154`. */
 export const hostAddress = (
   usual: number,
 ): OptionValue<{ readonly host: string; readonly port: number }> => ({

@@ -1,4 +1,4 @@
-/** Formats text for a terminal: width, colours and line breaks. */
+/** Formats text for a terminal, including its width, colours and line breaks. */
 import { coloured, printedLength, uncoloured } from './terminal.ts';
 
 export interface Page {
@@ -6,7 +6,7 @@ export interface Page {
   /** Maximum line length, except for wide rows. */
   readonly columns: number;
   readonly wide: boolean;
-  /** True if there is no room for side-by-side columns, as on a phone or in a split window. */
+  /** True if there is no room for columns side by side, as on a phone or in a split window. */
   readonly narrow: boolean;
 }
 
@@ -17,16 +17,16 @@ export interface TextOptions {
   readonly columns: number;
 }
 
-/** From this width on, records stay on one line regardless of their length, for programs that read them. */
+/** From this width on, records stay on one line regardless of their length, for programs to read. */
 export const ONE_LINE_COLUMNS = 100;
 
-/** Limits the width: narrower lines do not fit words, and wider ones are hard to read. */
+/** Limits the width, because words do not fit narrower lines and wider ones are hard to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
   const width = Math.min(120, Math.max(40, columns));
   return { paint: paintFor(colour), columns: width, wide, narrow: width < 72 };
 }
 
-/** Colours by meaning. The words carry the meaning as well. */
+/** Colours by meaning, which the words express as well. */
 export interface Paint {
   good(text: string): string;
   bad(text: string): string;
@@ -35,7 +35,7 @@ export interface Paint {
   strong(text: string): string;
 }
 
-/** Adds colour marks for `harmless`; without `colour` the text is unchanged. */
+/** Adds colour marks for `harmless`. Without `colour`, the text is unchanged. */
 export function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
@@ -44,7 +44,7 @@ export function paintFor(colour: boolean): Paint {
   return { good: paint(32), bad: paint(31), warn: paint(33), dim: paint(2), strong: paint(1) };
 }
 
-/** Breaks text between words so that each line, with its indent, fits the page. */
+/** Breaks text between words, so that each line and its indent fit the page. */
 export function wrap(text: string, indent: string, { columns }: Pick<Page, 'columns'>): string[] {
   const lines: string[] = [];
   let line = indent;
@@ -72,7 +72,7 @@ const BESIDE = 24;
 const BELOW = '    ';
 
 /**
- * Places text next to `left`, starting at column `indent`, or below it if the terminal is narrow.
+ * Puts text to the right of `left`, starting at column `indent`, or below it on narrow terminals.
  * @returns lines
  */
 export function beside(
@@ -88,7 +88,7 @@ export function beside(
   return [left + first.slice(printedLength(left)), ...more];
 }
 
-/** Formats Markdown for a terminal: fills paragraphs, and leaves tables and code unchanged. */
+/** Formats Markdown for a terminal by filling paragraphs and leaving tables and code unchanged. */
 export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
   const lines: string[] = [];
   let paragraph = '';
@@ -117,7 +117,7 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
   return lines.join('\n');
 }
 
-/** Cuts a word that is longer than a line, and removes its colours. */
+/** Truncates words that are longer than a line, and removes their colours. */
 function pieces(word: string, width: number): string[] {
   if (printedLength(word) <= width) return [word];
   const plain = uncoloured(word);
@@ -126,12 +126,12 @@ function pieces(word: string, width: number): string[] {
   return parts;
 }
 
-/** Cuts the text to `width` characters, with `…` at the end. */
+/** Truncates the text to `width` characters, with `…` at the end. */
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Packs as many parts on a line as fit. */
+/** Fits as many parts on a line as possible. */
 export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {

@@ -5,10 +5,10 @@ import { builtInCorefile, emptyCorefile } from '../../server/corefile/empty.ts';
 import { parseCorefile, type ParseInput, type ParseOutput } from '../../server/corefile/parse.ts';
 import { directiveNames, external } from '../../server/plugins/order.ts';
 
-/** A Corefile and the settings that its parsing depends on. */
+/** A Corefile and the settings that affect how it is parsed. */
 export type CorefileText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/** Parses a Corefile with ndots' plugins, and reads imported files from this machine. */
+/** Parses a Corefile with ndots' plugins. Imported files are read from this machine. */
 export function parseCorefileText(corefile: CorefileText): ParseOutput {
   return parseCorefile({
     ...corefile,
@@ -20,8 +20,8 @@ export function parseCorefileText(corefile: CorefileText): ParseOutput {
 }
 
 /**
- * Parses a Corefile for a server that starts. As in CoreDNS, a Corefile without server blocks is replaced by the
- * built-in one, with a warning.
+ * Parses a Corefile for a server to start with. As in CoreDNS, one without server blocks is replaced by the built-in
+ * Corefile, with a warning.
  */
 export function parseStartedCorefile(corefile: CorefileText): ParseOutput {
   const given = parseCorefileText(corefile);

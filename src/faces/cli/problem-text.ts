@@ -1,7 +1,7 @@
-/** Prints problems to standard error, with the code that docs/problems.md explains. */
+/** Prints problems to standard error, with a code that is explained in docs/problems.md. */
 import type { Problem } from '../../server/base/problem.ts';
 
-/** Appends the code to the first line. `usage` has none, because its hint refers to `--help`, which explains more. */
+/** Appends the code to the first line, except for `usage`, whose hint points to `--help` for more detail. */
 export function problemText(problem: Problem): string {
   const text = problem.print();
   return problem.code === 'usage' ? text : text.replace(/(?=\n)|$/, ` [${problem.code}]`);

@@ -1,4 +1,4 @@
-/** A progress line at the bottom of a terminal, which is cleared before anything else is printed. */
+/** A progress line at the bottom of a terminal, cleared before anything else is printed. */
 import { oneLine } from '../../server/base/visible.ts';
 
 /** Shorter operations show no progress, milliseconds. */
@@ -6,7 +6,7 @@ const QUIET_MS = 1000;
 /** Minimum time between updates, milliseconds. */
 const EVERY_MS = 200;
 
-/** Returns to the first column and clears the line (ECMA-48, EL). */
+/** Moves to the first column and clears the line (ECMA-48, EL). */
 const AFRESH = '\r\u001b[K';
 
 export class ProgressLine {
@@ -28,7 +28,7 @@ export class ProgressLine {
     this.#nextMs = terminal.nowMs() + QUIET_MS;
   }
 
-  /** Shows the text, unless the last update was too recent. */
+  /** Shows the text unless the last update was too recent. */
   tell(text: () => string): void {
     const nowMs = this.#nowMs();
     if (nowMs < this.#nextMs) return;

@@ -1,4 +1,4 @@
-/** Dispatches a command line to its command and sets the process's exit code. */
+/** Passes a command line to its command and sets the process's exit code. */
 import { once } from 'node:events';
 import { drawHashKey } from '../../server/base/hash.ts';
 import { nearest, problemsIn } from '../../server/base/problem.ts';
@@ -67,7 +67,7 @@ async function verbHelp(verb: VerbName, { program, columns }: Io): Promise<strin
   return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb), columns);
 }
 
-/** Runs the command that `words` name. coredns's own flags (`-conf …`) select `serve`. */
+/** Runs the command that `words` select. coredns's own flags (`-conf …`) select `serve`. */
 async function main(words: readonly string[], io: Io): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined) {
@@ -111,14 +111,14 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Terminal width. Terminals of unknown size report 0 or nothing. */
+/** Terminal width. Terminals that do not know their size report 0 or nothing. */
 function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.columns || 100;
 }
 
 /**
- * Output width. `COLUMNS` counts as for git, ls and man: shells export it only on request, and it is the only source of
- * the width in a pipe.
+ * Output width. As with git, ls and man, `COLUMNS` takes precedence. Shells export it only on request, and it is the
+ * only source for the width in a pipe.
  */
 function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
@@ -136,7 +136,7 @@ const progress =
       })
     : null;
 
-/** Writes to a stream. Pipes and files get the same text as a terminal, because they are often viewed in one later. */
+/** Writes to a stream. Pipes and files receive the same text as terminals, where they often end up later. */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
     progress?.clear();
@@ -167,7 +167,7 @@ function wantsColour(stream: NodeJS.WriteStream, env: Io['env']): boolean {
 const readStdin: Io['stdin'] = async (what, mostBytes) =>
   (await import('./named-file.ts')).readStream(process.stdin, what, mostBytes);
 
-// Shown by `ps`, and in the error of a second start on the same port.
+// Shown by `ps`, and in the error message if a second process uses the same port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
 const tellError = writerTo(process.stderr);
@@ -183,7 +183,7 @@ const io: Io = {
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: columnsWanted(process.stdout, process.env),
-  // Created on first use. Without it, Ctrl-C ends the command as usual.
+  // Created on first use, because without it, Ctrl-C ends the command as usual.
   get signal() {
     return interruptSignal();
   },
@@ -191,11 +191,11 @@ const io: Io = {
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
-// A reader that closes the pipe early (`head`) needs no message. The exit code is the one that shells report for
+// If a reader such as `head` closes the pipe early, there is no message. The exit code is what shells report for
 // SIGPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') endProcess(141);
-  // The disk is full, or the stream was closed. A server continues without its log.
+  // The disk is full or the stream was closed. Servers carry on without their log.
   if (outlivesOutput()) return;
   const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
   process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);
@@ -203,11 +203,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => endProcess(EXIT.failed));
 
-// The clock's timers and idle connections do not keep the process alive, so this timer does.
+// Neither the clock's timers nor idle connections keep the process alive, so this timer does.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();
-// Waits until a slow reader has received all output, but not for sockets and timers of an interrupted lookup.
+// Waits until a slow reader has received all output, but does not wait for an interrupted lookup's sockets and timers.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
 if (process.stderr.writableLength > 0)

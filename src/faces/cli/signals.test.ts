@@ -10,8 +10,8 @@ const skip =
   spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status !== 0 &&
   'process namespaces cannot be made here';
 
-// The kernel delivers process 1 only signals that it handles. Otherwise a container would be killed after its grace
-// period.
+// The kernel delivers to process 1 only signals that it handles. Otherwise, the container would be killed after its
+// grace period.
 for (const [signal, code] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
@@ -26,7 +26,7 @@ for (const [signal, code] of [
       });
       const exited = once(outer, 'exit');
       const children = `/proc/${outer.pid}/task/${outer.pid}/children`;
-      // The program waits for the end of its input. Repeats the signal until the program handles it.
+      // The program waits for its input to end. Repeats the signal until the program handles it.
       for (let tries = 0; tries < 300 && outer.exitCode === null; tries++) {
         const child = Number(readFileSync(children, 'utf8'));
         try {

@@ -1,12 +1,12 @@
 /**
- * Sets signal handlers before anything else loads. `serve` reloads on SIGUSR1, for which the runtime would open its
- * debugger. The launchers' flags keep the debugger closed until here (docs/decisions/sigusr1.md).
+ * Installs signal handlers before anything else is loaded. `serve` reloads on SIGUSR1, for which the runtime would
+ * otherwise open its debugger. Until here, the launchers' flags keep the debugger closed (docs/decisions/sigusr1.md).
  */
 
 process.on('SIGUSR1', () => undefined);
-// Signal listeners do not keep a process alive, so other commands are not affected.
+// Signal listeners do not keep a process alive, so other commands are unaffected.
 
-// By default, these signals end every process except process 1 of a container, which has to exit itself until the
+// By default, these signals end any process except process 1 in a container, which has to exit explicitly until the
 // command listens.
 if (process.pid === 1)
   for (const [signal, number] of [

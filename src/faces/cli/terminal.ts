@@ -1,17 +1,17 @@
 /**
- * Escapes the output of all commands. Our own colours become escape sequences; everything else that a terminal would
- * interpret or hide is made visible. Names and texts come from untrusted captures, servers and files.
+ * Escapes the output of every command, because names and texts come from untrusted captures, servers and files. Our own
+ * colours become escape sequences, and anything else that a terminal would interpret or hide is made visible.
  */
 import { visible } from '../../server/base/visible.ts';
 
-/** Marks our own colours. Untrusted text cannot contain the mark, because it is random and created on first use. */
+/** Marks our own colours. Untrusted text cannot contain the mark, which is random and created on first use. */
 let mark: string | null = null;
 
-/** Captures the mark and the number of the colour. */
+/** Captures the mark and the colour number. */
 // eslint-disable-next-line no-control-regex -- matches our own escapes
 const COLOUR = /\u001b\[([\da-f]{16});(\d{1,2})m/g;
 
-/** Text in a colour (an SGR number from ECMA-48), for `harmless`. Empty text stays empty. */
+/** Colours text (an SGR number from ECMA-48) for `harmless`. Empty text stays empty. */
 export function coloured(text: string, sgr: number): string {
   if (text === '') return '';
   mark ??= drawn();
@@ -28,7 +28,7 @@ export function printedLength(text: string): number {
   return uncoloured(text).length;
 }
 
-/** The text as written to a terminal or a pipe: with our colours, and everything else escaped as in `visible`. */
+/** The text to write to a terminal or pipe, with our colours, and with everything else escaped as in `visible`. */
 export function harmless(text: string): string {
   if (mark === null) return visible(text);
   let safe = '';

@@ -1,4 +1,4 @@
-/** Commands that the server image omits. Its bundle replaces this file with an empty table (`tools/bundle.ts`). */
+/** Commands that the server image leaves out. Its bundle replaces this file with an empty table (`tools/bundle.ts`). */
 import type { Verb } from './command.ts';
 import type { VerbName } from './verb-names.ts';
 

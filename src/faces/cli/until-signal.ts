@@ -1,7 +1,7 @@
-/** Waits for Ctrl-C or a signal that ends a command. */
+/** Waits for Ctrl-C or for a signal that ends a command. */
 import { EXIT } from './command.ts';
 
-/** Time after the signal to print results and close resources, milliseconds. */
+/** Milliseconds after the signal to print results and close resources. */
 const GRACE_MS = 1000;
 
 const asked = new AbortController();
@@ -11,14 +11,14 @@ let printsLog = false;
 let overdue: (code: number) => void = () => undefined;
 
 /**
- * Resolves with the exit code if a command did not end in time after a signal; otherwise never. If nothing in this file
- * is used, the first SIGINT or SIGTERM ends the process as usual.
+ * Resolves with the exit code if a command fails to end in time after a signal, and otherwise never. If nothing in this
+ * file is used, the first SIGINT or SIGTERM ends the process as usual.
  */
 export const interrupted: Promise<number> = new Promise((resolve) => (overdue = resolve));
 
 /**
- * Aborts at the first SIGINT or SIGTERM. The command then has a second to end, and another signal of the same kind ends
- * the process.
+ * Aborts at the first SIGINT or SIGTERM, after which the command has a second to end. A second signal of the same kind
+ * ends the process.
  */
 export function interruptSignal(): AbortSignal {
   if (listens) return asked.signal;
@@ -32,8 +32,8 @@ export function interruptSignal(): AbortSignal {
 }
 
 /**
- * Like `interruptSignal`, for commands that run until the signal and take time to end.
- * @param prints `log`: the command continues even if its output cannot be written
+ * Like `interruptSignal`, but for commands that run until the signal and need time to end.
+ * @param prints `log` if the command continues even when its output cannot be written
  */
 export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   endsItself = true;
@@ -41,7 +41,7 @@ export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   return interruptSignal();
 }
 
-/** Resolves when the signal aborts, at once if it has. */
+/** Resolves when the signal aborts, or immediately if it already has. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -49,7 +49,7 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** True if the command continues when its output cannot be written, for example on a full disk. */
+/** True if the command continues even when its output cannot be written, for example because the disk is full. */
 export function outlivesOutput(): boolean {
   return printsLog;
 }

@@ -1,5 +1,5 @@
 /**
- * Command names, and which command a command line selects. Has no imports, because `main.ts` uses it before anything
+ * Command names, and which command a command line selects. Imports nothing, because `main.ts` needs it before anything
  * else is loaded.
  */
 
@@ -36,7 +36,7 @@ export type VerbName = keyof typeof summaries;
 /** One-line summaries by command name. */
 export const verbSummaries: ReadonlyMap<string, string> = new Map(Object.entries(summaries));
 
-/** Command names in the order of the help text. */
+/** Command names in help text order. */
 export const verbNames: readonly VerbName[] = Object.keys(summaries) as VerbName[];
 
 export function isVerb(name: string): name is VerbName {
@@ -44,7 +44,7 @@ export function isVerb(name: string): name is VerbName {
 }
 
 /**
- * The command that the words begin with, whether or not it exists, and its own words. coredns's flags (`-conf …`)
+ * The command that the words start with, whether or not it exists, and its own words. coredns's flags (`-conf …`)
  * belong to `serve`.
  */
 export function splitVerb(words: readonly string[]): {
@@ -57,13 +57,13 @@ export function splitVerb(words: readonly string[]): {
 
 const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
 
-/** True if the words ask for help. Words after `--` belong to another program. */
+/** True if the words request help. Those after `--` belong to another program. */
 export function wantsHelp(words: readonly string[]): boolean {
   const end = words.indexOf('--');
   return (end < 0 ? words : words.slice(0, end)).some((word) => helpWords.has(word));
 }
 
-/** True if the command line starts a server, which runs until a signal and uses its own threads. */
+/** True if the command line starts a server, which runs until it receives a signal and has threads of its own. */
 export function startsServer(words: readonly string[]): boolean {
   const { verb, own } = splitVerb(words);
   if (verb !== 'serve' && verb !== 'node-cache') return false;

@@ -1,4 +1,4 @@
-/** Loads commands. Usage and implementation are separate, because help and completion need only the usage. */
+/** Loads commands. Usage and implementation are separate, because help and completion only need the usage. */
 import type { Command, Verb } from './command.ts';
 import type { Usage } from './option.ts';
 import { toolVerbs } from './tool-verbs.ts';
@@ -20,7 +20,7 @@ const verbs: Readonly<Partial<Record<VerbName, Verb>>> = {
   ...toolVerbs,
 };
 
-/** True if this build includes the command. The server image omits most of them. */
+/** True if this build includes the command. The server image leaves most of them out. */
 export function isBuiltIn(name: VerbName): boolean {
   return verbs[name] !== undefined;
 }

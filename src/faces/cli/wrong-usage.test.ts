@@ -22,7 +22,7 @@ mkdirSync(join(folder, 'dir'));
 
 const ofManifests = ['trace', 'a', '--manifests', 'examples/cluster'];
 
-/** Command lines with the expected exit code and message. */
+/** Command lines, each with the expected exit code and message. */
 const cases: readonly (readonly [words: readonly string[], code: number, told: RegExp])[] = [
   [['trace', 'a', '-c', ''], 3, /^ndots trace: -c needs the name of a client/],
   [['trace', 'a', '-c', ','], 3, /-c needs the name of a client/],

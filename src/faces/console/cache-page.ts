@@ -1,4 +1,4 @@
-/** The Cache page: shows servers' cache entries for a name side by side, and flushes them if allowed. */
+/** The Cache page: shows the cache entries that servers have for a name side by side, and flushes them if allowed. */
 import { batch, effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { CacheAnswerDocument } from '../cli/cache/cache-answers.ts';
@@ -9,14 +9,14 @@ import { cacheRows, type CacheRow } from './cache-rows.ts';
 import { counted } from './now-figures.ts';
 import { ofCluster, refusalText, tool, toolInput } from './page-state.ts';
 
-/** The text in the field; the submitted query is in the address. */
+/** The text in the field. The query that was submitted is in the address. */
 const typed = signal('');
 const typedBelow = signal(false);
 /** Null: no reply yet. */
 const found: Signal<CachesView | null> = signal(null);
 const refusal = signal('');
 const isBusy = signal(false);
-/** The confirmation before a flush, the flush, and its result. */
+/** The confirmation before a flush, the flush itself, and its result. */
 const flush: Signal<'none' | 'asks' | 'runs' | { readonly done: string }> = signal('none');
 
 interface CacheQuestion {
@@ -260,7 +260,7 @@ function flushBar(answers: readonly CacheAnswerDocument[], mayFlush: boolean): T
   </p>`;
 }
 
-/** Updates the bar and moves the focus to the element that replaces the button. */
+/** Updates the bar and moves the focus to whichever element replaces the button. */
 function turnTo(next: 'none' | 'asks', focused: string): void {
   flush.value = next;
   queueMicrotask(() => document.getElementById(focused)?.focus());

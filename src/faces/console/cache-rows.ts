@@ -1,4 +1,4 @@
-/** Merges the entries of several caches into one table, with entries for the same question next to each other. */
+/** Merges entries from several caches into one table, with entries for the same question next to each other. */
 import type { CacheAnswerDocument } from '../cli/cache/cache-answers.ts';
 import { entryCells } from '../cli/cache/entry-cells.ts';
 
@@ -11,7 +11,7 @@ export interface CacheRow {
   readonly cells: readonly string[];
   readonly server: string;
   readonly worker: number;
-  /** True if another server has a different result for the same question. */
+  /** True if another server has a different result for the question. */
   differs: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface CacheRows {
   readonly leftOut: number;
 }
 
-/** Sorts the entries by question and compares the results. */
+/** Sorts entries by question and compares their results. */
 export function cacheRows(answers: readonly CacheAnswerDocument[]): CacheRows {
   const rows: CacheRow[] = [];
   let found = 0;
@@ -38,7 +38,7 @@ export function cacheRows(answers: readonly CacheAnswerDocument[]): CacheRows {
   return { rows: shown, leftOut: found - shown.length };
 }
 
-/** An entry of type ANY means that the name does not exist, so it conflicts with entries of every other type. */
+/** An entry of type ANY means that the name does not exist, so it conflicts with entries of any other type. */
 function markDiffering(rows: readonly CacheRow[]): void {
   const results = new Map<string, Set<string>>();
   const add = (key: string, result: string): void => {

@@ -1,4 +1,4 @@
-/** The Checks page: the state of each `ndots check serve` target, worst first. */
+/** The Checks page: the state of each `ndots check serve` target, with the worst first. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ChecksView, CheckSource } from '../cli/console/check-sources.ts';
@@ -16,7 +16,7 @@ const READ_MS = 5000;
 const read: Signal<ChecksView | null> = signal(null);
 const isLost = signal(false);
 
-/** Refreshes the state while the page is shown and visible. */
+/** Refreshes the state while the page is open and visible. */
 export function followChecks(): void {
   effect(() => {
     if (tool.value !== 'checks' || !visible.value) return undefined;
@@ -38,7 +38,7 @@ interface TargetRow extends TargetStatus {
 }
 
 type Trouble = 'down' | TargetStatus['state'];
-/** Worst first. A failure that no second round has confirmed is not an outage yet. */
+/** Puts the worst first. A failure is not an outage until a second round confirms it. */
 const troubles: readonly Trouble[] = ['down', 'failed', 'unknown', 'warning', 'ok'];
 const words: Readonly<Record<Trouble, string>> = {
   down: 'down',

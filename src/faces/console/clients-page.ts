@@ -1,4 +1,4 @@
-/** The Clients page: addresses and pods, their resolvers, and the results of their lookups. */
+/** The Clients page: addresses and pods, with their resolvers and the results of their lookups. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printShare, printTime } from '../cli/live/figures.ts';

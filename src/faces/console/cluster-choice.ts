@@ -1,4 +1,4 @@
-/** Support for several clusters: a selector, and an overview that compares them. */
+/** Supports several clusters, with a selector and an overview that compares them. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClusterRow } from '../cli/console/console-server.ts';
@@ -12,7 +12,7 @@ const READ_MS = 2000;
 
 const rows: Signal<readonly ClusterRow[]> = signal([]);
 
-/** Refreshes the state of all clusters while the Now page shows them. */
+/** Refreshes the state of all clusters while they are shown on the Now page. */
 export function followClusters(): void {
   if (clusters.length < 2) return;
   effect(() => {

@@ -1,4 +1,4 @@
-/** The console: the bar with tabs and filter, and the current page. */
+/** The console: the bar with its tabs and filter, and the current page. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { show as draw } from '../web/show.ts';
@@ -67,7 +67,7 @@ const states: Readonly<Record<StreamState, string>> = {
 
 const root = document.getElementById('page')!;
 
-/** A lazily loaded module with pages that need no stream. */
+/** A lazily loaded module with the pages that do not need a stream. */
 interface ToolPages {
   toolPage(name: ToolName): TemplateResult;
   /** Starts following the page state. */
@@ -132,7 +132,7 @@ function filterBar(): TemplateResult {
   </div>`;
 }
 
-/** Skips to the content without changing the address, which is the page state. */
+/** Skips to the content but leaves the address alone, because it is the page state. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();
@@ -186,7 +186,7 @@ function main(): TemplateResult {
   )}`;
 }
 
-/** Loads a tool's module when the tool is first opened. */
+/** Loads a tool's module the first time the tool is opened. */
 function followTool(): void {
   const begun = new Set<ToolName>();
   const followed = new Set<ToolPages>();
@@ -208,7 +208,7 @@ function followTool(): void {
   });
 }
 
-/** `1` to `9`, `0` and `c` select a page, `/` focuses the filter, and `p` pauses. Fields receive these keys as text. */
+/** `1` to `9`, `0` and `c` select a page, `/` focuses the filter, and `p` pauses. In fields, these keys are text. */
 function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey) return;
@@ -224,7 +224,7 @@ function onKey(event: KeyboardEvent): void {
   } else if (key === 'p' && tool.value === null) pause();
 }
 
-/** Sets the document title, and scrolls the selected tab into view. */
+/** Sets the document title and scrolls the selected tab into view. */
 function followTab(): void {
   effect(() => {
     document.title = `${labels[page.value]} · ndots: ${shownSource.value}`;

@@ -1,4 +1,4 @@
-/** Columns shared by clients, names and servers: query counts and their results. */
+/** Columns shared by clients, names and servers, with query counts and results. */
 import type { LiveCounts } from '../../tools/watch/view.ts';
 import { printLatency, printNumber, printShare } from '../cli/live/figures.ts';
 import type { LiveColumn } from './live-table.ts';
@@ -31,7 +31,7 @@ export const countColumns: readonly LiveColumn<LiveCounts>[] = [
   },
 ];
 
-/** Rows with lost queries are errors; rows with error replies are warnings. */
+/** Rows with lost queries are errors, and rows with error replies are warnings. */
 export function toneOf({ lost, failed }: LiveCounts): 'plain' | 'warning' | 'error' {
   return lost > 0 ? 'error' : failed > 0 ? 'warning' : 'plain';
 }

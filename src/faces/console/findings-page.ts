@@ -1,4 +1,4 @@
-/** The Findings page: active and ended findings, each with its fix and a command that verifies it. */
+/** The Findings page: active and past findings, each with its fix and a command to verify it. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';

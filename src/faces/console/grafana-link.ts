@@ -1,12 +1,12 @@
-/** Links to the `--grafana` dashboard at a point in time. */
+/** Links to a point in time on the `--grafana` dashboard. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 
-/** Margin before and after, so that the moment is in the middle of the charts, milliseconds. */
+/** Milliseconds to include before and after, so that the moment is in the middle of the charts. */
 const AROUND_MS = 300_000;
 
 const { grafana = '' } = document.getElementById('page')!.dataset;
 
-/** Renders the link; nothing if no dashboard is configured. */
+/** Renders the link, or nothing if no dashboard is configured. */
 export function grafanaLink(
   text: string,
   fromMs: number,

@@ -6,10 +6,10 @@ import { copyButton } from '../web/copy-button.ts';
 import { filter, ofCluster, page } from './page-state.ts';
 
 const isOpen: Signal<boolean> = signal(false);
-/** Null: not loaded yet, or the filter is invalid. */
+/** Null if not loaded yet or if the filter is invalid. */
 const offer: Signal<HandOverView | null> = signal(null);
 
-/** Loads the downloads for the filter while they are shown. */
+/** Loads the downloads for the filter while they are on the page. */
 export function followHandOver(): void {
   effect(() => {
     const line = filter.value;

@@ -1,4 +1,4 @@
-/** A line chart in SVG, and the same values as a table for screen readers. */
+/** A line chart in SVG, with the same values in a table for screen readers. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 import { printTime } from '../cli/live/figures.ts';
@@ -19,13 +19,13 @@ export interface ChartParts {
   readonly stepMs: number;
   readonly lines: readonly ChartLine[];
   readonly print: (value: number) => string;
-  /** Times of events, each drawn as a vertical line. */
+  /** Times of events, which are drawn as vertical lines. */
   readonly marks?: readonly number[];
 }
 
 const WIDTH = 600;
 const HEIGHT = 120;
-/** Limit of table rows. Longer series show only every n-th step. */
+/** Limit on table rows. Longer series show only every n-th step. */
 const TABLE_ROWS = 30;
 
 /** The step under the pointer, and its chart. */

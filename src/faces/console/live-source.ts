@@ -13,20 +13,20 @@ export type StreamState =
   | 'connecting'
   | 'live'
   | 'paused'
-  /** The server does not reply, and the browser retries. */
+  /** The server is not replying, and the browser keeps trying. */
   | 'lost'
-  /** The server closed this stream, the oldest one, because too many pages were open. */
+  /** The server closed this stream because it was the oldest of too many. */
   | 'replaced'
-  /** The server rejected the request because its filter is invalid. */
+  /** The server rejected the request because of an invalid filter. */
   | 'refused';
 
 export const state: Signal<StreamState> = signal('connecting');
 /** Why the server rejected the request, for people. */
 export const refusal: Signal<string> = signal('');
-/** Frames that the browser was too slow to receive since the page was opened. */
+/** The number of frames missed since the page was opened, because the browser was too slow. */
 export const missed: Signal<number> = signal(0);
 export const paused: Signal<boolean> = signal(false);
-/** True while the page is visible. A hidden page requests nothing. */
+/** True while the page is visible. Hidden pages request nothing. */
 export const visible: Signal<boolean> = signal(!document.hidden);
 
 const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
@@ -39,12 +39,12 @@ const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
   map: signal(null),
 };
 
-/** The latest frame of a view, or null if there is none yet. */
+/** The latest frame of a view, or null if there has been none. */
 export function latest<V extends LiveName>(view: V): PageFrames[V] | null {
   return views[view].value;
 }
 
-/** Reopens a stream that was replaced by another page's. */
+/** Reopens a stream that another page's stream replaced. */
 export function resume(): void {
   paused.value = false;
   if (state.value === 'replaced') state.value = 'connecting';
@@ -53,7 +53,7 @@ export function resume(): void {
 /** Follows the address until the page is closed. */
 export function followViews(): void {
   document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
-  // Do not show one cluster's numbers under another cluster's name.
+  // Never show one cluster's numbers under the name of another.
   effect(() => {
     void cluster.value;
     for (const name of liveNames) views[name].value = null;
@@ -94,7 +94,7 @@ function open(name: LiveName, key: string): EventSource {
   return source;
 }
 
-/** A rejected stream carries no reason, so request the same as JSON. */
+/** Rejected streams do not say why, so request the same as JSON. */
 async function explain(key: string): Promise<void> {
   try {
     const response = await fetch(`/api/view/${key}`);

@@ -1,4 +1,4 @@
-/** A live table: headers that sort, rows that expand, and a line that states what was omitted. */
+/** A live table with headers that sort, rows that expand, and a line about anything left out. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Listed } from '../../tools/watch/view.ts';
@@ -7,7 +7,7 @@ import { opened, reversed, sort, sortBy } from './page-state.ts';
 
 export interface LiveColumn<Row> {
   readonly head: string;
-  /** The server's sort key, or absent if the column is not sortable. */
+  /** The server's sort key. Absent if the column cannot be sorted. */
   readonly sort?: string;
   readonly numeric?: boolean;
   readonly code?: boolean;
@@ -87,7 +87,7 @@ function headCell<Row>(
   </th>`;
 }
 
-/** @param id of the row, for its first cell, or null for any other cell */
+/** @param id identifies the row, for its first cell; null for any other cell */
 function bodyCell<Row>(column: LiveColumn<Row>, row: Row, id: string | null): TemplateResult {
   const classes = [column.numeric === true ? 'number' : '', column.code === true ? 'code' : '']
     .join(' ')

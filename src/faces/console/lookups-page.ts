@@ -1,4 +1,4 @@
-/** The Lookups page: one row per application call, which expands to its queries and their reasons. */
+/** The Lookups page: one row per application call, which expands into its queries and the reasons for them. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printNumber } from '../cli/live/figures.ts';

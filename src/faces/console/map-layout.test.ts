@@ -15,7 +15,7 @@ function edge(from: string, to: string): MapEdge {
   };
 }
 
-/** Lays out a graph given by its edges: `a>b b>c`. */
+/** Lays out a graph that is given by its edges: `a>b b>c`. */
 function laidOut(edges: string, room = 0): MapLayout {
   const pairs = edges.split(' ').map((pair) => pair.split('>') as [string, string]);
   const nodes = [...new Set(pairs.flat())].map((id) => node(id));

@@ -1,4 +1,4 @@
-/** Arranges the map's nodes in columns, from clients to upstreams, and computes the curves between them. */
+/** Arranges the map's nodes in columns from clients to upstreams, and computes the curves between them. */
 import type { MapEdge, MapNode } from '../../tools/watch/map-shape.ts';
 
 export const NODE_WIDTH = 204;
@@ -8,7 +8,7 @@ const ROW_GAP = 14;
 const COLUMN_GAP = 172;
 /** Longer curves are not easier to follow. */
 const SPARE_MAX = 900;
-/** Column limit. Longer server chains, and cycles, end in the last column. */
+/** Column limit. Longer chains of servers, and cycles, end in the last column. */
 const COLUMNS_MAX = 5;
 /** Margin for focus rings. */
 const MARGIN = 4;
@@ -23,7 +23,7 @@ export interface PlacedEdge {
   readonly edge: MapEdge;
   /** The `d` attribute of the path. */
   readonly path: string;
-  /** Position of its numbers, or null if other edges are in the way, so only the table has them. */
+  /** The place for its numbers, or null if other edges are in the way, in which case only the table shows them. */
   readonly label: {
     readonly x: number;
     readonly y: number;
@@ -38,7 +38,7 @@ export interface MapLayout {
   readonly edges: readonly PlacedEdge[];
 }
 
-/** @param room the available width; a map with many columns is wider */
+/** @param room available width, although a map with many columns is wider */
 export function layOut(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -80,7 +80,7 @@ function leftsOf(count: number, spare: number): readonly number[] {
   return lefts;
 }
 
-/** Places each node to the right of all nodes that lead to it, ignoring back edges. */
+/** Places each node to the right of all nodes leading to it, ignoring back edges. */
 function columnsOf(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -100,7 +100,7 @@ function columnsOf(
   return columns;
 }
 
-/** Counts the edges from the nearest node without incoming edges. */
+/** Counts edges from the nearest node that has no incoming edges. */
 function distances(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -114,7 +114,7 @@ function distances(
   return found;
 }
 
-/** Orders nodes by the mean position of their clients to reduce crossings. */
+/** Reduces crossings by ordering nodes by the mean position of their clients. */
 function byAskers(
   column: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -140,7 +140,7 @@ function placed(
   const start = { x: from.x + NODE_WIDTH, y: from.y + NODE_HEIGHT / 2 };
   const end = { x: to.x, y: to.y + NODE_HEIGHT / 2 };
   if (to.x <= from.x) {
-    // Servers that query each other: the curve passes below both.
+    // If servers query each other, the curve passes below both.
     const below = Math.max(from.y, to.y) + NODE_HEIGHT + ROW_GAP;
     return {
       edge,
@@ -148,7 +148,7 @@ function placed(
       label: null,
     };
   }
-  // The numbers are at the end where no other curve is; the curve bends at the other end.
+  // The numbers are at the end that no other curve uses, so the curve bends at the other end.
   const at: 'start' | 'end' | null = out.length === 1 ? 'start' : into.length === 1 ? 'end' : null;
   const share = at === 'start' ? 0.7 : at === 'end' ? 0.3 : 0.5;
   const bend = start.x + share * (end.x - start.x);

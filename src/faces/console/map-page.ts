@@ -1,6 +1,6 @@
 /**
- * The Map page: clients, servers and upstreams, with rate, loss and reply time of each edge. Selecting an edge shows
- * its lookups.
+ * The Map page: clients, servers and upstreams, with the rate, loss and reply time for each edge. Selecting an edge
+ * shows its lookups.
  */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
@@ -64,7 +64,7 @@ function drawing({ nodes, edges }: MapView): TemplateResult {
   </div>`;
 }
 
-/** Scales the drawing with the page's text size, which large screens and user settings increase. */
+/** Scales the drawing with the page's text size, which may be larger because of the screen or the user's settings. */
 function scaleOfText(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }
@@ -94,7 +94,7 @@ function drawnEdge(
         ><title>${words}</title>${body}</a>`;
 }
 
-/** The numbers of an edge, drawn above all curves. They are part of the edge's accessible name. */
+/** An edge's numbers, drawn on top of all curves. They are included in the edge's accessible name. */
 function drawnNumbers({ edge, label }: PlacedEdge): SVGTemplateResult | typeof nothing {
   if (label === null) return nothing;
   return svg`<text class="numbers" x=${label.x} y=${label.y} text-anchor=${label.anchor} aria-hidden="true"
@@ -124,7 +124,7 @@ function drawnNode({ node, x, y }: PlacedNode): SVGTemplateResult {
   </g>`;
 }
 
-/** The end of a name is more distinctive than its beginning. */
+/** A name's end is more distinctive than its beginning. */
 function shortened(name: string): string {
   return name.length <= LABEL_MAX ? name : `…${name.slice(1 - LABEL_MAX)}`;
 }

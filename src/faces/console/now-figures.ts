@@ -1,4 +1,4 @@
-/** Formats the key figures of the Now page, for both the server and the browser. */
+/** Formats the Now page's key figures, on the server and in the browser. */
 import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
 import type { NowView } from '../../tools/watch/view.ts';
 
@@ -7,7 +7,7 @@ export interface Figure {
   readonly label: string;
   readonly value: string;
   readonly note: string;
-  /** Severity of the figure; `warning` and `error` need attention. */
+  /** The figure's severity, where `warning` and `error` need attention. */
   readonly tone: 'plain' | 'warning' | 'error';
 }
 
@@ -65,7 +65,7 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
   return `${printNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** Describes data that a view omits: dropped packets, and lookups that were not stored. */
+/** Describes data missing from a view, such as dropped packets and lookups that were not stored. */
 export function leftOut(view: {
   readonly shown?: number;
   readonly total?: number;

@@ -1,4 +1,4 @@
-/** The Now page: key figures, their history, active findings, and recent changes. */
+/** The Now page: key figures and their history, active findings, and recent changes. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NowView } from '../../tools/watch/view.ts';
 import {
@@ -87,7 +87,7 @@ export function nowPage(now: NowView): TemplateResult {
     }`;
 }
 
-/** The reloads in the charts, each with a link to its details. */
+/** The reloads shown in the charts, each with a link to its details. */
 function reloads({ reloads: rows }: NowView): TemplateResult | typeof nothing {
   if (rows.length === 0) return nothing;
   return html`<p class="quiet" id="reloads-label">

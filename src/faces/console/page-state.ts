@@ -1,4 +1,7 @@
-/** The page state: the view with filter and order, or a tool with its input. The address contains all of it. */
+/**
+ * The page state, which is either the view with its filter and order, or a tool with its input. All of it is in the
+ * address.
+ */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
 import { viewNames, type ViewName } from '../../tools/watch/view.ts';
@@ -7,25 +10,25 @@ import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 export type LiveName = ViewName | 'map';
 export const liveNames: readonly LiveName[] = [...viewNames, 'map'];
 
-/** Pages without frames: tools that run in the browser, and requests to servers. */
+/** Pages without frames, which are tools that run in the browser and requests to servers. */
 export type ToolName = 'trace' | 'configuration' | 'cache' | 'checks';
 const toolNames: readonly ToolName[] = ['trace', 'configuration', 'cache', 'checks'];
 
 export type ConsolePage = LiveName | ToolName;
 export const pageNames: readonly ConsolePage[] = [...liveNames, ...toolNames];
-/** Keyboard shortcuts of the pages, in the same order. */
+/** Keyboard shortcuts for the pages, in the same order. */
 export const pageKeys = '1234567890c';
 
 const facts = document.getElementById('page')!.dataset;
 const { privacy = 'full', caches = 'false' } = facts;
-/** The clusters that the server reads; a single empty name means at most one cluster. */
+/** The clusters that the server reads from. A single empty name means that there is at most one. */
 export const clusters: readonly string[] = JSON.parse(facts['clusters'] ?? '[""]') as string[];
 /** True if the server can query caches. */
 export const hasCaches: boolean = caches === 'true' && privacy !== 'counts';
-/** False if the privacy level hides clients, so that lookups cannot be traced as one. */
+/** False if the privacy level hides clients, in which case lookups cannot be traced as one. */
 export const showsClients: boolean = privacy === 'full';
 
-/** True if the privacy level allows the page to show anything. */
+/** True if the privacy level lets the page show anything. */
 export function isShown(name: ConsolePage): boolean {
   if (privacy !== 'counts') return true;
   return name === 'now' || (name !== 'cache' && toolNames.some((each) => each === name));
@@ -33,7 +36,7 @@ export function isShown(name: ConsolePage): boolean {
 
 /** The selected cluster. */
 export const cluster: Signal<string> = signal(clusters[0] ?? '');
-/** Display name: the selected cluster or the traffic source. */
+/** The name to display: the selected cluster or the traffic source. */
 export const shownSource: ReadonlySignal<string> = computed(() =>
   clusters.length > 1 ? cluster.value : (facts['source'] ?? ''),
 );
@@ -47,15 +50,15 @@ export const sort: Signal<string> = signal('');
 export const reversed: Signal<boolean> = signal(false);
 /** The expanded row; empty: none. */
 export const opened: Signal<string> = signal('');
-/** Input of the current tool, where it differs from the default. */
+/** Input for the current tool, where it differs from the default. */
 export const toolInput: Signal<ReadonlyMap<string, string>> = signal(new Map());
 
-/** The current tool, or null if a page with frames is shown. */
+/** The current tool, or null on a page with frames. */
 export const tool: ReadonlySignal<ToolName | null> = computed(
   () => toolNames.find((each) => each === page.value) ?? null,
 );
 
-/** Path of the frames to request: `lookups?filter=…`, or null if a tool is shown. */
+/** Path of the frames to request, such as `lookups?filter=…`. Null if a tool is shown. */
 export const asked: ReadonlySignal<string | null> = computed(() => {
   if (tool.value !== null) return null;
   const query = viewParameters().toString();
@@ -77,7 +80,7 @@ function viewParameters(): URLSearchParams {
   return parameters;
 }
 
-/** Opens a page and resets the order and the expanded row. */
+/** Opens a page and resets its order and expanded row. */
 export function show(name: ConsolePage, line: string = filter.value): void {
   page.value = name;
   filter.value = line;
@@ -98,7 +101,7 @@ export function showTool(name: ToolName, input: Readonly<Record<string, string>>
   toolInput.value = new Map(Object.entries(input));
 }
 
-/** Sorts by a column, or reverses the order if it is already the sort column. */
+/** Sorts by a column, or reverses the order if the page is already sorted by it. */
 export function sortBy(column: string): void {
   if (sort.value === column) reversed.value = !reversed.value;
   else {
@@ -122,12 +125,12 @@ function withoutCluster(parameters: ReadonlyMap<string, string>): ReadonlyMap<st
   return new Map([...parameters].filter(([key]) => key !== 'cluster'));
 }
 
-/** Keeps the state and the address in sync, including when the user navigates back. */
+/** Synchronizes the state with the address, even when the user navigates back. */
 export function followAddress(): void {
   const read = (): void => {
     const { page: name, parameters } = parseHash(location.hash);
     const known = pageNames.find((each) => each === name && isShown(each));
-    // A link within the page, such as the skip link: restore the address.
+    // This was a link within the page, such as the skip link, so restore the address.
     if (known === undefined && name !== '') return history.replaceState(null, '', hashNow());
     page.value = known ?? 'now';
     const isTool = toolNames.some((each) => each === known);
@@ -146,7 +149,7 @@ export function followAddress(): void {
   effect(() => {
     const hash = hashNow();
     if (hash === location.hash || hash.length > HASH_MAX) return;
-    // Changing the page adds a history entry; typing a filter does not.
+    // Adds a history entry for each change of the page, but not for typing a filter.
     if (page.value === before) history.replaceState(null, '', hash);
     else history.pushState(null, '', hash);
     before = page.value;

@@ -1,4 +1,4 @@
-/** Renders clients and servers: pods by name, others by address. */
+/** Renders clients and servers, using names for pods and addresses for the rest. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Party } from '../../tools/watch/view.ts';
 import { hasCaches, show, showsClients, showTool } from './page-state.ts';
@@ -19,7 +19,7 @@ export function lookupsLink(text: string, filter: string): TemplateResult {
   </button>`;
 }
 
-/** A button that traces a name, as a specific client if one is given. */
+/** A button that traces a name, as a particular client if one is given. */
 export function traceLink(text: string, name: string, client = ''): TemplateResult {
   const isClient = showsClients && client !== '';
   const input = { name: name.replace(/\.$/, ''), ...(isClient && { client }) };
@@ -28,7 +28,7 @@ export function traceLink(text: string, name: string, client = ''): TemplateResu
   </button>`;
 }
 
-/** A button that shows the cache entries for a name, if the server can query caches. */
+/** A button that shows the cache entries for a name, if the server is able to query caches. */
 export function cacheLink(text: string, name: string): TemplateResult | typeof nothing {
   if (!hasCaches) return nothing;
   const input = { name: name.replace(/\.$/, '') };

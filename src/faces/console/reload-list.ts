@@ -1,4 +1,4 @@
-/** The reloads on the Configuration page: what changed in the Corefile, and in the answers that clients got. */
+/** The reloads on the Configuration page, with the changes to the Corefile and to the answers that clients got. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ChangedAnswer, ReloadRow, ReloadsView } from '../../tools/watch/reload-shape.ts';
@@ -22,14 +22,14 @@ export const reload: Signal<string> = signal('');
 /** Null: no reply yet. */
 const view: Signal<ReloadsView | null> = signal(null);
 const engine = new EngineClient('diff');
-/** The reload that the engine was last started for; 0: none. */
+/** The reload that the engine was last started for, or 0 if there is none. */
 const predicted: Signal<number> = signal(0);
 
 const openId: ReadonlySignal<number> = computed(() =>
   reload.value === '' ? (view.value?.rows[0]?.id ?? 0) : Number(reload.value),
 );
 
-/** Refreshes the list while the page is shown and visible. */
+/** Refreshes the list while the page is open and visible. */
 export function followReloads(): void {
   effect(() => {
     const query = ofCluster().toString();
@@ -143,7 +143,7 @@ const columns = [
   },
 ] as const;
 
-/** The answers that should change according to `ndots diff`, which runs in this page on request. */
+/** The answers expected to change according to `ndots diff`, which runs in this page on request. */
 function prediction({ id, before, after, answers }: ReloadRow): TemplateResult {
   const [old, now] = [before[0], after[0]];
   if (old === undefined || now === undefined) return html``;

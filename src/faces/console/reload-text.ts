@@ -1,4 +1,4 @@
-/** Formats a reload in one line, for the browser and the terminal. */
+/** Formats a reload as one line, for the browser and the terminal. */
 import type { ReloadMark, ReloadOutcome } from '../../tools/watch/reload-shape.ts';
 
 /** Limit of servers named in a line. */

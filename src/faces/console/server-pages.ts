@@ -1,4 +1,4 @@
-/** The Cache and Checks pages, which query servers. Loaded on first use. */
+/** The Cache and Checks pages, which query servers. They are loaded on first use. */
 import { html, type TemplateResult } from 'lit-html';
 import { cachePage, followCache } from './cache-page.ts';
 import { checksPage, followChecks } from './checks-page.ts';

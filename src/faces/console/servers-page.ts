@@ -1,4 +1,4 @@
-/** The Servers page: latency and losses of servers and upstreams, with outliers marked. */
+/** The Servers page: latency and losses for servers and upstreams, with outliers marked. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { printLatencies, printNumber, printRcodes, printTime } from '../cli/live/figures.ts';

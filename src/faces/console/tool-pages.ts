@@ -1,4 +1,4 @@
-/** The console's tools, loaded on first use: the playground's panels with input from live traffic. */
+/** The console's tools, loaded on first use. They are the playground's panels, with live traffic as their input. */
 import { batch, effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { corefilePanel, followCorefile } from '../playground/corefile-panel.ts';
@@ -24,7 +24,7 @@ const all = Object.values(fields).flatMap((each) => Object.values(each));
 const examples = new Map(all.map((field) => [field, field.peek()] as const));
 /** Default values, which the address omits. */
 const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
-/** File name of the Corefile, or empty if it was pasted. */
+/** File name of the Corefile. Empty if it was pasted. */
 const corefileFrom = signal('');
 
 /** The current tool if it is in this module, or null if there is none. */
@@ -49,7 +49,7 @@ export function toolPage(name: ToolName): TemplateResult {
   </div>`;
 }
 
-/** Runs the engines for the current tool and keeps inputs and address in sync. */
+/** Runs the engines for the current tool, and keeps its inputs and the address in sync. */
 export function followTools(): void {
   loadStyles();
   effect(() => {
@@ -70,7 +70,7 @@ export function followTools(): void {
   followCorefile();
 }
 
-/** Copies the input from the address to the fields. */
+/** Copies the input from the address into the fields. */
 function readInput(): void {
   const name = shownPanel();
   const given = toolInput.value;
@@ -94,7 +94,7 @@ function writeInput(): void {
   toolInput.value = new Map(given);
 }
 
-/** Makes a client's input the default, so that the address contains only edits. */
+/** Makes the client's input the default, so that the address contains only edits. */
 function takeClient(input: TraceInputView | null): void {
   const { resolv, answers, cluster, clients } = inputs.lookup;
   batch(() => {

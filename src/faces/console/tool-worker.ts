@@ -1,4 +1,4 @@
-/** The console's worker, which has only the engines that its tools need. */
+/** The console's worker, with only the engines that its tools need. */
 import { serveEngines } from '../playground/engine-server.ts';
 
 serveEngines({

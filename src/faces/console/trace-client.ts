@@ -1,4 +1,4 @@
-/** The client for a trace, with its search path, resolver and replies from the live model. */
+/** The client to trace as, with its search path, resolver and replies from the live model. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
@@ -7,7 +7,7 @@ import { printShare } from '../cli/live/figures.ts';
 import { ofCluster, refusalText } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
-/** Address of the client; empty: no client, so the form has the input. */
+/** The client's address. If empty, there is no client and the form contains the input. */
 export const client: Signal<string> = signal('');
 /** Trace input for that client; null: not received. */
 const known: Signal<TraceInputView | null> = signal(null);
@@ -17,7 +17,7 @@ const seen: Signal<readonly ClientRow[]> = signal([]);
 
 /**
  * Loads the input for a client and a name.
- * @param give receives it, or null if no client is selected
+ * @param give receives the input, or null if no client is selected
  */
 export function followClient(
   name: () => string,

@@ -11,7 +11,7 @@ import {
   type BuiltFile,
 } from '../../../tools/browser-bundle.ts';
 
-/** Engines that use no Node modules except `node:path`. */
+/** Engines that use no Node modules apart from `node:path`. */
 const pureEngines: Readonly<Record<string, string>> = {
   resolver: 'src/tools/resolver/clients.ts',
   'lookup runner': 'src/tools/resolver/run-lookup.ts',
@@ -23,7 +23,7 @@ const pureEngines: Readonly<Record<string, string>> = {
   'questions of diff': 'src/tools/diff/witnesses.ts',
 };
 
-/** Engines with an in-memory server or files, which use the browser machine's replacements. */
+/** Engines that need files or an in-memory server, and therefore the browser machine's replacements. */
 const machineEngines: Readonly<Record<string, string>> = {
   trace: 'src/faces/playground/engines/trace-engine.ts',
   lint: 'src/faces/playground/engines/lint-engine.ts',

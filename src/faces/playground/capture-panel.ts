@@ -1,4 +1,4 @@
-/** The Capture panel: drop a capture to see doctor's findings. */
+/** The Capture panel, where users drop a capture to see doctor's findings. */
 import { signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NotFound } from '../../tools/doctor/diagnosis.ts';
@@ -25,7 +25,7 @@ function take(file: File | null | undefined): void {
   if (tooLarge.value === '') engine.run({ file });
 }
 
-/** Reads the example, which is loaded only on demand. */
+/** Reads the example, which is loaded on demand. */
 async function openExample(): Promise<void> {
   const { EXAMPLE_CAPTURE, exampleCapture } = await import('./example-capture.ts');
   const bytes = Uint8Array.from(atob(exampleCapture), (letter) => letter.charCodeAt(0));

@@ -1,4 +1,4 @@
-/** Lists changes to the name or to `ndots` that make a lookup cheaper, each with the lookups that it breaks. */
+/** Lists changes to the name or to `ndots` that make a lookup cheaper, along with the lookups that each one breaks. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NdotsChoice } from '../../tools/resolver/ndots-plan.ts';
 import type { CheaperDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';
@@ -6,13 +6,13 @@ import { label } from '../cli/trace/trace-outcome.ts';
 import { table, type Column } from '../web/table.ts';
 import type { TraceResult } from './engines/trace-engine.ts';
 
-/** A change, with the number of queries that it saves for each client. */
+/** A change, and how many queries it saves for each client. */
 interface ShownChange {
   readonly change: CheaperDocument;
   readonly clients: Map<string, string[]>;
 }
 
-/** Shows each change once, even if several clients share it. */
+/** Shows each change only once, even if several clients share it. */
 export function cheaperList(documents: readonly TraceDocument[]): TemplateResult {
   const changes = new Map<string, ShownChange>();
   for (const document of documents)

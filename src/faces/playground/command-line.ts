@@ -2,7 +2,7 @@
 import { html, type TemplateResult } from 'lit-html';
 import { copyButton } from '../web/copy-button.ts';
 
-/** @param note the files that the command expects, containing the pasted text */
+/** @param note about the files that the command expects, which contain the pasted text */
 export function commandLine(command: string, note: string): TemplateResult {
   return html`<div class="command">
     <p class="quiet">The same in a terminal${note === '' ? '' : `, ${note}`}:</p>

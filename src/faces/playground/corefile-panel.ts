@@ -1,4 +1,4 @@
-/** The Corefile panel: findings next to their lines, and the plugin chain of each server block. */
+/** The Corefile panel, with findings next to their lines and each server block's plugin chain. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
@@ -11,7 +11,7 @@ const engine = new EngineClient('lint');
 const { corefile } = inputs.corefile;
 const EDITOR = 'corefile-text';
 
-/** Lints when the panel is opened, and after each change. */
+/** Lints when the panel is opened, and again after each change. */
 export function followCorefile(): void {
   follow(
     'corefile',
@@ -118,13 +118,13 @@ function chain({ zones, chain: links, line }: ShownBlock): TemplateResult {
   </section>`;
 }
 
-/** Plugins that answer queries, so a chain with one of them does not end in REFUSED. */
+/** Plugins that answer queries. A chain that includes one does not end in REFUSED. */
 const LAST: ReadonlySet<string> = new Set([
   ...['forward', 'grpc', 'whoami', 'erratic', 'proxy', 'file', 'auto', 'secondary', 'template'],
   ...['kubernetes', 'hosts', 'etcd', 'k8s_external'],
 ]);
 
-/** Limit of directive words shown in a chain box. */
+/** Limit on directive words in a chain box. */
 const WORDS_MAX = 4;
 
 function link({ plugin, args, line, severity }: ChainLink): TemplateResult {

@@ -1,4 +1,4 @@
-/** The Diff panel: two Corefiles, and the replies that differ. */
+/** The Diff panel, which compares two Corefiles and shows the replies that differ. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
@@ -10,7 +10,7 @@ import { follow, problemList, statusLine } from './shown-state.ts';
 const engine = new EngineClient('diff');
 const { before, after } = inputs.diff;
 
-/** Compares when the panel is opened, and after each change. */
+/** Compares when the panel is opened, and again after each change. */
 export function followDiff(): void {
   follow(
     'diff',

@@ -1,4 +1,4 @@
-/** Runs each engine in its own worker, started on first use. */
+/** Runs each engine in a separate worker, which is started on first use. */
 import { signal, type Signal } from '@preact/signals-core';
 import type {
   EngineName,
@@ -15,7 +15,7 @@ export type EngineState<N extends EngineName> =
   | { readonly kind: 'done'; readonly result: Engines[N]['result'] }
   | { readonly kind: 'failed'; readonly problems: readonly ShownProblem[] };
 
-/** The Trusted Types interface, which the page's content security policy requires for the worker's address. */
+/** The Trusted Types interface, needed for the worker's address under the page's content security policy. */
 interface ScriptUrls {
   createPolicy(
     name: string,
@@ -39,11 +39,11 @@ const workerUrl: string = (() => {
 })();
 
 /**
- * Runs one engine. While it runs, only the newest input is queued, because results for older inputs would be outdated.
+ * Runs one engine. While it runs, only the newest input is queued, because results for older ones would be out of date.
  */
 export class EngineClient<N extends EngineName> {
   readonly state: Signal<EngineState<N>> = signal({ kind: 'idle' });
-  /** The latest result, which remains while the engine runs again. */
+  /** The latest result, which stays while the engine runs again. */
   readonly result: Signal<Engines[N]['result'] | null> = signal(null);
   readonly #engine: N;
   #worker: Worker | null = null;

@@ -4,7 +4,7 @@ import type { DoctorInput, DoctorResult } from './engines/doctor-engine.ts';
 import type { LintInput, LintResult } from './engines/lint-engine.ts';
 import type { TraceInput, TraceResult } from './engines/trace-engine.ts';
 
-/** Input and result types of each engine. All values are plain data. */
+/** Input and result types for each engine. All values are plain data. */
 export interface Engines {
   readonly trace: { readonly input: TraceInput; readonly result: TraceResult };
   readonly lint: { readonly input: LintInput; readonly result: LintResult };

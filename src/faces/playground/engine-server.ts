@@ -11,7 +11,7 @@ export type EngineLoaders = Readonly<Partial<Record<EngineName, () => Promise<Ru
 /** Handles the page's messages in a worker. */
 export function serveEngines(load: EngineLoaders): void {
   onmessage = ({ data }: MessageEvent<EngineRequest>) => void run(load, data);
-  // An unhandled rejection must not leave the page waiting.
+  // The page must not be left waiting after an unhandled rejection.
   addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
 }
 
@@ -41,7 +41,7 @@ async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngin
   }
 }
 
-/** Converts a thrown value to problems. For a bug, the problem asks the user to report it. */
+/** Converts a thrown value into problems. If it is a bug, the problem asks the user to report it. */
 function problemsOf(error: unknown): readonly ShownProblem[] {
   const problems = problemsIn(error);
   if (problems === null)

@@ -1,6 +1,6 @@
 /**
- * The example capture. The bundler evaluates this file and writes the result into a chunk that is loaded when the user
- * opens the example.
+ * The example capture. The bundler evaluates this file and writes the result into a chunk, which is loaded when the
+ * user opens the example.
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** The location of the example cluster in the playground. */
+/** Tells the playground where the example cluster is. */
 
-/** Directory of the example cluster's manifests on the browser machine. */
+/** The directory on the browser machine with the example cluster's manifests. */
 export const EXAMPLE_CLUSTER = '/examples/cluster';

@@ -1,6 +1,6 @@
 /**
- * The example cluster's manifests. The bundler evaluates this file and writes the result into the bundle, so the page
- * needs no request for them.
+ * The example cluster's manifests. The bundler evaluates this file and writes the result into the bundle, which saves
+ * the page a request.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';

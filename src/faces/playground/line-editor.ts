@@ -1,4 +1,4 @@
-/** A text field with line numbers and marks next to lines with findings. */
+/** A text field with line numbers, and marks next to the lines that have findings. */
 import type { Signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
@@ -10,10 +10,10 @@ export interface LineMark {
 
 const worst = ['error', 'warning', 'note'] as const;
 
-/** Limit of numbered lines. More would slow down typing. */
+/** Limit on numbered lines, because more would slow down typing. */
 const NUMBERED_MAX = 5000;
 
-/** Renders the field with line numbers next to it. */
+/** Renders the field and its line numbers. */
 export function lineEditor(
   id: string,
   label: string,

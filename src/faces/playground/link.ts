@@ -1,7 +1,7 @@
-/** Builds links to the playground with input, for the documentation and the console. */
+/** Builds links that open the playground with some input, for the documentation and the console. */
 import { printHash } from '../web/hash-state.ts';
 
-/** The input of each playground page. Missing fields default to the page's example. */
+/** The input for each playground page. Missing fields default to the page's example. */
 export interface PlaygroundInputs {
   readonly lookup: {
     readonly name?: string;
@@ -20,8 +20,8 @@ export interface PlaygroundInputs {
 }
 
 /**
- * Returns the address that opens a playground page with this input.
- * @param base the playground's address: `https://example.com/playground/`
+ * Returns an address that opens a playground page with this input.
+ * @param base the playground's address, such as `https://example.com/playground/`
  */
 export function playgroundLink<Page extends keyof PlaygroundInputs>(
   base: string,

@@ -1,4 +1,4 @@
-/** The Lookup panel: the queries that clients send for a name, and cheaper alternatives. */
+/** The Lookup panel, which shows the queries that clients send for a name, and cheaper alternatives. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AddressFamily } from '../../tools/resolver/client.ts';
 import type { QueryDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';
@@ -33,7 +33,7 @@ function input(): TraceInput {
   };
 }
 
-/** Plans the lookup when the panel is opened, and after each change of its input. */
+/** Plans the lookup when the panel is opened and whenever its input changes. */
 export function followLookup(): void {
   follow('lookup', input, (given) => {
     if (given.name === '') engine.stop();
@@ -41,7 +41,7 @@ export function followLookup(): void {
   });
 }
 
-/** Renders the name and files of a client, and the queries that clients send. */
+/** Renders a client's name and files, and the queries that clients send. */
 export function lookupPanel(): TemplateResult {
   return html`<div class="split">
     <form class="inputs" @submit=${(event: Event) => event.preventDefault()}>
@@ -211,12 +211,12 @@ function replyClass({ data, answer }: QueryDocument): string {
   return answer.startsWith('NXDOMAIN') || answer.startsWith('NODATA') ? 'none' : 'bad';
 }
 
-/** Removes the exit code, which a page does not have. */
+/** Removes the exit code, because pages do not have one. */
 function withoutExitCode(verdict: string): string {
   return verdict.replace(', hence exit code 1', '');
 }
 
-/** Removes the rule name at the end, which is meant for `ndots trace --explain`. */
+/** Removes the rule name at the end, which is only useful with `ndots trace --explain`. */
 function withoutRule(text: string): string {
   return text.replaceAll(/ \[[\w-]+\]/g, '');
 }

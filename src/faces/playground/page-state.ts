@@ -1,4 +1,4 @@
-/** The page's inputs as signals, stored in its address. */
+/** The page's inputs as signals, which are stored in its address. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
 import { examples } from './examples.ts';
@@ -11,13 +11,13 @@ const pageNames: readonly PageName[] = ['lookup', 'corefile', 'diff', 'capture']
 /** The current page. */
 export const page: Signal<PageName> = signal('lookup');
 
-/** Inputs of each page, by their names in the address. */
+/** Inputs for each page, by their names in the address. */
 export interface PageInputs {
   readonly lookup: {
     readonly name: Signal<string>;
     readonly resolv: Signal<string>;
     readonly answers: Signal<string>;
-    /** `yes` or `no`: the example cluster answers or does not. */
+    /** `yes` if the example cluster answers, otherwise `no`. */
     readonly cluster: Signal<string>;
     /** `four` or `all`. */
     readonly clients: Signal<string>;
@@ -58,7 +58,7 @@ function readAddress(): void {
   const { page: named, parameters } = parseHash(location.hash);
   const known = pageNames.find((name) => name === named);
   if (known === undefined) {
-    // A link within the page, such as the skip link: restore the address.
+    // This was a link within the page, such as the skip link, so restore the address.
     if (named !== '') history.replaceState(null, '', hashOf(page.value));
     return;
   }
@@ -77,7 +77,7 @@ function hashOf(name: PageName): string {
   return printHash({ page: name, parameters: new Map(given) });
 }
 
-/** Delay between an edit and the address update, milliseconds. */
+/** Milliseconds between an edit and the address update. */
 const WRITE_MS = 300;
 
 /** Keeps the address in sync with the page. */

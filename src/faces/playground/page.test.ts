@@ -12,8 +12,8 @@ import { playgroundLink, type PlaygroundInputs } from './link.ts';
 import { buildPlayground } from '../../../tools/browser-bundle.ts';
 
 /**
- * Tests the playground in real Chromium: it shows what the command line prints, works by keyboard and in both themes,
- * and handles bad input.
+ * Tests that the playground works in real Chromium: it shows the same output as the command line, works by keyboard and
+ * in both themes, and handles bad input.
  */
 
 const program = '/usr/bin/chromium';
@@ -26,7 +26,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Time limit for an engine on a busy machine, milliseconds. */
+/** Time limit for an engine on a busy machine, in milliseconds. */
 const PATIENCE_MS = 120_000;
 
 const capture = fileURLToPath(
@@ -77,7 +77,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    // Chromium cannot use its sandbox as root in a container.
+    // Chromium cannot use its sandbox when running as root in a container.
     browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
   });
   after(async () => {
@@ -86,7 +86,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Runs a test in a new page. Any error on the page fails the test. */
+  /** Runs a test in a new page, and fails if there is any error on it. */
   async function inPage(
     use: (page: Page) => Promise<void>,
     options: Parameters<Browser['newPage']>[0] = {},
@@ -329,7 +329,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       await tabTo('Excluded');
       await press('Enter');
       await page.locator('details[open] li').first().waitFor();
-      // To the tab, then to another tool and its first field.
+      // Move to the tab, then to another tool and its first field.
       for (let stops = 0; (await focused()) !== 'Capture'; stops++) {
         assert.ok(stops < 60);
         await press('Shift+Tab');
@@ -524,7 +524,7 @@ interface Change {
   };
 }
 
-/** Runs in the page. Returns axe's violations, each with its first location. */
+/** Runs in the page. Returns each of axe's violations with its first location. */
 async function violations(): Promise<string[]> {
   const { axe } = globalThis as unknown as {
     axe: {

@@ -1,4 +1,4 @@
-/** The page: the bar with its tabs, and one panel per tab. */
+/** The page, which consists of the bar with its tabs and one panel per tab. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { show } from '../web/show.ts';
 import { panelId, tabId, tabList, type Tab } from '../web/tabs.ts';
@@ -54,7 +54,7 @@ function main(): TemplateResult {
   )}`;
 }
 
-/** Returns an element after removing the content that is shown without scripts. */
+/** Returns an element without the content that is only for browsers without scripts. */
 function emptied(id: string): HTMLElement {
   const element = document.getElementById(id)!;
   element.replaceChildren();

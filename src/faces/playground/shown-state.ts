@@ -1,4 +1,4 @@
-/** The engine state that every panel shows: progress and problems. Also starts the runs. */
+/** The engine's progress and problems as shown by every panel. Also starts the runs. */
 import { effect, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { EngineState } from './engine-client.ts';
@@ -8,7 +8,7 @@ import { page, type PageName } from './page-state.ts';
 /** Pause after typing before an engine runs, milliseconds. */
 const PAUSE_MS = 350;
 
-/** Runs a function when its panel is opened, and after each change of the signals that it reads. */
+/** Runs a function when its panel is opened, and again whenever a signal that it reads changes. */
 export function follow<T>(name: PageName, input: () => T, run: (input: T) => void): void {
   let timer = 0;
   let isFirst = true;
@@ -21,7 +21,7 @@ export function follow<T>(name: PageName, input: () => T, run: (input: T) => voi
   });
 }
 
-/** A status line that screen readers announce when it changes. */
+/** A status line that screen readers announce whenever it changes. */
 export function statusLine(state: EngineState<EngineName>, done: string): TemplateResult {
   const text =
     state.kind === 'running'

@@ -7,7 +7,7 @@ const SHOWN_MS = 2000;
 
 const copied = signal('');
 
-/** @param text is called when the button is pressed */
+/** @param text called when the button is pressed */
 export function copyButton(label: string, text: () => string): TemplateResult {
   const copy = async (): Promise<void> => {
     try {

@@ -1,6 +1,5 @@
 /**
- * Stores the state of a page in the part of its address after `#`, which browsers do not send to the server:
- * `#diff?before=…&after=…`.
+ * Stores a page's state in its address after `#`, which browsers do not send to the server: `#diff?before=…&after=…`.
  */
 
 export interface HashState {
@@ -21,7 +20,7 @@ export function parseHash(hash: string): HashState {
   return { page, parameters: new Map(parameters) };
 }
 
-/** Formats the part of an address after `#`, including the `#`. */
+/** Formats the part of an address from `#` on. */
 export function printHash({ page, parameters }: HashState): string {
   const query = new URLSearchParams([...parameters]).toString();
   return `#${page}${query === '' ? '' : `?${query}`}`;

@@ -1,4 +1,4 @@
-/** Tables with a caption, headers, and a region that scrolls by keyboard if the table is wider. */
+/** Tables with a caption and headers. If a table is too wide, its region scrolls by keyboard. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 
 export type Cell = string | number | TemplateResult;
@@ -7,12 +7,12 @@ export interface Column<Row> {
   readonly head: string;
   /** Right-aligns numbers. */
   readonly numeric?: boolean;
-  /** Uses a fixed-width font, for names and addresses. */
+  /** Uses a fixed-width font for names and addresses. */
   readonly code?: boolean;
   cell(row: Row): Cell;
 }
 
-/** Renders a table. The first column labels each row. */
+/** Renders a table in which the first column labels the rows. */
 export function table<Row>(
   caption: string,
   columns: readonly Column<Row>[],

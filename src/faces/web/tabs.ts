@@ -1,4 +1,4 @@
-/** Tabs as in the ARIA Authoring Practices: a single tab stop, arrow keys, Home and End. */
+/** Tabs as described in the ARIA Authoring Practices, with a single tab stop, arrow keys, Home and End. */
 import { html, type TemplateResult } from 'lit-html';
 
 /** A tab and its label. */
@@ -16,7 +16,7 @@ export function tabId(name: string): string {
   return `tab-${name}`;
 }
 
-/** Renders a tab list. Panels must have the ids from `panelId`. */
+/** Renders a tab list. Panels must use the ids from `panelId`. */
 export function tabList<Name extends string>(
   label: string,
   tabs: readonly Tab<Name>[],

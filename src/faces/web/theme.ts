@@ -12,7 +12,7 @@ const themes: readonly (readonly [Theme, string])[] = [
   ['dark', 'Dark'],
 ];
 
-/** The selected theme, which is stored if the browser allows it. */
+/** The selected theme, stored if the browser allows it. */
 const theme: Signal<Theme> = signal(remembered());
 
 function remembered(): Theme {
@@ -31,7 +31,7 @@ function choose(name: Theme): void {
   try {
     localStorage.setItem(KEY, name);
   } catch {
-    // Storage is disabled, so the choice lasts until the page is closed.
+    // Storage is disabled, so the choice is lost when the page is closed.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Filters as one line of text, as typed into a live view: `namespace=shop not rcode=NXDOMAIN`. The words are the same
- * as on the command line, which can be pasted unchanged.
+ * Filters as a single line of text, as typed into a live view: `namespace=shop not rcode=NXDOMAIN`. Command line
+ * filters use the same words and can be pasted unchanged.
  */
 import { nearest, Problem } from '../../server/base/problem.ts';
 import { filterOf, filterWords, type FilterWord, type GivenFilter } from './filter.ts';
@@ -15,9 +15,9 @@ export function parseTerm(text: string, negated: boolean): GivenFilter | null {
 }
 
 /**
- * Parses a filter line. A term is `word=value`, `word:value`, `--word value` or `--word=value`. `not`, `--not`, `!` or
- * `-` negates it. A term without a `word` matches part of a name.
- * @throws Problem with code `usage`, also for a value that is invalid for its word
+ * Parses a filter line. A term is `word=value`, `word:value`, `--word value` or `--word=value`, and is negated by
+ * `not`, `--not`, `!` or `-`. A term without a `word` matches part of a name.
+ * @throws Problem with code `usage`, also if a value is invalid for its word
  */
 export function parseFilterLine(line: string): readonly GivenFilter[] {
   const filters: GivenFilter[] = [];
@@ -50,7 +50,7 @@ export function parseFilterLine(line: string): readonly GivenFilter[] {
     const last = option === null ? 'not' : `--${option}`;
     throw new Problem({ code: 'usage', text: `${last} needs a value` });
   }
-  // Parse it now, so that errors are reported while the user is typing.
+  // Parse it now to report errors while the user is typing.
   filterOf(filters, new Map());
   return filters;
 }

@@ -1,4 +1,4 @@
-/** Selects exchanges with the filters of Hubble's command line: from-pod, to-ip, verdict, not … */
+/** Selects exchanges using the filters of Hubble's command line: from-pod, to-ip, verdict, not … */
 import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
@@ -28,7 +28,7 @@ export const filterWords = [
 ] as const;
 export type FilterWord = (typeof filterWords)[number];
 
-/** Filters that depend on the reply, and so cannot select packets as they pass. */
+/** Filters that depend on the reply, so they cannot select packets as they pass. */
 export const afterwards: ReadonlySet<FilterWord> = new Set([
   'rcode',
   'verdict',
@@ -59,8 +59,8 @@ export const ofOwners: ReadonlySet<FilterWord> = new Set([
 ]);
 
 /**
- * A filter as given. Values for the same word are alternatives; different words must all match; a negated word must not
- * match.
+ * A filter as the user wrote it. Values for the same word are alternatives, different words must all match, and negated
+ * words must not match.
  */
 export interface GivenFilter {
   readonly word: FilterWord;
@@ -68,7 +68,7 @@ export interface GivenFilter {
   readonly negated: boolean;
 }
 
-/** The exchange fields that filters read. Captured and stored exchanges both have them. */
+/** The exchange fields that filters read, which both captured and stored exchanges have. */
 export type FilteredExchange = Pick<
   SeenExchange,
   | 'client'
@@ -98,7 +98,7 @@ export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): 
     if (negated) unwanted.push(test);
     else wanted.set(word, [...(wanted.get(word) ?? []), test]);
   }
-  // This runs for each exchange in a capture, usually without a filter.
+  // This runs for every exchange in a capture, and usually there is no filter.
   if (given.length === 0) return () => true;
   const groups = [...wanted.values()];
   return (exchange) =>
@@ -218,7 +218,7 @@ function byNet(
     });
 }
 
-/** Matches a name, or part of one with `*` at either end. The trailing dot is optional. */
+/** Matches a name, or part of it if there is a `*` at either end. The trailing dot is optional. */
 function byName(value: string): Filter {
   const before = value.startsWith('*');
   const after = value.endsWith('*') && value.length > 1;

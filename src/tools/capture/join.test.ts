@@ -20,7 +20,7 @@ test('a query that a vantage point had no room for is not counted as lost there'
     for (const each of [client, server]) each.add(exchange(id, id * 1000));
   assert.equal(server.leftOut, 60);
   const { exchanges } = join([client, server]);
-  // The server's last exchange is from second 39. Queries in the preceding 2 s may have arrived later.
+  // The server's last exchange is from second 39, and queries from the 2 s before that may have arrived later.
   assert.equal(exchanges.length, 38);
   assert.ok(exchanges.every(({ seen }) => seen[1] !== null));
 });

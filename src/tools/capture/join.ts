@@ -1,20 +1,20 @@
 /**
- * Joins captures of the same traffic from several vantage points along its path, and shows where queries and replies
- * were lost. Queries are matched by ID, name and type, regardless of address translation.
+ * Joins captures of the same traffic taken at several points along its path, and shows where queries and replies were
+ * lost. Queries are matched by ID, name and type, so address translation does not matter.
  */
 import { limit, type Limit } from '../../server/base/limits.ts';
 import type { SeenExchange } from './pair/seen-exchange.ts';
 
 /**
- * The number of exchanges from all vantage points that are held in memory for comparison, excluding those still waiting
- * for replies. Any excess is skipped and reported.
+ * The number of exchanges from all vantage points held in memory for comparison, excluding those still waiting for
+ * replies. Any more are skipped and reported.
  */
 export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
-/** In milliseconds. Every exchange ends within this time, answered or lost. */
+/** In milliseconds. By this time, every exchange has either been answered or lost. */
 const ENDING_MS = 16_000;
-/** In milliseconds. Clocks that differ by less are not corrected. */
+/** In milliseconds. Clocks that differ by less than this are not corrected. */
 const NEAR_MS = 1000;
-/** In milliseconds. A query reaches every vantage point within this time. */
+/** In milliseconds. A query reaches all vantage points within this time. */
 const WAY_MS = 2000;
 
 /** The exchanges seen at one vantage point. */
@@ -33,7 +33,7 @@ export class Vantage {
     this.#most = most;
   }
 
-  /** Adds an ended exchange. They come in the order in which they ended, so lost ones come late. */
+  /** Adds a completed exchange. They arrive in the order they ended, so lost ones come late. */
   add(exchange: SeenExchange): void {
     const { sentMs } = exchange;
     if (this.exchanges.length < this.#most) this.#lastMs = Math.max(this.#lastMs, sentMs);
@@ -51,17 +51,17 @@ export class Vantage {
   }
 }
 
-/** The place where a message was last seen: between this vantage point and the next one, or beyond the last one. */
+/** The place where a message was last seen, which is between this vantage point and the next or beyond the last one. */
 export interface PathStretch {
   readonly what: 'query' | 'reply';
   readonly from: number;
   readonly to: number;
 }
 
-/** An exchange at the first vantage point, and where else it was seen. */
+/** An exchange at the first vantage point, and where else it was observed. */
 export interface JoinedExchange {
   readonly exchange: SeenExchange;
-  /** Per vantage point, the times of query and reply on the first one's clock, or null if not seen. */
+  /** For each vantage point, the query and reply times according to the first one's clock, or null if not seen. */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
   /** Null if it was answered at the first vantage point. */
   readonly lost: PathStretch | null;
@@ -69,13 +69,13 @@ export interface JoinedExchange {
 
 export interface Join {
   readonly exchanges: readonly JoinedExchange[];
-  /** The milliseconds that each clock is ahead of the first, including the query's travel time. */
+  /** The number of milliseconds that each clock is ahead of the first one, including the query's travel time. */
   readonly aheadMs: readonly number[];
   /** The number of the first vantage point's exchanges that each one saw. */
   readonly matched: readonly number[];
 }
 
-/** The first vantage point is the closest to the clients. */
+/** The first vantage point is the one closest to the clients. */
 export function join(vantages: readonly Vantage[]): Join {
   const [first, ...others] = vantages;
   const tables = others.map(({ exchanges }) => tableOf(exchanges));
@@ -109,7 +109,7 @@ function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   return { what: 'query', from: last, to: last + 1 };
 }
 
-/** The closest earlier vantage point that saw the query. One that saw nothing may not be on the path. */
+/** The closest earlier vantage point that saw the query. A vantage point that saw nothing may not be on the path. */
 function previous(seen: JoinedExchange['seen'], index: number): number {
   return seen.findLastIndex((each, at) => at < index && each !== null);
 }
@@ -135,14 +135,17 @@ function keyOf({ id, type, name }: SeenExchange): string {
 }
 
 /**
- * Identical-looking exchanges, in sending order. Each is used once, and finding the next one takes nearly constant
+ * Exchanges that look identical, in sending order. Each is used once, and finding the next one takes nearly constant
  * time.
  */
 class Sightings {
   readonly #list: SeenExchange[];
-  /** By position, a pointer towards the next remaining exchange at or after it; the list's length: there is none. */
+  /**
+   * For each position, a pointer towards the next remaining exchange at or after it, or the list's length if there is
+   * none.
+   */
   readonly #later: number[];
-  /** The same towards the preceding one, counting from 1; 0: there is none. */
+  /** The same for the preceding one, counting from 1, or 0 if there is none. */
   readonly #earlier: number[];
 
   constructor(list: SeenExchange[]) {
@@ -157,7 +160,8 @@ class Sightings {
   }
 
   /**
-   * Removes and returns the exchange sent closest to this time on the vantage point's clock, or null if none is close.
+   * Removes and returns the exchange sent closest to this time according to the vantage point's clock, or null if none
+   * is close.
    */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
@@ -183,7 +187,7 @@ function endOf(way: number[], at: number): number {
   return at;
 }
 
-/** The median difference over unambiguous exchanges, whose ID and name occur once in each capture. */
+/** The median difference for unambiguous exchanges, whose ID and name occur once in each capture. */
 function clockDifference(exchanges: readonly SeenExchange[], table: Table): number {
   const counts = new Map<string, number>();
   for (const exchange of exchanges) {
@@ -198,6 +202,6 @@ function clockDifference(exchanges: readonly SeenExchange[], table: Table): numb
     })
     .toSorted((one, other) => one - other);
   const median = differences[differences.length >> 1] ?? 0;
-  // A small difference may be travel time and does no harm.
+  // A small difference may be travel time and is harmless.
   return Math.abs(median) < NEAR_MS ? 0 : median;
 }

@@ -10,7 +10,7 @@ import type { FollowedServer, StreamOpener } from './server-stream.ts';
 /** Bytes shown of an error reply. */
 const WHY_MAX = 200;
 
-/** @param token read for each connection, because tokens from the API server expire */
+/** @param token read again for each connection, because tokens from the API server expire */
 export function directStream({ host, port }: FollowedServer, token: () => string): StreamOpener {
   return ({ bytes, ended }) => {
     const asked = request({
@@ -39,7 +39,7 @@ export function directStream({ host, port }: FollowedServer, token: () => string
   };
 }
 
-/** Why the reply is not a stream, for people, or null if it is one. */
+/** Why the reply is not a stream, as a message, or null if it is one. */
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)
@@ -49,14 +49,14 @@ function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null 
   return statusCode === 200 ? null : (refusals[statusCode] ?? `it answers with HTTP ${statusCode}`);
 }
 
-/** Why readers are refused, by HTTP status, for people. */
+/** Messages that explain why readers are refused, by HTTP status. */
 export const refusals: Readonly<Record<number, string>> = {
   401: 'the token is wrong or missing: --server-token FILE contains the token from its token file or its log, or one from kubectl create token',
   403: 'the token has no permission: kubectl auth can-i get /v1/exchanges --as USER',
   503: 'it has the maximum number of readers, or cannot check the token at the moment',
 };
 
-/** Passes on the start of an error's text, which may be anything. */
+/** Passes on the beginning of an error message, which may contain anything. */
 function takeReason(response: IncomingMessage, take: (why: string) => void): void {
   let body = '';
   const done = (): void => {

@@ -1,9 +1,9 @@
-/** Formats numbers, shares and times for the live view, in few columns. */
+/** Formats numbers, shares and times compactly for the live view. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { StyledSpan } from '../screen/styled-line.ts';
 import type { Latency, Party, LiveCounts } from '../../../tools/watch/view.ts';
 
-/** A number in at most six columns: `9999`, `12.3k`, `4.1M`. */
+/** A number in at most six columns, such as `9999`, `12.3k` or `4.1M`. */
 export function printNumber(value: number): string {
   if (value < 10_000) return String(Math.round(value));
   const [unit, by] = value < 1e6 ? ['k', 1e3] : value < 1e9 ? ['M', 1e6] : ['G', 1e9];
@@ -17,7 +17,7 @@ export function printRate(perSecond: number): string {
   return `${perSecond < 9.95 ? perSecond.toFixed(1) : printNumber(perSecond)}/s`;
 }
 
-/** A share of 0 to 1: `0 %`, `<1 %`, `61 %`. A share below 1 is never printed as 100. */
+/** Formats a share between 0 and 1 as `0 %`, `<1 %` or `61 %`. Anything below 1 is never printed as 100. */
 export function printShare(share: number): string {
   if (share > 0 && share < 0.01) return '<1 %';
   return `${share >= 1 ? 100 : Math.min(99, Math.round(share * 100))} %`;
@@ -51,7 +51,7 @@ export function latencySpan(ms: number | null): StyledSpan {
   return [printElapsed(ms), ms >= 1000 ? 'bad' : ms >= 100 ? 'warn' : 'plain'];
 }
 
-/** A count that should be zero, coloured if it is not. */
+/** A count that should be zero, in colour if it is not. */
 export function badCount(count: number): StyledSpan {
   return count === 0 ? ['0', 'dim'] : [printNumber(count), 'bad'];
 }
@@ -80,13 +80,13 @@ export function printRcodes(rcodes: LiveCounts['rcodes']): string {
   return rcodes.map(({ rcode, count }) => `${rcode} ${printNumber(count)}`).join(', ');
 }
 
-/** Short form of a party: its name, or its address. */
+/** A short label for a client or server: its name, or else its address. */
 export function partyName({ name, address, kind, isGone }: Party): string {
   const shown = name === '' ? address || '-' : kind === 'service' ? `svc ${name}` : name;
   return isGone ? `${shown} (gone)` : shown;
 }
 
-/** Long form of a party: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
+/** A long label for a client or server: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
 export function partyText(party: Party): string {
   const { name, workload, address, node, kind } = party;
   if (name === '') return address || 'unknown';
@@ -101,8 +101,8 @@ export function partyText(party: Party): string {
 const LEVELS = '▁▂▃▄▅▆▇█';
 
 /**
- * A chart in a single row of characters, newest values on the right.
- * @param columns width to which steps are summed
+ * A chart drawn in a single row of characters, with the newest values on the right.
+ * @param columns available width, to which steps are summed up
  */
 export function sparkline(values: readonly (number | null)[], columns: number): string {
   const width = Math.max(1, Math.min(columns, values.length));

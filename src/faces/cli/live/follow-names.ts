@@ -1,4 +1,4 @@
-/** Keeps the pod names of a live view up to date. */
+/** Keeps pod names in a live view up to date. */
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import type { Io } from '../command.ts';
@@ -8,7 +8,7 @@ const NAMES_MS = 60_000;
 
 /**
  * Refreshes the owners periodically if they come from a cluster.
- * @returns a function that stops it
+ * @returns a function that stops the updates
  */
 export function followNames(
   options: Parameters<typeof addressOwners>[0],

@@ -1,4 +1,4 @@
-/** Tests several clusters in parallel, each with its own model. */
+/** Tests several clusters in parallel, each with a separate model. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true }));
 const tokenFile = join(folder, 'token');
 writeFileSync(tokenFile, 'a-token-that-is-long-enough');
 
-/** A cluster with one DNS pod that is continuously queried for this name. */
+/** A cluster with one DNS pod, which receives continuous queries for this name. */
 async function cluster(t: TestContext, context: string, name: string): Promise<DnsPodsApi> {
   const [port] = (await freePorts(1)) as [number];
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
@@ -49,7 +49,7 @@ test('clusters with the same addresses are shown side by side, and an unavailabl
     };
     return { context, names: rows.map(({ name }) => name) };
   };
-  // Waits until both views, printed every second, contain their names.
+  // Waits until both views, which are printed every second, contain their names.
   const seen = new Set<string>();
   for (let seconds = 2; seen.size < 2; seconds *= 2) {
     const { out } = await runCommand(top, [...words, '--for', `${seconds}s`]);

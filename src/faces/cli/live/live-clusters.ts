@@ -1,4 +1,4 @@
-/** Models for live views: a single one for all sources, or one per `--replicas` context. */
+/** Models for live views, either one for all sources or one per `--replicas` context. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
@@ -11,14 +11,14 @@ import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
 
 export type ClustersOptions = FeedOptions &
   NameChoice & {
-    /** Contexts in the kubeconfig, or empty for the current one, or no cluster. */
+    /** Contexts in the kubeconfig. If empty, uses the current one or no cluster. */
     readonly contexts: readonly string[];
     readonly limits: Partial<LiveLimits>;
   };
 
-/** A model and its sources. Clusters may use the same addresses, so they do not share a model. */
+/** A model and its sources. Clusters do not share a model because they may use the same addresses. */
 export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> {
-  /** The context, or empty if there is at most one cluster. */
+  /** The context. Empty if there is at most one cluster. */
   readonly name: string;
   /** The options for this context. */
   readonly options: Options;
@@ -44,8 +44,8 @@ export function firstContext(
 }
 
 /**
- * Starts all clusters. Reports unreadable ones and shows the others.
- * @throws Problem if none is readable
+ * Starts all clusters. Reports those that cannot be read and shows the rest.
+ * @throws Problem if none can be read
  */
 export async function startClusters<Options extends ClustersOptions>(
   options: Options,

@@ -1,4 +1,4 @@
-/** Feeds packets to the live model and advances its time. */
+/** Feeds packets to the live model and advances its clock. */
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
@@ -19,20 +19,20 @@ import { peerOf, ServerStream } from './server-stream.ts';
 
 /** Interval at which the model's time advances, milliseconds. */
 const TICK_MS = 250;
-/** Data from a pipe is live if its first packet is at most this old, milliseconds. */
+/** Data from a pipe counts as live if its first packet is at most this old, in milliseconds. */
 const FRESH_MS = 60_000;
 
 /** The inputs of a run. */
 export interface PacketFeed {
   /** Display name: `any, port 53`. */
   readonly name: string;
-  /** Replay speed of files, or null if the traffic is live. */
+  /** Replay speed for files, or null if the traffic is live. */
   readonly pace: ReplayPace | null;
   /** `43 %` of the current file; empty: unknown. */
   readonly progress: string;
   /** True once all input has been read. */
   readonly isOver: boolean;
-  /** Resolves once all input has been read or `stop` was called. Rejects if nothing was readable. */
+  /** Resolves when all input has been read or `stop` was called. Rejects if nothing was readable. */
   readonly over: Promise<void>;
   stop(): void;
 }
@@ -41,7 +41,7 @@ export type FeedOptions = LiveSources & { readonly speed: number };
 
 /**
  * Starts reading.
- * @throws Problem if a live capture is not possible
+ * @throws Problem if live capture is not possible
  */
 export async function startFeed(
   options: FeedOptions,
@@ -57,7 +57,7 @@ export async function startFeed(
 /** A live source and its input. */
 type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, input: LiveInput];
 
-/** Feeds packets from an interface, dnstap, and data from ndots servers. */
+/** Feeds packets from an interface, dnstap, and data from ndots servers into the model. */
 class LiveFeed implements PacketFeed {
   readonly pace: null = null;
   readonly progress: string = '';
@@ -149,7 +149,7 @@ class LiveFeed implements PacketFeed {
   }
 }
 
-/** Feeds consecutive files at a given speed, or data from a pipe. */
+/** Feeds files into the model one after another at a given speed, or data from a pipe. */
 class FileFeed implements PacketFeed {
   readonly name: string;
   readonly pace: ReplayPace;
@@ -179,7 +179,7 @@ class FileFeed implements PacketFeed {
       timer.cancel();
       this.isOver = true;
     });
-    // Marks the rejection as handled, because a caller that never awaits `over` must not end the process.
+    // Marks the rejection as handled, so that the process survives callers that never await `over`.
     this.over.catch(() => undefined);
   }
 
@@ -207,7 +207,7 @@ class FileFeed implements PacketFeed {
         failed ??= error;
       }
     }
-    // If only some files are unreadable, a remark suffices.
+    // A remark is enough if only some of the files are unreadable.
     if (read === 0 && failed !== null) throw failed;
   }
 
@@ -219,9 +219,9 @@ class FileFeed implements PacketFeed {
     try {
       const input = await openGiven(path, remarks, signal);
       this.#input = input;
-      // A followed log may have no timestamps, so its lines get the current time.
+      // A log that is still growing may have no timestamps, so its lines get the current time.
       const time = input.size === null && input.format === 'text' ? 'now' : 'own';
-      // Lines without timestamps get the model's time, which must be set first.
+      // Lines without timestamps get the model's time, so set that first.
       if (time === 'now') this.#model.advance(this.#clock.wall());
       live = this.#model.open(name, { time, ports: this.#ports });
       this.#live = live;
@@ -258,7 +258,7 @@ class FileFeed implements PacketFeed {
     if (!signal.aborted && exchanges + frames + messages === 0) throw nothingIn(input);
   }
 
-  /** Advances the model's time to that of the packets or, for a pipe, of this machine. */
+  /** Advances the model's time to that of the packets or, for a pipe, to this machine's. */
   #advance(): void {
     const wall = this.#clock.wall();
     if (this.#isNow) return this.#model.advance(wall);

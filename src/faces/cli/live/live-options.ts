@@ -1,4 +1,4 @@
-/** Options shared by the live views: servers, speed, window and memory. */
+/** Options shared by the live views, for servers, speed, window and memory. */
 import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import type { Io } from '../command.ts';
@@ -30,10 +30,10 @@ import type { FollowedServer } from './server-stream.ts';
 const MIB = 1024 * 1024;
 /** Default port of the `console` directive. */
 const CONSOLE_PORT = 9155;
-/** Environment variable with the servers' token, if no file is given. */
+/** The environment variable for the servers' token, used if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
 
-/** A speed relative to the recorded time: `10`, `0.5`, `10x`, `max`. */
+/** A speed relative to recorded time: `10`, `0.5`, `10x` or `max`. */
 const speedValue: OptionValue<number> = {
   placeholder: 'N|max',
   offers: { words: ['1', '10', '100', 'max'] },
@@ -87,7 +87,7 @@ export const serverOptions: {
   }),
 };
 
-/** A repeatable --context, which replaces the single one of other commands. */
+/** A --context option that may be repeated, instead of the single one in other commands. */
 export const contextsOption: { readonly context: Many<string> } = {
   context: many(
     '--context',
@@ -100,7 +100,7 @@ export const speedOption: { readonly speed: One<number> } = {
   speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
 };
 
-/** The time window, and the memory for individual lookups. */
+/** The time window, and how much memory to use for individual lookups. */
 export const windowOptions: { readonly window: One<number>; readonly memory: One<number> } = {
   window: one(
     '--window',
@@ -118,7 +118,7 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
-  /** The DNS pods of a cluster, or null if not used. */
+  /** A cluster's DNS pods, or null if not used. */
   readonly replicas: DnsPodChoice | null;
 }
 
@@ -127,7 +127,7 @@ type SourceValues = Parameters<typeof sourcesOf>[0] &
   ClusterOptions;
 
 /**
- * The selected sources; all interfaces of this machine by default.
+ * The selected sources, which default to all of this machine's interfaces.
  * @throws Problem (`usage`)
  */
 export function liveSourcesOf(values: SourceValues, files: readonly string[]): LiveSources {
@@ -169,7 +169,7 @@ export function limitsOf({
 }
 
 /**
- * The token for remote servers. The file is read again for each connection, because the token may have a lifetime.
+ * The token for remote servers. The file is read again for each connection, because tokens may expire.
  * @throws Problem
  */
 export function serverTokenOf(
@@ -179,7 +179,7 @@ export function serverTokenOf(
   if (servers.length === 0 && replicas === null) return () => '';
   if (serverToken !== null) {
     let last = readSecret(serverToken);
-    // A file that is being replaced is readable again at the next attempt.
+    // If the file is being replaced, the next attempt will be able to read it.
     return () => (last = readSecretOrLog(serverToken, { error: () => undefined }) ?? last);
   }
   const given = env[TOKEN_VARIABLE] ?? '';

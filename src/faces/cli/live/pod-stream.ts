@@ -6,7 +6,7 @@ import { podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { refusals } from './direct-stream.ts';
 import { SILENT_MS, type StreamOpener } from './server-stream.ts';
 
-/** Connects to this pod. The API server consumes `Authorization`, so the token is sent in another header. */
+/** Connects to this pod. The token needs a separate header, because the API server consumes `Authorization`. */
 export function podStream(
   client: ApiClient,
   choice: DnsPodChoice,
@@ -38,12 +38,12 @@ export function podStream(
   };
 }
 
-/** Why the pod does not provide a stream, for people. */
+/** Why the pod does not provide a stream, as a message. */
 function refusalOf(
   { kind, status, reason, message }: ApiFailure,
   { namespace, port }: DnsPodChoice,
 ): string {
-  // The API server passes on the status of the pod's server, which has no API reason.
+  // The API server passes on the pod's own status, which has no API reason.
   const isPods = reason === '';
   const refused = isPods ? refusals[status] : undefined;
   if (refused !== undefined) return refused;

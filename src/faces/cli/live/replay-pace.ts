@@ -1,11 +1,11 @@
-/** Replays a file at its recorded speed or a multiple of it. */
+/** Replays a file at the recorded speed or a multiple of it. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
-/** Bytes read between time checks: only a few packets, so that the replay runs smoothly. */
+/** Bytes to read between time checks. This is only a few packets, so that the replay runs smoothly. */
 const PIECE = 1024;
-/** Bytes read between time checks at full speed, where time advances in jumps. */
+/** Bytes to read between time checks at full speed, where time jumps ahead. */
 const FULL_PIECE = 16 * 1024;
-/** At full speed, bytes read between checks for key presses. */
+/** Bytes to read between checks for key presses at full speed. */
 const TURN_BYTES = 1024 * 1024;
 
 /** Speeds that `+` and `-` step through. */
@@ -17,7 +17,7 @@ export class ReplayPace {
   #speed: number;
   #isPaused = false;
   #isStopped = false;
-  /** Maps file time to clock time, or null if nothing was read yet. */
+  /** Maps file time to clock time. Null if nothing has been read yet. */
   #anchor: { readonly fileMs: number; readonly nowMs: number } | null = null;
   #waiting: { readonly timer: Timer | null; readonly go: () => void } | null = null;
 
@@ -39,7 +39,7 @@ export class ReplayPace {
     return this.#speed === Infinity ? 'full speed' : `${this.#speed}×`;
   }
 
-  /** The current file time, or null if reading lags behind, or nothing was read yet. */
+  /** The current file time, or null if reading lags behind or nothing has been read yet. */
   get reachedMs(): number | null {
     return this.#waiting === null || this.#anchor === null ? null : this.#reached();
   }
@@ -104,7 +104,7 @@ export class ReplayPace {
 
 /**
  * Yields the same bytes in pieces, each when it is due.
- * @param read called after each piece; returns the time of the latest packet
+ * @param read called after each piece; returns the latest packet's time
  */
 export async function* pacedChunks(
   chunks: AsyncIterable<Uint8Array>,

@@ -1,4 +1,4 @@
-/** Tests a combined view of a cluster's DNS pods, with real servers behind an API server proxy. */
+/** Tests a combined view of a cluster's DNS pods, using real servers behind an API server proxy. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +53,7 @@ async function follow(
   return [model, streams];
 }
 
-/** Advances time until a condition holds; fails if it never does. */
+/** Advances time until a condition holds, or fails if it never does. */
 async function until(
   model: LiveModel,
   worlds: readonly World[],

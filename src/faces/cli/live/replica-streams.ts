@@ -1,4 +1,4 @@
-/** Feeds all DNS pods of a cluster into one model. New pods are picked up, and pods that go away are dropped. */
+/** Feeds all of a cluster's DNS pods into one model. Picks up new pods, and drops those that go away. */
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -20,7 +20,7 @@ const PODS_MAX = 64;
 export interface ReplicaStreamsParts {
   readonly choice: DnsPodChoice;
   readonly token: () => string;
-  /** Ports of name servers, for agents, which send packets. */
+  /** Name server ports, for agents that send packets. */
   readonly ports: readonly number[];
   readonly model: LiveModel;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ export class ReplicaStreams {
   readonly #parts: ReplicaStreamsParts;
   readonly #access: ClusterAccess;
   readonly #client: ApiClient;
-  /** By name and address, so that a recreated pod counts as new. */
+  /** Uses the name and address, so that a recreated pod counts as new. */
   readonly #replicas = new Map<string, Replica>();
   readonly #timer: Timer;
   #leftOut = 0;
@@ -50,7 +50,7 @@ export class ReplicaStreams {
   }
 
   /**
-   * Lists the pods and starts reading.
+   * Lists the pods and starts reading from them.
    * @throws Problem if no pods are found
    */
   static async start(parts: ReplicaStreamsParts): Promise<ReplicaStreams> {
@@ -92,7 +92,7 @@ export class ReplicaStreams {
     this.#client.close();
   }
 
-  /** If listing fails, the known pods remain. Each stream reports when its own pod is unavailable. */
+  /** If the list cannot be read, the known pods stay. Each stream reports when its own pod is unavailable. */
   async #refresh(): Promise<void> {
     const { choice, io } = this.#parts;
     const bounds = { waitMs: WAIT_MS, signal: io.signal };

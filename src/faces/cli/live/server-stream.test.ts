@@ -31,7 +31,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   const model = new LiveModel();
   model.advance(Date.now());
   for (const port of ports) {
-    // Limits all waits to the shortest one, so that tests do not wait 30 s.
+    // Limits all waits to the shortest one, so that tests need not wait 30 s.
     const clock: Clock = {
       now: () => systemClock.now(),
       wall: () => systemClock.wall(),
@@ -52,7 +52,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   return model;
 }
 
-/** Advances time until a condition holds; fails if it never does. */
+/** Advances time until a condition holds, or fails if it never does. */
 async function until(
   model: LiveModel,
   worlds: readonly World[],

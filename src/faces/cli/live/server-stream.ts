@@ -1,5 +1,5 @@
 /**
- * Follows queries from an ndots server's `console` directive, or packets from `ndots watch serve`, and reconnects after
+ * Follows queries from an ndots server's `console` directive, or packets from `ndots watch serve`. Reconnects after
  * failures.
  */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
@@ -12,12 +12,12 @@ import { DnstapReader } from '../../../tools/capture/read/records/dnstap-message
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 
-/** Delay before reconnecting, milliseconds. It starts at `first` and doubles up to `most`. */
+/** Delay before reconnecting, in milliseconds. It starts at `first` and doubles up to `most`. */
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
-/** A server sends something every 5 s. After this silence it counts as unavailable, milliseconds. */
+/** A server sends something every 5 s. After this many milliseconds of silence, it counts as unavailable. */
 export const SILENT_MS = 15_000;
 
-/** First byte of a pcapng stream; Frame Streams start with zero. */
+/** The first byte of a pcapng stream. Frame Streams start with zero instead. */
 const PCAPNG_START = 0x0a;
 
 export interface FollowedServer {
@@ -25,7 +25,7 @@ export interface FollowedServer {
   readonly port: number;
 }
 
-/** The address that a server's queries have in its stream, which does not contain it. */
+/** The server address to use for the queries in its stream, which does not contain it. */
 export function peerOf({ host, port }: FollowedServer): Peer {
   const bytes = parseAddress(host);
   return {
@@ -34,7 +34,7 @@ export function peerOf({ host, port }: FollowedServer): Peer {
   };
 }
 
-/** Events of a connection until it ends or is closed. */
+/** Events on a connection until it ends or is closed. */
 export interface StreamEvents {
   bytes(bytes: Uint8Array): void;
   /** @param why for people */
@@ -48,7 +48,7 @@ export interface StreamEvents {
 export type StreamOpener = (events: StreamEvents) => () => void;
 
 export interface ServerStreamParts {
-  /** The server address for its messages, which do not contain it. */
+  /** The server address to use for its messages, which do not contain it. */
   readonly server: FollowedServer;
   readonly open: StreamOpener;
   readonly input: LiveInput;
@@ -57,11 +57,11 @@ export interface ServerStreamParts {
   readonly model: Pick<LiveModel, 'configured' | 'reloaded'>;
 }
 
-/** Follows a single server. Its input shows when the server is unavailable, and why. */
+/** Follows a single server. Its input shows when and why the server is unavailable. */
 export class ServerStream {
   readonly #parts: ServerStreamParts;
   #close: (() => void) | null = null;
-  /** Number of the current connection, used to ignore events from earlier ones. */
+  /** The current connection's number, used to ignore events from earlier ones. */
   #connection = 0;
   #silence: Timer | null = null;
   #again: Timer | null = null;
@@ -75,7 +75,7 @@ export class ServerStream {
     this.#connect();
   }
 
-  /** Messages lost because this reader or the server was too slow. */
+  /** Messages lost because either this reader or the server was too slow. */
   dropped(): number {
     return this.#leftOutBefore + this.#leftOut;
   }

@@ -1,4 +1,4 @@
-/** The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few more. */
+/** The command line for `ndots node-cache`, with the flags of NodeLocal DNSCache and coredns and a few more. */
 import { parseAddress, printAddress, splitHostPort } from '../../../server/base/ip.ts';
 import type { MetricsAddress } from '../../../server/nodelocal/setup-metrics.ts';
 import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
@@ -21,7 +21,7 @@ const localAddresses: OptionValue<readonly string[]> = {
 };
 
 /**
- * Go multiplies this duration by a second, so only `60ns` ever meant a minute. Here the value is in seconds in every
+ * Go multiplies this duration by a second, so only `60ns` ever meant a minute. Here, the value is in seconds in any
  * notation.
  */
 const interval: OptionValue<number> = {
@@ -167,7 +167,7 @@ const table = {
   }),
 };
 
-/** The options of `ndots node-cache`, or null if not given. */
+/** Options for `ndots node-cache`, or null if not given. */
 export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   /** Canonical and unique. */
   readonly localIp: readonly string[];
@@ -227,7 +227,7 @@ export function parseNodeCacheOptions(words: readonly string[]): NodeCacheOption
   };
 }
 
-/** True for a switch unless it was set to false. */
+/** True for a switch, unless it is set to false. */
 function unlessOff(given: readonly GivenOption[], key: keyof typeof table): boolean {
   return given.findLast((each) => each.key === key)?.on ?? true;
 }

@@ -21,7 +21,7 @@ interface Refusal {
 }
 
 /**
- * Starts a node cache that must fail.
+ * Starts a node cache that is expected to fail.
  * @param before the existing Corefile
  */
 async function refusal(

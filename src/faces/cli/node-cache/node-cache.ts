@@ -1,4 +1,4 @@
-/** `ndots node-cache`: runs a node's DNS cache and configures the node's network for it. */
+/** `ndots node-cache`: runs a node's DNS cache and sets up the node's network for it. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isIP, printHostPort } from '../../../server/base/ip.ts';
@@ -41,9 +41,9 @@ export const nodeCache: Command = { name: 'node-cache', run };
 
 /** Default takeover directory, if it exists. */
 const MEETING = '/run/nodelocaldns';
-/** Interval between network checks while leases need renewal, milliseconds. */
+/** Interval between network checks while there are leases to renew, in milliseconds. */
 const LOOK_MS = 1250;
-/** Time between the last new query, after the rules are removed, and closing the sockets, milliseconds. */
+/** Time between removing the rules, after which no new queries arrive, and closing the sockets, in milliseconds. */
 const DRAIN_MS = 250;
 /** NodeLocal DNSCache's interval. */
 const SYNC_MS = 60_000;
@@ -67,7 +67,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 
 const dnsPortOf = ({ dnsPort }: NodeCacheOptions): number => dnsPort ?? 53;
 
-/** Hooks around the server: create the Corefile and the interface before it starts, and the rules after. */
+/** Hooks around the server. They create the Corefile and the interface before it starts, and the rules afterwards. */
 async function around(
   options: NodeCacheOptions,
   corefile: string,
@@ -200,7 +200,7 @@ function clusterEndpoints(
   return new ClusterEndpoints({ name: upstreamEndpoints, clusterDns: address, file, ...world });
 }
 
-/** Without server blocks, CoreDNS would answer every name at every address, which here are the node's. */
+/** Without server blocks, CoreDNS would answer any name on every address, which here includes the node's own. */
 function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
   if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
   const nothing = new Problem({
@@ -286,7 +286,7 @@ function nodeNetwork(
   });
 }
 
-/** Adds a server block for the heartbeat, at the same addresses. */
+/** Adds a server block for the heartbeat on the same addresses. */
 function withHeartbeat(parsed: ParseOutput, port: number): ParseOutput {
   if (parsed.problems.length > 0) return parsed;
   const text = heartbeatBlocks(parsed.corefile, port);

@@ -1,4 +1,4 @@
-/** `ndots node NODE -- COMMAND …`: runs an ndots command with a node's network and processes. */
+/** `ndots node NODE -- COMMAND …`: runs an ndots command with access to a node's network and processes. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -52,14 +52,14 @@ async function run(
   return code ?? EXIT.interrupted;
 }
 
-/** Checks that the node exists; otherwise the pod would wait forever. */
+/** Checks that the node exists, because otherwise the pod would wait forever. */
 async function requireNode(client: ApiClient, name: string, signal: AbortSignal): Promise<void> {
   const request = { task: `get nodes ${name}`, waitMs: REQUEST_MS, signal };
   try {
     const path = `/api/v1/nodes/${name}`;
     if ((await findObject(client, { path, ...request })) !== null) return;
   } catch (error) {
-    // This right is optional because the start has a timeout.
+    // This right is optional, because startup has a timeout anyway.
     if (error instanceof ApiFailure && error.kind === 'forbidden') return;
     throw error;
   }

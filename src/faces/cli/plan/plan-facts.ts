@@ -1,4 +1,6 @@
-/** Predicts replies for search path candidates: as captured, as implied by the services, or as DNS requires. */
+/**
+ * Predicts replies for search path candidates: those captured, those implied by the services, or those DNS requires.
+ */
 import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
@@ -9,7 +11,7 @@ import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 /** `web-0.web.shop`: endpoint, service and namespace. */
 const ENDPOINT_LABELS = 3;
 
-/** Top-level domains that are unlikely namespace names (`dev`, `io` and `app` are likely ones). */
+/** Top-level domains that are unlikely to be namespace names, unlike `dev`, `io` and `app`. */
 const WORLD: ReadonlySet<string> = new Set('arpa biz com edu gov info int mil net org'.split(' '));
 
 export class NameFacts {
@@ -18,11 +20,11 @@ export class NameFacts {
   readonly #domain: string;
   /** Services listed so far, by namespace. */
   readonly #services = new Map<string, Promise<ReadonlySet<string>>>();
-  /** A distinct address for each name, to identify which name was found. */
+  /** Each name gets a different address, which identifies the name that was found. */
   readonly #numbers = new Map<string, number>();
 
   /**
-   * @param source lists services, or null if there is no source
+   * @param source lists services; null if there is none
    * @param domain the cluster domain, without a trailing dot
    */
   constructor(seen: SeenNames, source: PodSource | null, domain: string) {
@@ -32,8 +34,8 @@ export class NameFacts {
   }
 
   /**
-   * The simulated network for a lookup of this name.
-   * @param listed true for names from a list, which have no captured replies
+   * The simulated network for looking up this name.
+   * @param listed true for names in a list, for which there are no captured replies
    */
   async scriptFor(name: string, search: readonly string[], listed: boolean): Promise<Script> {
     const plain = `${name.toLowerCase().replace(/\.$/, '')}.`;
@@ -51,7 +53,9 @@ export class NameFacts {
     return { ...emptyScript, rules: [...rules, ...outside] };
   }
 
-  /** True if the replies are guessed: the name was not captured and, without a list of services, it may be one. */
+  /**
+   * True if replies are guesses because the name was not captured and, for lack of a service list, might be a service.
+   */
   isAssumed(name: string, listed: boolean): boolean {
     const labels = name.replace(/\.$/, '').toLowerCase().split('.');
     return (

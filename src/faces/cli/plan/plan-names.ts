@@ -1,4 +1,4 @@
-/** Collects the names that clients looked up, as programs spelled them, with their captured replies. */
+/** Collects the names that clients looked up, as programs spelled them, together with captured replies. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -19,7 +19,7 @@ export interface SeenName {
   aaaa: boolean | null;
 }
 
-/** A client's lookups that began with the same name on the wire. */
+/** One client's lookups that began with the same name on the wire. */
 export interface SeenWalk extends NameWalk {
   lookups: number;
   both: boolean;
@@ -28,20 +28,20 @@ export interface SeenWalk extends NameWalk {
 /** Everything learned from the files. */
 export interface SeenNames {
   readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
-  /** The longest observed search path per client address, in order, without trailing dots. */
+  /** The longest search path observed for each client address, in order, without trailing dots. */
   readonly searches: ReadonlyMap<string, readonly string[]>;
   /** By absolute name. */
   readonly names: ReadonlyMap<string, SeenName>;
   /** Names from lists, with their counts. */
   readonly listed: ReadonlyMap<string, number>;
-  /** True if a message already explained why a file has no names. */
+  /** True if a message has already explained why a file has no names. */
   readonly explained: boolean;
 }
 
-/** Limit of stored client and name pairs, and of names. */
+/** Limits on stored names, and on pairs of a client and a name. */
 const WALKS_MAX = 200_000;
 
-/** A file with a higher ratio of odd lines to entries is not a list of names. */
+/** If a file has more odd lines per entry than this, it is not a list of names. */
 const ODD_PER_ENTRY_MAX = 2;
 
 /** Reads captures, dnstap streams, logs and lists. */
@@ -61,7 +61,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       const known = names.get(name) ?? { exists: false, a: null, aaaa: null };
       names.set(name, known);
       if (rcode === RCODE.NOERROR) known.exists = true;
-      // A log contains neither the server nor the records.
+      // Logs contain neither the server nor the records.
       if (server.address === '') continue;
       if (type === TYPE.A) known.a = known.a === true || answers > 0;
       if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;

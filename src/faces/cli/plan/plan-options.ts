@@ -15,7 +15,7 @@ import { addresses, choice, file, integer, namespaceName, text, usage } from '..
 export interface PlanOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly clients: readonly Client[];
-  /** The workload that looked up the names, for files that do not contain it: `deploy/shop/cart`. */
+  /** The workload that looked up the names, for files that do not say: `deploy/shop/cart`. */
   readonly from: string | null;
   readonly namespace: string | null;
   readonly resolvConf: string | null;
@@ -25,7 +25,7 @@ export interface PlanOptions extends ClusterOptions {
   readonly clusterDns: readonly string[] | null;
   /** Limit of names per workload, busiest first. */
   readonly most: number;
-  /** `deploy/cart`: plans only for this workload, or null for all. */
+  /** `deploy/cart` plans only for this workload. Null plans for all. */
   readonly workload: string | null;
   readonly output: 'text' | 'json' | 'patch';
 }

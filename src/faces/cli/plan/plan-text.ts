@@ -46,7 +46,7 @@ function title({ namespace, name }: Workload): string {
   return name === '' ? `clients in ${namespace}` : `${name} in ${namespace}`;
 }
 
-/** One row per client; on narrow terminals one column per client, in as many tables as needed. */
+/** One row per client or, on narrow terminals, one column per client in as many tables as necessary. */
 function fittedTable(plans: readonly ClientPlan[], columns: number): readonly string[] {
   const fits = (lines: readonly string[]): boolean => lines.every((line) => line.length <= columns);
   const rows = cells(plans);
@@ -64,7 +64,7 @@ function fittedTable(plans: readonly ClientPlan[], columns: number): readonly st
   return tables;
 }
 
-/** Table cells: `ndots` values in the header, then one row per client. */
+/** Table cells, with `ndots` values in the header followed by one row per client. */
 function cells(plans: readonly ClientPlan[]): readonly (readonly string[])[] {
   const values = plans[0]?.choices.map(({ ndots }) => ndots) ?? [];
   const head = values.map((ndots, index) => `ndots:${ndots}${index === 0 ? ' now' : ''}`);
@@ -91,7 +91,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
-/** Each name that breaks, with the highest `ndots` at which it does. */
+/** Each name that breaks, and the highest `ndots` that breaks it. */
 function breaks(plans: readonly ClientPlan[]): readonly string[] {
   const found = plans.flatMap(({ client, choices }) => {
     const seen = new Map<string, { ndots: number; broken: BrokenName }>();
@@ -111,7 +111,7 @@ function breaks(plans: readonly ClientPlan[]): readonly string[] {
   return [...lines, ...more, ''];
 }
 
-/** Queries that trailing dots save, for the client that saves the most. */
+/** The number of queries saved by trailing dots, for the client that benefits most. */
 function dots(plans: readonly ClientPlan[]): readonly string[] {
   const saved = ({ dotted }: ClientPlan): number =>
     dotted.reduce((sum, { lookups, now, dotted: then }) => sum + lookups * (now - then), 0);
@@ -165,8 +165,8 @@ const kinds: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * The strategic merge patch for a workload, for `kubectl patch --patch-file`, with comments about other workloads. It
- * contains the existing options because a patch replaces all options of a dnsConfig.
+ * A workload's strategic merge patch for `kubectl patch --patch-file`, with comments about other workloads. It includes
+ * the existing options, because a patch replaces all options in a dnsConfig.
  * @throws Problem for several workloads, because kubectl would apply the first patch to any of them
  */
 export function printPatch(found: readonly WorkloadPlan[], program: string): string {

@@ -1,4 +1,4 @@
-/** Groups clients by workload and computes the possible savings of each. */
+/** Groups clients by workload and computes how much each could save. */
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
@@ -19,10 +19,10 @@ import type { PlanOptions } from './plan-options.ts';
 import { settingsBehind, usualDns } from '../trace/trace-pod.ts';
 import { readText } from '../named-file.ts';
 
-/** Clients with the same settings: the pods of a workload. */
+/** Clients that have the same settings, such as a workload's pods. */
 export interface Workload {
   readonly namespace: string;
-  /** `deploy/cart`, `pod/web-0`, or empty if the owner of the addresses is unknown. */
+  /** `deploy/cart`, `pod/web-0`, or empty if it is unknown who owns the addresses. */
   readonly name: string;
   /** Number of client addresses. */
   readonly clients: number;
@@ -92,13 +92,13 @@ export class WorkloadPlanning {
       const group = groups.get(key) ?? { namespace, name, clients: new Set(), walks: [] };
       groups.set(key, group);
       group.clients.add(client);
-      // Not a spread: a call cannot have hundreds of thousands of arguments.
+      // Not a spread, because calls cannot have hundreds of thousands of arguments.
       for (const walk of walks) group.walks.push(walk);
     }
     return groups.values();
   }
 
-  /** The namespace in which most of a client's names were searched. */
+  /** The namespace in which a client's names were mostly searched. */
   #namespaceOf(walks: readonly SeenWalk[]): string {
     if (this.#options.namespace !== null) return this.#options.namespace;
     const suffix = `.svc.${this.#options.clusterDomain}.`;
@@ -134,7 +134,7 @@ export class WorkloadPlanning {
     return this.#planWith(workload, settings, names, false);
   }
 
-  /** Search domains that clients appended after the cluster's, from their nodes or their dnsConfig. */
+  /** Search domains that clients appended after the cluster's own. They come from their nodes or their dnsConfig. */
   #nodeSearchOf(clients: ReadonlySet<string>): readonly string[] {
     const { clusterDomain } = this.#options;
     let longest: readonly string[] = [];
@@ -201,7 +201,7 @@ export class WorkloadPlanning {
     };
   }
 
-  /** resolv.conf of a workload's pods; without pods, that of a pod with default settings. */
+  /** resolv.conf in a workload's pods. If there are none, the one in a pod with default settings. */
   async #settingsOf(
     from: string | null,
     namespace: string,
@@ -233,7 +233,7 @@ function named(name: string, namespace: string): string {
   return name.replace('/', `/${namespace}/`);
 }
 
-/** Settings of a container whose image has no such files. */
+/** Settings for a container whose image does not include such files. */
 function settingsWith(resolvConf: string): Settings {
   return {
     resolvConf,

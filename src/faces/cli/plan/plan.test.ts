@@ -83,7 +83,7 @@ const manifests = file(
   }),
 );
 
-/** CoreDNS query log lines for one lookup: both families of each name, of which only the last exists. */
+/** CoreDNS query log lines for one lookup. Each name is queried for both families, and only the last one exists. */
 function logOf(client: string, names: readonly string[]): string {
   return names
     .flatMap((name, index) => {
@@ -346,7 +346,7 @@ describe('ndots plan', () => {
           const names = file('one.txt', `${name} 1\n`);
           const [found] = await json(names, '--resolv-conf', twelve, '-c', client);
           const [{ choices }] = found!.plans as [WorkloadPlan['plans'][number]];
-          // Names with dots in a list count as external.
+          // Names with dots count as external if they come from a list.
           const answers = file(
             'answers.yaml',
             parts.length === 1
@@ -462,7 +462,7 @@ test('-c all plans for every client that is known', async () => {
   const [found] = await json(names, '--resolv-conf', twelve, '-c', 'all');
   const named = found!.plans.map(({ client }) => client);
   assert.equal(named.length, clientLabels.length);
-  // If there are two releases of a library, each has its own label.
+  // If a library has two releases, each has its own label.
   assert.equal(new Set(named).size, named.length);
   assert.ok(named.includes('glibc@2.36') && named.includes('curl'), named.join());
 });

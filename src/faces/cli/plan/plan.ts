@@ -1,6 +1,6 @@
 /**
- * `ndots plan`: computes what a lower `ndots` or trailing dots would save for the names in a capture, and which names
- * would break.
+ * `ndots plan`: computes how many queries a lower `ndots` or trailing dots would save for the names in a capture, and
+ * which names would break.
  */
 import { nearest, type Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';
@@ -19,7 +19,7 @@ export const plan: Command = {
     const options = parsePlanOptions(words);
     const seen = await readNames(options.files, io);
     const told = new Set<string>();
-    // The manifests are read twice, for pods and for addresses, so each warning would otherwise be printed twice.
+    // The manifests are read twice, for pods and for addresses, so each warning would otherwise appear twice.
     const note = (text: string): void => {
       if (!told.has(text)) io.err(`ndots plan: ${text}\n`);
       told.add(text);

@@ -1,4 +1,4 @@
-/** The settings for one `ndots query` query, both during parsing and complete. */
+/** Settings for one `ndots query` query, both while parsing and when complete. */
 import type { ColourOptions } from '../colour-options.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
 import type { TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
@@ -12,13 +12,13 @@ export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
-  /** The type as given on the command line, or null if not given. */
+  /** The type as given on the command line, or null if there was none. */
   readonly typeWord: string | null;
-  /** A type given earlier, which a later one replaced. */
+  /** A type that was given earlier and replaced by a later one. */
   readonly overridden: string | null;
   readonly class: number;
   readonly transport: QueryProtocol;
-  /** Host or address, or null for the first server in /etc/resolv.conf. */
+  /** Host name or address. If null, uses the first server in /etc/resolv.conf. */
   readonly server: string | null;
   readonly port: number;
   /** URL path on a DoH server. */
@@ -31,12 +31,12 @@ export interface QueryOptions extends ColourOptions {
   readonly bufferSize: number | null;
   readonly timeoutMs: number;
   readonly tries: number;
-  /** Limit of records after which a transfer is aborted. */
+  /** A transfer is aborted after this many records. */
   readonly maxRecords: number;
-  /** Accepts a truncated reply instead of retrying over TCP. */
+  /** Accepts a truncated reply rather than retrying over TCP. */
   readonly ignoreTruncation: boolean;
   readonly output: 'dig' | 'short' | 'json';
-  /** Address family for a server given by name, or null for the system's preference. */
+  /** Address family for a server that is given by name, or null to use the system's preference. */
   readonly family: 4 | 6 | null;
   readonly opcode: number;
   readonly ednsVersion: number;
@@ -50,19 +50,19 @@ export interface QueryOptions extends ColourOptions {
   readonly idn: boolean;
   /** Uses the search list in resolv.conf. */
   readonly search: boolean;
-  /** Also prints the replies to earlier names in the search list. */
+  /** Also prints replies to earlier names from the search list. */
   readonly showSearch: boolean;
   /** Overrides the file's value; null: the file's. */
   readonly ndots: number | null;
-  /** The only domain to search, or null for the file's domains. */
+  /** The only domain to search, or null for those in the file. */
   readonly domain: string | null;
-  /** The file with the servers, search list and ndots. */
+  /** The file that contains the servers, search list and ndots. */
   readonly resolvConf: string;
   /** Follows delegations from the root. */
   readonly trace: boolean;
-  /** TSIG key for the query and its reply; null: unsigned. */
+  /** TSIG key for the query and its reply, or null to leave them unsigned. */
   readonly key: TsigSigningKey | null;
-  /** Source address (port 0: any); null: chosen by the system. */
+  /** Source address, where port 0 means any. If null, the system chooses one. */
   readonly source: RemoteServer | null;
 }
 
@@ -98,7 +98,7 @@ const everything: PrintedParts = {
   class: true,
 };
 
-/** Large enough for any zone, but ends an endless transfer after some minutes. */
+/** High enough for any zone, but stops an endless transfer after a few minutes. */
 const RECORDS_MAX = 100_000_000;
 
 /** The default settings, before any word is parsed. */
@@ -142,9 +142,9 @@ export const fresh: Draft = {
   noColor: false,
 };
 
-/** An option of `ndots query` and its effect on the current query. */
+/** An `ndots query` option and its effect on the current query. */
 export interface QueryOption<T = unknown> extends Option<T> {
-  /** @param value undefined if the option was given without one */
+  /** @param value undefined if the option has none */
   set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 

@@ -18,12 +18,12 @@ export function buildQuery(options: QueryOptions): Uint8Array {
     (options.recursion ? FLAG.RD : 0) |
     (options.authenticData ? FLAG.AD : 0) |
     (options.checkingDisabled ? FLAG.CD : 0);
-  // As in dig, size 0 disables EDNS unless another option needs it.
+  // As in dig, size 0 disables EDNS unless another option requires it.
   const wanted = options.dnssec || options.ednsVersion > 0 || options.ednsOptions.length > 0;
   const size = options.bufferSize || (wanted ? 1232 : null);
   try {
     return writeMessage({
-      // RFC 8484, section 4.1: the id is 0 over HTTPS, for the benefit of HTTP caches.
+      // Over HTTPS, the id is 0 so that HTTP caches can be used (RFC 8484, section 4.1).
       id: options.transport === 'https' ? 0 : secureRandom.integer(0x10000),
       flags,
       rcode: 0,
@@ -50,7 +50,7 @@ export function buildQuery(options: QueryOptions): Uint8Array {
   }
 }
 
-/** The SOA record for an IXFR query (RFC 1995, section 3). */
+/** The SOA record in an IXFR query (RFC 1995, section 3). */
 function startOf(name: string, serial: number): DnsRecord {
   const data = { mname: '.', rname: '.', serial, refresh: 0, retry: 0, expire: 0, minimum: 0 };
   return { name, type: TYPE.SOA, class: 1, ttl: 0, data };

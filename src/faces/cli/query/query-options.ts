@@ -1,6 +1,6 @@
 /**
- * The command line of `ndots query`, which accepts dig's syntax (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX
- * example.com @tls://1.1.1.1 --json`).
+ * The command line for `ndots query`, which accepts the syntax of dig (`@1.1.1.1 example.com MX +tcp`) and of doggo
+ * (`MX example.com @tls://1.1.1.1 --json`).
  */
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../../../server/base/ip.ts';
@@ -82,7 +82,7 @@ const source: OptionValue<RemoteServer> = {
 
 const outputs = ['dig', 'short', 'json', 'text'] as const;
 
-/** Options that give a name and therefore begin a query. */
+/** Options that specify a name and therefore start a new query. */
 const names: ReadonlySet<string> = new Set(['name', 'reverse']);
 
 const nothing = (): void => {};
@@ -191,7 +191,7 @@ const table: Readonly<Record<string, QueryOption>> = {
     }),
     time: setting(flag('--time', 'accepted as in doggo; the time is always printed'), nothing),
   }),
-  // The prefix avoids collisions with the keys of other options.
+  // The prefix avoids clashes with other options' keys.
   ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
 };
 
@@ -230,7 +230,7 @@ export function parseQueryOptions(words: readonly string[]): readonly QueryOptio
   return parseQueryLine(words).queries;
 }
 
-/** @param from defaults for all queries on the line */
+/** @param from defaults for every query on the line */
 export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
   let draft: Draft = { ...from, typeWord: null };
@@ -305,8 +305,8 @@ function wireName(name: string, idn: boolean): string {
 }
 
 /**
- * Reads a bare word as a type or a class; false if it is neither and therefore a name.
- * @param named true if a name was given or follows; otherwise a lowercase word is the name
+ * Reads a bare word as a type or class. Returns false for anything else, which must be a name.
+ * @param named true if a name was given or follows; otherwise, a lowercase word is the name
  */
 function readWord(draft: Draft, word: string, named: boolean): boolean {
   const could = named || !/^[a-z]/.test(word);
@@ -333,7 +333,7 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
   return false;
 }
 
-/** `MX`, `mx`, `TYPE15`, `IXFR=7`; null if it is not a type. */
+/** `MX`, `mx`, `TYPE15` or `IXFR=7`. Null if it is not a type. */
 function typeOf(word: string): TypeGiven | null {
   const ixfr = /^IXFR=(\d{1,10})$/i.exec(word);
   if (ixfr !== null) return { type: TYPE.IXFR, serial: Number(ixfr[1]) >>> 0 };
@@ -373,10 +373,10 @@ function readServer(draft: Draft, given: string): void {
   if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);
 }
 
-/** The reverse name of an address, or of the first bytes of one. */
+/** The reverse name for an address or for its first bytes. */
 export function reverseName(address: string): string {
   const bytes = parseAddress(address);
-  // The first bytes of an address name a reverse zone.
+  // An address's first bytes stand for a reverse zone.
   if (bytes === null && /^\d{1,3}(\.\d{1,3}){0,2}\.?$/.test(address))
     return `${address.replace(/\.$/, '').split('.').reverse().join('.')}.in-addr.arpa.`;
   if (bytes === null) throw usage(`-x takes an IP address, not "${address}"`);

@@ -1,4 +1,4 @@
-/** Prints `ndots query` output in dig's format, either all of it or the requested parts. */
+/** Prints `ndots query` output in dig's format, either in full or only the requested parts. */
 import type { Message } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import type { Paint } from '../page.ts';
@@ -8,7 +8,7 @@ type PrintedPart = 'comments' | 'question' | 'answer' | 'authority' | 'additiona
 
 const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
 
-/** Prints a reply in dig's format, without the parts that were switched off. */
+/** Prints a reply in dig's format, leaving out any parts that were switched off. */
 export function printReply(message: Message, show: PrintedParts, paint: Paint): string {
   let part: PrintedPart = 'comments';
   let text = '';
@@ -23,7 +23,7 @@ export function printReply(message: Message, show: PrintedParts, paint: Paint): 
   return text;
 }
 
-/** Colours the reply code, the most important part of the header. */
+/** Highlights the reply code, which is the most important part of the header. */
 function printComment(line: string, paint: Paint): string {
   const mark = ', status: ';
   const from = line.startsWith(';; ->>HEADER<<-') ? line.indexOf(mark) : -1;
@@ -35,7 +35,7 @@ function printComment(line: string, paint: Paint): string {
   return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
 }
 
-/** Prints a record without the columns that were switched off. */
+/** Prints a record, leaving out any columns that were switched off. */
 function printLine(line: string, show: PrintedParts, paint: Paint): string {
   const { owner, ttl, kind, type, data } = columns(line);
   const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
@@ -53,7 +53,7 @@ interface Columns {
   readonly data: string;
 }
 
-/** Each column with its trailing spaces. A question has no TTL and no data. */
+/** Returns each column with its trailing spaces. Questions have neither TTL nor data. */
 function columns(line: string): Columns {
   const words = line.match(/\S+\s*/g) ?? [];
   const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;

@@ -1,4 +1,4 @@
-/** Determines the server for a query, and reads the resolv.conf options for `+search`. */
+/** Determines which server to query, and reads resolv.conf's options for `+search`. */
 import { lookup } from 'node:dns/promises';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { isIP, parseAddress } from '../../../server/base/ip.ts';
@@ -9,13 +9,13 @@ import { linesOf, wordsOf } from '../../../tools/resolver/resolv-conf.ts';
 import type { QueryOptions } from './query-draft.ts';
 
 export interface QueryServer {
-  /** An address, or a name for TLS and HTTPS. */
+  /** An address or, for TLS and HTTPS, a name. */
   readonly address: string;
   /** As given on the command line. */
   readonly name: string;
 }
 
-/** @throws Problem if there is no server or its name does not resolve */
+/** @throws Problem if there is no server or its name cannot be resolved */
 export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   const name = options.server ?? firstServer(options.resolvConf);
   const { source } = options;
@@ -55,8 +55,8 @@ function firstServer(file: string): string {
 }
 
 /**
- * Names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is only tried as written,
- * whereas glibc also tries the search path. Other names are tried as written last.
+ * Names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is only tried as it was
+ * written, whereas glibc would also try the search path. Other names are tried as written at the end.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;
@@ -80,8 +80,8 @@ function ndotsOf(conf: readonly (readonly string[])[]): number {
 }
 
 /**
- * The words on each line; empty if the system has no such file.
- * @throws Problem if a file given by the user cannot be read
+ * The words on each line, or empty if the system has no such file.
+ * @throws Problem if the user specified the file and it cannot be read
  */
 function lines(file: string): readonly (readonly string[])[] {
   try {

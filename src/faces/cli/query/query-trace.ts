@@ -1,4 +1,4 @@
-/** `+trace`: follows delegations from the root to the name, like dig. */
+/** `+trace`: follows delegations from the root to the name, as dig does. */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { FLAG, TYPE, rcodeName } from '../../../server/wire/iana.ts';
@@ -13,7 +13,7 @@ import { exchange, type AnsweredExchange } from './query-transport.ts';
 import { replyDocument } from './query-words.ts';
 import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 
-/** Limit of delegations. No name is in that many zones. */
+/** Limit on delegations, because no name is that many zones deep. */
 const mostSteps = 30;
 /** Limit of servers tried per zone. */
 const mostTries = 6;
@@ -26,7 +26,7 @@ interface DelegationStep {
 }
 
 /**
- * Asks `start` for the root servers, then follows the delegations.
+ * Queries `start` for the root servers, then follows the delegations.
  * @returns the exit code
  */
 export async function traceFromRoot(
@@ -92,7 +92,7 @@ function printStep(
   return `${lines.join('\n')}\n\n`;
 }
 
-/** Server names for `zone`, from a delegation or, for the root, from the answer section. */
+/** Server names for `zone`, from a delegation or, in the case of the root, from the answer section. */
 function delegation({ answer, authority }: Message, zone: string): readonly string[] {
   const servers = [...answer, ...authority].filter(
     ({ type, name }) => type === TYPE.NS && name.toLowerCase() === zone.toLowerCase(),
@@ -100,7 +100,7 @@ function delegation({ answer, authority }: Message, zone: string): readonly stri
   return servers.map(({ data }) => (data as { target: string }).target);
 }
 
-/** The zone that a reply delegates to on the path to `name`, or null if the reply is not a delegation. */
+/** The zone on the path to `name` that a reply delegates to, or null if it is not a delegation. */
 function delegated({ authority, flags }: Message, name: string): string | null {
   if ((flags & FLAG.AA) !== 0) return null;
   const full = (name.endsWith('.') ? name : `${name}.`).toLowerCase();
@@ -111,7 +111,7 @@ function delegated({ authority, flags }: Message, name: string): string | null {
 }
 
 /**
- * Tries the servers in order until one replies.
+ * Tries the servers in order until one of them replies.
  * @throws Problem if none does
  */
 async function askAny(
@@ -148,7 +148,7 @@ async function askAny(
   });
 }
 
-/** Server addresses from the delegating reply (glue), otherwise resolved by the first server. */
+/** Server addresses, from the glue in the delegating reply or else resolved by the first server. */
 async function addressesOf(
   name: string,
   { additional }: Message,

@@ -1,4 +1,4 @@
-/** Prints a zone transfer record by record as it arrives (RFC 5936, RFC 1995). */
+/** Prints a zone transfer one record at a time, as they arrive (RFC 5936, RFC 1995). */
 import { Problem } from '../../../server/base/problem.ts';
 import { SignedExchange } from '../../../server/transport/tsig-keys.ts';
 import { TYPE, rcodeName } from '../../../server/wire/iana.ts';
@@ -12,7 +12,7 @@ import { exchangeStream } from './query-transport.ts';
 import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
 
 /**
- * True if the message is signed. Messages in the middle of a transfer may be unsigned.
+ * True if the message is signed, which is optional in the middle of a transfer.
  * @throws Problem if the signature is wrong
  */
 function proved(
@@ -44,7 +44,7 @@ function endless({ name }: QueryServer, records: number): Problem {
   });
 }
 
-/** Prints a JSON array element by element, formatted like `JSON.stringify` with an indent of two. */
+/** Prints a JSON array one element at a time, in the format of `JSON.stringify` with an indent of two. */
 class StreamedArray {
   readonly #io: Io;
   #isEmpty = true;
@@ -65,7 +65,7 @@ class StreamedArray {
 }
 
 /**
- * Prints each message of a transfer as it arrives, and reads only as fast as standard output accepts data.
+ * Prints each message in a transfer as it arrives, reading only as fast as standard output accepts data.
  * @returns the exit code
  */
 export async function transfer(
@@ -93,7 +93,7 @@ export async function transfer(
       record?.type === TYPE.SOA ? (record.data as { serial: number }).serial : null;
     if (reply.rcode !== 0) end = rcodeName(reply.rcode);
     else if (messages === 1 && serialOf(reply.answer[0]) === null) end = 'no SOA record';
-    // RFC 5936, section 2.2.1, requires at least one record per message. Otherwise a transfer could be endless.
+    // Each message must contain a record (RFC 5936, section 2.2.1). Otherwise, a transfer could go on forever.
     else if (reply.answer.length === 0) end = 'a message without records';
     serial ??= serialOf(reply.answer[0]);
     records += reply.answer.length;
@@ -107,7 +107,7 @@ export async function transfer(
             : `${printRecord(record)}\n`,
         );
     const last = serialOf(reply.answer.at(-1)) === serial;
-    // An IXFR with a single SOA record means that the zone has not changed.
+    // An IXFR reply with a single SOA record means that the zone is unchanged.
     const isLast = end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
     if (isLast && !isProved) throw unproved(server, 'its last message is not signed');
     if (!isLast && records >= options.maxRecords) throw endless(server, options.maxRecords);

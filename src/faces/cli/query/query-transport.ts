@@ -22,7 +22,7 @@ export interface AnsweredExchange extends Exchange {
 type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
 /**
- * Sends a query. Times are those of `performance.now()`.
+ * Sends a query. Times are from `performance.now()`.
  * @throws Problem if there is no reply
  */
 export async function exchange(
@@ -69,7 +69,7 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
     });
     const { source } = options;
     const connect = (): void =>
-      // If there is no route to the server, connecting fails.
+      // Connecting fails if there is no route to the server.
       socket.connect(options.port, server, (error?: Error | null) => {
         if (error === undefined || error === null) send();
         else fail(reason(error));
@@ -93,9 +93,9 @@ async function overStream(
 }
 
 /**
- * Sends a message over TCP or TLS and passes each received message to `take` until it returns that it was the last.
+ * Sends a message over TCP or TLS. Each received message is passed to `take`, which returns true after the last one.
  * While `take` runs, nothing is read and the timeout is paused.
- * @throws Problem if the last message does not arrive, and errors from `take`
+ * @throws Problem if the last message does not arrive, and any errors from `take`
  */
 export async function exchangeStream(
   message: Uint8Array,
@@ -147,7 +147,7 @@ export async function exchangeStream(
         at = end;
       }
       pending = pending.subarray(at);
-      // The time that `take` took does not count towards the server's timeout.
+      // Time spent in `take` does not count towards the server's timeout.
       stream.setTimeout(options.timeoutMs);
     }
   } finally {

@@ -1,4 +1,4 @@
-/** The server, time and size lines that `ndots query` prints with a reply, in dig's format and as JSON. */
+/** The server, time and size that `ndots query` prints with a reply, in dig's format and as JSON. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { messageDocument } from '../../../server/wire/exchange.ts';
 import type { Protocol } from '../../../server/wire/transports.ts';
@@ -10,7 +10,7 @@ export function wallSeconds(): number {
   return Math.floor(systemClock.wall() / 1000);
 }
 
-/** dig's time and server lines, printed after a reply. */
+/** dig's time and server lines, printed after the reply. */
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
   { address, name }: QueryServer,

@@ -370,7 +370,7 @@ describe('+search', () => {
       ['web', '+showsearch'],
       ['web.a.test.', 'web.b.test.'],
     ],
-    // Unlike glibc, dig stops at an empty answer. Only NXDOMAIN continues the search.
+    // Unlike glibc, dig stops at an empty answer. Only NXDOMAIN makes it continue the search.
     [['empty', '+search'], ['empty.a.test.']],
     [['web', '+ndots=1'], ['web.']],
   ];
@@ -484,7 +484,7 @@ test('a zone arrives record by record, in any number of messages', async (t) => 
 });
 
 describe('a zone transfer that never ends', () => {
-  /** A primary that sends single-record messages forever, starting with the SOA record. */
+  /** A primary that sends single-record messages forever, starting with an SOA record. */
   async function endlessPrimary(t: TestContext): Promise<{ port: number; sent: () => number }> {
     let sent = 0;
     const server = createServer((stream) => {
@@ -535,7 +535,7 @@ describe('a zone transfer that never ends', () => {
     const io: Io = {
       out: () => void printed++,
       err: () => undefined,
-      // Accepts a message only when the test allows it.
+      // Accepts each message only once the test allows it.
       taken: () =>
         new Promise<void>((resolve) => {
           release = resolve;
@@ -554,7 +554,7 @@ describe('a zone transfer that never ends', () => {
     const words = [`@127.0.0.1:${port}`, 'example.', 'AXFR', '--max-records', '4'];
     const ended = query.run(words, io);
     await first;
-    // Wait until the connection's buffers are full and the server stops sending.
+    // Wait until the connection's buffers are full and the server has stopped sending.
     for (let before = -1; sent() !== before; await new Promise((done) => setTimeout(done, 50)))
       before = sent();
     assert.equal(printed, 1);

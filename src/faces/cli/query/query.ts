@@ -42,7 +42,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
   return worst;
 }
 
-/** `-f`: each line is parsed like a command line. An invalid line does not stop the others. */
+/** `-f`: parses each line like a command line. An invalid line does not affect the others. */
 async function askLines(
   file: string,
   common: Draft,
@@ -98,7 +98,7 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
     if (last || options.showSearch) print(reply, done.exchange, named, server, io, paint);
     code = reply.rcode === 0 ? EXIT.ok : EXIT.no;
     if (doubt !== null) {
-      // Printed anyway, as in dig, because it may show the cause.
+      // Printed anyway, as in dig, because it may reveal the cause.
       io.err(`ndots query: the reply from ${server.name} is not authenticated: ${doubt}\n`);
       return EXIT.failed;
     }
@@ -110,7 +110,7 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
 const nxdomain = 3;
 
 /**
- * Sends a query, and retries over TCP if the reply is truncated.
+ * Sends a query, and retries over TCP if the reply was truncated.
  * @throws Problem if there is no reply
  */
 async function askServer(
@@ -129,7 +129,7 @@ async function askServer(
 interface PrintedReply {
   readonly exchange: AnsweredExchange;
   readonly reply: Message;
-  /** Why the reply's signature is not trusted, or null if it is valid, or none is required. */
+  /** Why the reply's signature cannot be trusted, or null if it is valid or not required. */
   readonly doubt: string | null;
 }
 

@@ -14,7 +14,7 @@ export interface RolloutOptions {
 
 const hour = duration(0, 3_600_000);
 
-/** Default number of source ports on Linux: net.ipv4.ip_local_port_range is 32768 to 60999. */
+/** The default number of source ports on Linux, where net.ipv4.ip_local_port_range is 32768 to 60999. */
 const LINUX_PORTS = 28_232;
 
 const ports = integer('N', 1, 2000);
@@ -145,7 +145,7 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   };
 }
 
-/** Time until every port has a conntrack entry, limited by the conntrack timeout. */
+/** Time until every port has a conntrack entry, but at most the conntrack timeout. */
 function turnMs(times: Pick<RolloutTimes, 'ports' | 'rate' | 'conntrackMs'>): number {
   const { ports: count, rate, conntrackMs } = times;
   const onceMs = Math.ceil((count / rate) * 1000);

@@ -1,4 +1,7 @@
-/** `ndots rollout rehearse`: predicts the losses during a rollout of the DNS Deployment, then plays it in a lab. */
+/**
+ * `ndots rollout rehearse`: predicts how many queries a rollout of the DNS Deployment loses, then plays it out in a
+ * lab.
+ */
 import { rehearsal } from '../../../tools/lab/rehearsal.ts';
 import type { Command } from '../command.ts';
 import { isInside, performInside, performStories } from '../lab/lab-perform.ts';

@@ -1,15 +1,15 @@
-/** The cells of a full-screen view: one character and one style each, in typed arrays. */
+/** The cells in a full-screen view. Typed arrays hold one character and one style for each. */
 import { oneLine } from '../../../server/base/visible.ts';
 
 /** Character of an empty cell. */
 export const BLANK = 32;
 
-/** Replaces characters that may not be exactly one column wide. */
+/** Replaces any characters that may not be exactly one column wide. */
 const REPLACEMENT = 0xfffd;
 
 /**
- * Characters that every terminal draws in one column. DNS names are ASCII, and our own texts add arrows, dots and bars.
- * Any other character could shift the rest of its row.
+ * Characters that are one column wide on every terminal. DNS names are ASCII, and our own texts add arrows, dots and
+ * bars. Any other character could shift the rest of its row.
  */
 const NARROW: readonly (readonly [from: number, to: number])[] = [
   [0x20, 0x7e],
@@ -28,7 +28,7 @@ const NARROW: readonly (readonly [from: number, to: number])[] = [
   [0x2800, 0x28ff],
 ];
 
-/** Rows and columns of cells. Drawing outside of them has no effect. */
+/** Rows and columns of cells. Drawing outside them has no effect. */
 export class CellGrid {
   readonly columns: number;
   readonly rows: number;
@@ -50,7 +50,7 @@ export class CellGrid {
   }
 
   /**
-   * Draws untrusted text: control characters are escaped, and every character takes exactly one cell.
+   * Draws untrusted text with control characters escaped and exactly one cell per character.
    * @param width available columns; longer text ends in `…`
    * @returns the column after the last character
    */

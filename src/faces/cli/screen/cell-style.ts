@@ -1,14 +1,14 @@
 /**
- * Styles of a full-screen view. Cells store style numbers, which become escape sequences here, with as many colours as
- * the terminal supports.
+ * Styles in a full-screen view. Cells store style numbers, which are turned into escape sequences here, using as many
+ * colours as the terminal supports.
  */
 
-/** Number of colours that the terminal supports: none, those of ECMA-48, or the xterm palette. */
+/** The number of colours a terminal supports: 0, the 16 of ECMA-48, or the xterm palette. */
 export type ColourDepth = 'none' | 16 | 256;
 
 /**
- * All styles, as SGR parameters for each depth. Without colours, words carry the meaning, and only bold, faint and
- * underlined text remains.
+ * All styles as SGR parameters for each colour depth. Without colours, the words carry the meaning and only bold, faint
+ * and underlined text remains.
  */
 const table = {
   plain: { none: '', 16: '', 256: '' },
@@ -32,7 +32,7 @@ export const STYLE: Readonly<Record<StyleName, number>> = Object.fromEntries(
   names.map((name, at) => [name, at]),
 ) as Record<StyleName, number>;
 
-/** Added to a style for the row with the cursor, in reverse video. */
+/** Added to a style to show the row under the cursor in reverse video. */
 export const SELECTED = 0x80;
 
 /** The escape sequences of all styles, by number. */
@@ -40,7 +40,7 @@ export function styleSequences(depth: ColourDepth): readonly string[] {
   const sequences: string[] = [];
   names.forEach((name, at) => {
     const sgr = table[name][depth];
-    // Faint text in reverse video is unreadable, so the selection has no colour.
+    // Faint text is unreadable in reverse video, so the selection has no colour.
     sequences[at] = sgr === '' ? '\u001b[0m' : `\u001b[0;${sgr}m`;
     sequences[at | SELECTED] = name === 'bad' && depth !== 'none' ? '\u001b[0;1;7m' : '\u001b[0;7m';
   });
@@ -48,8 +48,8 @@ export function styleSequences(depth: ColourDepth): readonly string[] {
 }
 
 /**
- * Determines colour support from the environment: `NO_COLOR` (no-color.org) and `TERM=dumb` mean none; `COLORTERM`, or
- * 256color in `TERM`, means 256.
+ * Determines colour support from the environment. `NO_COLOR` (no-color.org) and `TERM=dumb` mean none, while
+ * `COLORTERM` or a `TERM` with 256color means 256.
  */
 export function colourDepth(env: Readonly<Record<string, string | undefined>>): ColourDepth {
   const { NO_COLOR, TERM = '', COLORTERM } = env;

@@ -1,4 +1,4 @@
-/** Tests full-screen output by reading it back from xterm's emulator. */
+/** Tests full-screen output by reading it back from the xterm emulator. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';

@@ -9,22 +9,22 @@ import { screenUpdate } from './screen-update.ts';
 export interface Terminal {
   readonly columns: number;
   readonly rows: number;
-  /** Writes data unchanged. Returns false if the terminal is slow; frames should then wait for `drained`. */
+  /** Writes data unchanged. Returns false if the terminal is slow, in which case frames should wait for `drained`. */
   write(text: string): boolean;
   /** Writes synchronously, for use at process exit. */
   writeNow(text: string): void;
-  /** Turns raw mode on or off. In raw mode, keys are read as they are pressed, without echo. */
+  /** Turns raw mode on or off. In raw mode, keys are read as they are pressed and are not echoed. */
   raw(on: boolean): void;
   /** Sets the listeners, one of each kind. */
   listen(listeners: {
     readonly input: (bytes: Uint8Array) => void;
     readonly resized: () => void;
     readonly drained: () => void;
-    /** The process continued after a stop, so the screen contents changed. */
+    /** The process was continued after a stop, so the screen may show something else. */
     readonly resumed: () => void;
-    /** Another program asked the process to stop, like Ctrl-Z. */
+    /** Another program asked the process to stop, as Ctrl-Z would. */
     readonly suspended: () => void;
-    /** The process exits without `leave`. The listener must be synchronous. */
+    /** The process is exiting without `leave`. The listener must be synchronous. */
     readonly ending: () => void;
   }): void;
   /** Stops the process until the shell continues it (Ctrl-Z). */
@@ -32,13 +32,13 @@ export interface Terminal {
   close(): void;
 }
 
-/** Alternate screen, hidden cursor, no line wrap, bracketed paste. */
+/** Alternate screen, hidden cursor, no line wrap, and bracketed paste. */
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[?2004h\u001b[0m\u001b[2J';
 const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l';
 
-/** Smaller screens are drawn at this size and cut off. */
+/** On smaller screens, everything is drawn at this size and then cut off. */
 const LEAST = { columns: 10, rows: 3 };
-/** Cells beyond this size are not drawn: a terminal that reports more is broken. */
+/** Cells beyond this are not drawn, because a terminal that reports more is broken. */
 const MOST = { columns: 1000, rows: 500 };
 
 export class FullScreen {
@@ -51,7 +51,7 @@ export class FullScreen {
   #waits = false;
   readonly #draw: (grid: CellGrid) => void;
 
-  /** @param parts `draw` fills a blank grid with the current frame; `key` receives key presses */
+  /** @param parts `draw` fills a blank grid with the current frame, and `key` receives key presses */
   constructor(
     terminal: Terminal,
     depth: ColourDepth,
@@ -100,14 +100,14 @@ export class FullScreen {
     this.#terminal.raw(false);
   }
 
-  /** Leaves the screen, stops the process until the shell continues it, and enters again. */
+  /** Leaves the screen, stops the process until the shell continues it, and then comes back. */
   suspend(): void {
     this.leave();
     this.#terminal.suspend();
     this.enter();
   }
 
-  /** Draws the current frame, unless the terminal has not accepted the last one yet. */
+  /** Draws the current frame, unless the terminal is still busy with the last one. */
   draw(): void {
     if (!this.#entered) return;
     this.#waits = this.#isSlow;
@@ -134,8 +134,8 @@ export class FullScreen {
   }
 
   /**
-   * Copies text to the clipboard through the terminal (OSC 52), which also works over SSH. Terminals may ignore this,
-   * so show the text as well.
+   * Copies text to the clipboard through the terminal (OSC 52), which even works over SSH. Since terminals may ignore
+   * this, show the text as well.
    */
   copy(text: string): void {
     const encoded = Buffer.from(text.slice(0, 8192), 'utf8').toString('base64');

@@ -1,30 +1,30 @@
-/** Decodes terminal input into keys: escape sequences, control characters and pasted text. */
+/** Decodes terminal input into keys, including escape sequences, control characters and pasted text. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
 /** A key press or pasted text. */
 export interface KeyPress {
-  /** The typed character, or a name: `up`, `enter`, `f1`, `paste`. */
+  /** The typed character, or a name such as `up`, `enter`, `f1` or `paste`. */
   readonly name: string;
   readonly ctrl: boolean;
   readonly alt: boolean;
   readonly shift: boolean;
-  /** Characters to insert into an input line; empty for command keys. */
+  /** Characters to insert into an input line. Empty for command keys. */
   readonly text: string;
 }
 
 /**
- * After this time, milliseconds, a lone escape character is the Esc key. The rest of a sequence arrives in the same
- * packet, except over slow links.
+ * After this many milliseconds, a lone escape character counts as the Esc key. Except over slow links, the rest of a
+ * sequence arrives in the same packet.
  */
 const ESCAPE_MS = 50;
-/** Maximum length of a recognized sequence. Longer ones are skipped. */
+/** Maximum length for a sequence to be recognized. Longer ones are skipped. */
 const SEQUENCE_MAX = 32;
 /** Maximum number of stored characters of pasted text. */
 const PASTE_MAX = 4096;
 
 const PASTE_END = '\u001b[201~';
 
-/** Keys by the final letter of `CSI … letter` or `SS3 letter` (xterm, VT220). */
+/** Keys by the final letter in `CSI … letter` or `SS3 letter` (xterm, VT220). */
 const byLetter: Readonly<Record<string, string>> = {
   A: 'up',
   B: 'down',
@@ -66,7 +66,7 @@ const controls: Readonly<Record<string, string>> = {
   '\u007f': 'backspace',
 };
 
-/** Decodes keys, regardless of how the input is split into chunks. */
+/** Decodes keys, however the input is split into chunks. */
 export class KeyInput {
   readonly #take: (key: KeyPress) => void;
   readonly #clock: Clock;
@@ -74,7 +74,7 @@ export class KeyInput {
   #pending = '';
   /** Text of an incomplete paste; null: none. */
   #pasted: string | null = null;
-  /** True inside a string (OSC, DCS, APC) that the terminal sends about itself, which is skipped. */
+  /** True inside a string (OSC, DCS or APC) that the terminal sends about itself. These are skipped. */
   #inString = false;
   #timer: Timer | null = null;
 
@@ -92,7 +92,7 @@ export class KeyInput {
       this.#timer = this.#clock.after(ESCAPE_MS, () => this.#giveUp());
   }
 
-  /** @returns true if part of the pending text was consumed */
+  /** @returns true if some of the pending text was consumed */
   #next(): boolean {
     if (this.#pasted !== null) return this.#paste();
     if (this.#inString) return this.#skipString();
@@ -131,7 +131,7 @@ export class KeyInput {
 
   #sequence(): boolean {
     const text = this.#pending;
-    // Parameters and intermediates, then one final character (ECMA-48, section 5.4).
+    // Parameters and intermediates, then a single final character (ECMA-48, section 5.4).
     let end = 2;
     while (end < text.length && text[end]! >= ' ' && text[end]! <= '?') end++;
     if (end >= text.length) {
@@ -152,7 +152,7 @@ export class KeyInput {
 
   #paste(): boolean {
     const end = this.#pending.indexOf(PASTE_END);
-    // The end marker may be split, so keep a possible prefix of it.
+    // The end marker may be split, so hold on to a possible prefix.
     const until = end < 0 ? Math.max(0, this.#pending.length - PASTE_END.length + 1) : end;
     const room = PASTE_MAX - this.#pasted!.length;
     this.#pasted += this.#pending.slice(0, Math.min(until, room));
@@ -165,12 +165,12 @@ export class KeyInput {
     return true;
   }
 
-  /** Strings end with BEL, or with ESC and a backslash. */
+  /** Strings end with BEL or with ESC and a backslash. */
   #skipString(): boolean {
     // eslint-disable-next-line no-control-regex -- matches terminal input
     const end = /\u0007|\u001b\\/.exec(this.#pending);
     this.#inString = end === null;
-    // A trailing ESC may be the first half of the terminator.
+    // A trailing ESC may be half of the terminator.
     const half = this.#pending.endsWith('\u001b') ? '\u001b' : '';
     this.#pending = end === null ? half : this.#pending.slice(end.index + end[0].length);
     return end !== null;
@@ -199,7 +199,7 @@ export class KeyInput {
     });
   }
 
-  /** A sequence that was not completed in time was the Esc key, followed by typed keys. */
+  /** If a sequence was not completed in time, it was the Esc key followed by other keys. */
   #giveUp(): void {
     const text = this.#pending.slice(1);
     this.#pending = '';

@@ -7,8 +7,8 @@ import type { Terminal } from './full-screen.ts';
 const DEADLY = ['SIGHUP', 'SIGQUIT', 'SIGABRT'] as const;
 
 /**
- * Opens the process's terminal, or null if standard output is not a terminal, or keys cannot be read.
- * @param keysElsewhere true if standard input is data, so that keys come from the controlling terminal
+ * Opens the process's terminal. Returns null if standard output is not a terminal or keys cannot be read.
+ * @param keysElsewhere true if standard input is data, so that keys have to come from the controlling terminal
  */
 export function processTerminal(keysElsewhere: boolean): Terminal | null {
   const { stdout } = process;
@@ -63,7 +63,7 @@ class ProcessTerminal implements Terminal {
 
   writeNow(text: string): void {
     const bytes = Buffer.from(text, 'utf8');
-    // Limits the attempts, because a paused terminal (Ctrl-S) would otherwise block the process exit.
+    // Limits the number of attempts, because a paused terminal (Ctrl-S) could block the exit.
     for (let at = 0, tries = 0; at < bytes.length && tries < 100; tries++)
       try {
         at += writeSync(1, bytes, at);
@@ -76,7 +76,7 @@ class ProcessTerminal implements Terminal {
     try {
       this.#keys.setRawMode(on);
     } catch {
-      // EIO: the terminal is gone, and nothing needs restoring.
+      // EIO means that the terminal is gone, so there is nothing to restore.
     }
     if (on) this.#keys.resume();
     else this.#keys.pause();
@@ -91,7 +91,7 @@ class ProcessTerminal implements Terminal {
     this.#output.on('resize', listeners.resized);
     this.#output.on('drain', listeners.drained);
     process.on('SIGCONT', listeners.resumed);
-    // The monitor runs before the runtime prints the error, so the error appears on the normal screen.
+    // The monitor runs before the runtime prints the error, which therefore appears on the normal screen.
     process.on('uncaughtExceptionMonitor', this.#end);
     process.on('exit', this.#end);
     for (const signal of DEADLY) process.on(signal, this.#die);
@@ -99,7 +99,7 @@ class ProcessTerminal implements Terminal {
   }
 
   suspend(): void {
-    // Stops the whole job, including npx and scripts that wait for this process, as the shell expects.
+    // Stops the whole job as the shell expects, including npx and any scripts waiting for this process.
     const listening = process.listeners('SIGTSTP');
     process.removeAllListeners('SIGTSTP');
     process.kill(0, 'SIGTSTP');

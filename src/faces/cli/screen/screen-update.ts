@@ -1,16 +1,16 @@
-/** Writes only the cells that changed since the last frame, to avoid flicker. */
+/** To avoid flicker, only writes cells that have changed since the last frame. */
 import { BLANK, type CellGrid } from './cell-grid.ts';
 
-/** Unchanged cells between two changes that are rewritten, because moving the cursor would take as many bytes. */
+/** Unchanged cells between two changes are rewritten if moving the cursor would take just as many bytes. */
 const GAP_MAX = 6;
 
-/** Synchronized output: terminals that support it show the frame at once; others ignore it. */
+/** Synchronized output. Terminals that support it show the frame all at once, and others ignore it. */
 const BEGIN = '\u001b[?2026h';
 const END = '\u001b[?2026l';
 
 /**
  * The escape sequences that turn one frame into the next.
- * @param shown the current screen, or null if unknown, so it is cleared first
+ * @param shown the current screen; if null, it is unknown and cleared first
  * @param sequences escape sequences by style
  * @returns empty if nothing changed
  */

@@ -1,4 +1,4 @@
-/** Lines of styled text, for screen cells or plain output. */
+/** Lines of styled text, for both screen cells and plain output. */
 import { oneLine } from '../../../server/base/visible.ts';
 import type { Paint } from '../page.ts';
 import type { CellGrid } from './cell-grid.ts';
@@ -15,7 +15,7 @@ export function plainLine(text: string): StyledLine {
 }
 
 /**
- * Draws a line, cut off at the right.
+ * Draws a line, which is cut off at the right.
  * @returns the column after it
  */
 export function drawLine(
@@ -34,7 +34,7 @@ export function drawLine(
   return at;
 }
 
-/** Formats a line for plain output, with the colours of all other commands. */
+/** Formats a line for plain output, using the same colours as other commands. */
 export function paintLine(line: StyledLine, paint: Paint): string {
   const painted: Readonly<Record<StyleName, (text: string) => string>> = {
     plain: (text) => text,
@@ -60,7 +60,7 @@ export function lineWidth(line: StyledLine): number {
   return line.reduce((sum, [text]) => sum + text.length, 0);
 }
 
-/** Fits text into exactly `width` columns. Control characters are escaped, and longer text ends in `…`. */
+/** Fits text into exactly `width` columns. Control characters are escaped, and text that is too long ends in `…`. */
 export function fit(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const safe = oneLine(text);
   if (safe.length > width) return width < 1 ? '' : `${safe.slice(0, width - 1)}…`;

@@ -1,4 +1,4 @@
-/** Lays out tables for any width: the most important columns stay, and name columns share the remaining space. */
+/** Lays out tables for any width. The most important columns stay, and name columns share the remaining space. */
 import { oneLine } from '../../../server/base/visible.ts';
 import type { StyleName } from './cell-style.ts';
 import { fit, type StyledSpan, type StyledLine } from './styled-line.ts';
@@ -9,13 +9,13 @@ export interface ScreenColumn<Row> {
   readonly sort: string;
   readonly align: 'left' | 'right';
   /**
-   * If space is short, columns with a higher rank are dropped first. From `SPARE` on, a column is also dropped before
-   * another is cut. Rank 0 always stays.
+   * Columns with a higher rank are dropped first when space is short. From `SPARE` on, columns are even dropped before
+   * others are cut. Rank 0 always stays.
    */
   readonly rank: number;
   /** Minimum width. */
   readonly least: number;
-  /** True if the column may be cut to `least`; others always show their full contents. */
+  /** True if the column may be cut down to `least`. Others always show their contents in full. */
   readonly shrinks: boolean;
   cell(row: Row): StyledSpan;
 }
@@ -38,7 +38,7 @@ export function shrinking<Row>(
   return { sort: '', align: 'left', shrinks: true, ...parts, title };
 }
 
-/** Columns with this rank or higher get only the space that the others do not need. */
+/** Columns with this rank or higher get only the space that others do not need. */
 const SPARE = 7;
 /** Blanks between columns. */
 const GAP = 1;
@@ -55,7 +55,7 @@ export interface FittedTable<Row> {
  * Fits columns to a width.
  * @param rows the visible rows
  * @param widths maximum width of each column so far, so that columns do not jump; updated
- * @param sorted the sort key, whose column gets an arrow
+ * @param sorted the sort key, whose column is marked with an arrow
  */
 export function fitTable<Row>(
   columns: readonly ScreenColumn<Row>[],
@@ -78,7 +78,7 @@ export function fitTable<Row>(
     widths.set(at, most);
     wanted.set(column, most);
   });
-  // Columns with rank 0 always stay. Those that can be cut share the space that the others leave.
+  // Columns with rank 0 always stay. Those that can be cut share whatever space is left.
   const always = columns.filter(({ rank }) => rank === 0);
   const solid = always.filter(({ shrinks }) => !shrinks);
   const room = solid.reduce((left, column) => left - wanted.get(column)! - GAP, width);
@@ -89,7 +89,7 @@ export function fitTable<Row>(
     return column.rank === 0 ? Math.max(1, Math.min(least, share)) : least;
   };
   const kept = new Set<ScreenColumn<Row>>();
-  // Total width with all columns as narrow as possible, and with none cut.
+  // Total width with every column as narrow as possible, and with none of them cut.
   let least = -GAP;
   let whole = -GAP;
   for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
@@ -121,7 +121,7 @@ export function fitTable<Row>(
   };
 }
 
-/** Gives each column its minimum width, then distributes the remaining space equally. */
+/** Gives each column its minimum width, then divides the remaining space equally. */
 function shareOut(
   wishes: readonly { readonly least: number; readonly most: number }[],
   room: number,

@@ -19,8 +19,8 @@ const file = fileURLToPath(new URL('../../../../examples/Corefile', import.meta.
 const PORTS = { dns: 1053, health: 8080, ready: 8181, metrics: 9153 } as const;
 
 /**
- * The example cluster on 127.0.0.1. Uses other HTTP ports if the default ones are taken.
- * @param wanted the DNS port, which must be free; 0: any free port
+ * The example cluster on 127.0.0.1, on other HTTP ports if the default ones are taken.
+ * @param wanted the DNS port, which must be free; 0 for any free port
  */
 export async function openExample(wanted: number = PORTS.dns): Promise<Example> {
   const dns = wanted === 0 ? await pickPort(ADDRESS) : wanted;
@@ -56,7 +56,7 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
   };
 }
 
-/** Returns the port, or another one if it is in use. */
+/** Returns the port, or a different one if it is in use. */
 async function freePort(port: number): Promise<number> {
   try {
     await probeEndpoint({ scheme: 'tls', address: ADDRESS, port });

@@ -1,4 +1,4 @@
-/** Opens listening sockets, with errors that name the option. */
+/** Opens listening sockets. Errors mention the option that set the address. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { allowLowPort } from '../../../server/runtime/low-ports.ts';

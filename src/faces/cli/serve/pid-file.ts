@@ -3,7 +3,7 @@ import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Log } from '../../../server/base/log.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Writes the file. If that fails, the server logs the error and continues, as CoreDNS does. */
+/** Writes the file. As in CoreDNS, the server only logs an error if this fails. */
 export function writePidFile(file: string, pid: number, log: Log): void {
   try {
     writeFileSync(file, `${pid}\n`);
@@ -14,7 +14,7 @@ export function writePidFile(file: string, pid: number, log: Log): void {
   }
 }
 
-/** Removes the file if it still contains this process's id, but never a device or the file of the next server. */
+/** Removes the file if it still contains this process's id, but never a device or the next server's file. */
 export function removePidFile(file: string, pid: number): void {
   try {
     if (!lstatSync(file).isFile()) return;

@@ -1,13 +1,13 @@
-/** The command line of `ndots serve`: coredns's flags, and a few more. */
+/** The command line for `ndots serve`: coredns's flags and a few more. */
 import type { One, OptionValues, Switch, Usage } from '../option.ts';
 import { flag, one } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, file, integer, usage } from '../option-values.ts';
 
-/** Limit of worker threads. No machine needs more, and each takes memory. */
+/** Limit on worker threads. More would only take up memory on any machine. */
 const MOST_WORKERS = 128;
 
-/** The options of `serve`, some of which other commands share. */
+/** Options for `serve`, some of which other commands share. */
 export const serveTable: {
   conf: One<string>;
   dnsPort: One<number>;

@@ -1,4 +1,4 @@
-/** `ndots serve`: reads a Corefile, serves, and shuts down in order. */
+/** `ndots serve`: reads a Corefile, serves it, and shuts down in order. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { processorCount } from '../../../server/base/processor-count.ts';
@@ -57,7 +57,7 @@ export const serve: Command = { name: 'serve', run };
 /** `.ts` in a checkout, `.js` in the package. */
 const extension = import.meta.url.slice(-3);
 
-/** With more CPUs, some remain free for this thread and the runtime's helper threads anyway. */
+/** With more CPUs than this, some remain free for this thread and the runtime's helper threads anyway. */
 const FEW_PROCESSORS = 8;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -81,7 +81,7 @@ export interface Serving {
   readonly io: Io;
   /** Printed once the server is ready. */
   readonly greeting?: string | null;
-  /** Runs before the Corefile is read. May throw Problems. */
+  /** Runs before the Corefile is read, and may throw Problems. */
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
@@ -93,26 +93,26 @@ export interface ServeHost {
 }
 
 export interface ServeHooks {
-  /** Modifies the parsed Corefile, at startup and at each reload. */
+  /** Modifies the parsed Corefile, both at startup and at each reload. */
   change(parsed: ParseOutput): ParseOutput;
-  /** True if another process serves the same addresses and will release them. */
+  /** True if another process is serving the same addresses and will release them. */
   readonly takesOver: boolean;
-  /** Called when the server is ready. A Problem ends it. */
+  /** Called when the server is ready. If this throws a Problem, the server ends. */
   serving(server: Server): Promise<void>;
-  /** Called when shutdown starts, while everything is still served. */
+  /** Called when shutdown begins, while everything is still being served. */
   ending(): Promise<void>;
-  /** Called when nothing is served any more, or never was. */
+  /** Called when nothing is being served any more, or never was. */
   ended(): Promise<void>;
 }
 
 /**
- * Serves until a signal or a fatal error ends it.
+ * Serves until a signal or a fatal error.
  * @returns the exit code if the server could not start
  */
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
-  // This thread works for milliseconds at a time, and workers for microseconds. Workers need not wait for its turn to
-  // end.
+  // This thread works for milliseconds at a time and workers for microseconds, so workers should not have to wait for
+  // its turn to end.
   takeLongTurns();
   const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
   const print = options.logFormat === 'json' ? jsonLines(systemClock) : null;
@@ -135,8 +135,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
       return leave(code, inOrder, lines);
     });
   const reload = (): void => void server?.reload();
-  // Installed first: process 1 of a container has no default signal actions, and a signal may arrive while objects
-  // load.
+  // Installed first, because process 1 in a container has no default signal actions and a signal may arrive while
+  // objects are loading.
   onSignals(log, { end, quit, reload });
   process.once('uncaughtException', (error: Error) => {
     log.raw(`[FATAL] a bug: ${bugText(error)}`);
@@ -148,22 +148,22 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks, processors });
     // Shutdown must not wait for a start that is still loading objects.
     serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
-    // Clients may be waiting from here on. If there is another CPU, workers need not wait for this thread and the
-    // runtime's helpers.
+    // From here on, clients may be waiting. If there is another CPU, workers do not have to wait for this thread and
+    // the runtime's helpers.
     closeEarly();
     if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
     if (serves) await hooks?.serving(server);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
     const refused = refuse(error, io, print);
-    // Everything is already closed. The result shows whether a thread hangs.
+    // Everything has been closed by now, and the result shows whether a thread hangs.
     const inOrder = (await server?.quit()) ?? true;
     await hooks?.ended();
     await leave(refused, inOrder, lines);
     return refused;
   }
   if (serves) {
-    // Written before the first output, so that programs can rely on the file once they read a line.
+    // Written before any output, so that programs can rely on the file once they have read a line.
     if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
     if (!options.quiet) for (const line of startLines(server)) log.raw(line);
     if (server.endpoints.length === 0)
@@ -176,7 +176,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   const code = await ended;
   clearInterval(alive);
   await hooks?.ending();
-  // A fatal error (a forwarding loop) skips lameduck, because each second makes it worse.
+  // A fatal error (a forwarding loop) skips lameduck, because each second would make it worse.
   const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
   await hooks?.ended();
   if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
@@ -192,7 +192,7 @@ interface ServeParts {
   readonly env: Io['env'];
   readonly onFatal: (text: string) => void;
   readonly hooks: ServeHooks | null;
-  /** CPUs for the workers; null: chosen by the system. */
+  /** CPUs for the workers. If null, the system chooses. */
   readonly processors: Processors | null;
 }
 
@@ -240,7 +240,7 @@ function makeServer(parts: ServeParts): Server {
           ...(processors !== null && { processors }),
           pluginsModule: new URL(`../../../server/plugins/order${extension}`, import.meta.url).href,
         },
-        // The first worker starts before the Corefile, and with it the number of workers, is read.
+        // The first worker starts before the Corefile is read, which determines the number of workers.
         workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(count))),
       ),
     onFatal,
@@ -257,10 +257,10 @@ export function pluginList(): string {
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
 }
 
-/** Maximum time to flush the log at exit, milliseconds. */
+/** Maximum time to flush the log on exit, in milliseconds. */
 const FLUSH_MS = 2000;
 
-/** @param inOrder false: a thread hangs, and `process.exit` would wait for it */
+/** @param inOrder false if a thread hangs, because `process.exit` would wait for it */
 async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
   const read = await lines.flushed(FLUSH_MS);
   // An unread line blocks a pool thread, which the exit would also wait for.
@@ -280,8 +280,8 @@ function lostLines({ lost }: LineOutput): MetricSample {
 }
 
 /**
- * Reports a configuration that cannot be served. Every problem goes to standard error, without a timestamp like
- * CoreDNS, or in the log format.
+ * Reports a configuration that cannot be served. Every problem goes to standard error, either in the log format or, as
+ * in CoreDNS, without a timestamp.
  */
 function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
   const problems = problemsIn(error);
@@ -305,8 +305,8 @@ export interface CorefileSource {
 }
 
 /**
- * Source of the Corefile: the `-conf` file, standard input, or the default file.
- * @param conf `stdin`: standard input
+ * The source of the Corefile: the `-conf` file, standard input, or the default file.
+ * @param conf `stdin` for standard input
  */
 export async function corefileSource(
   conf: string | undefined,
@@ -334,7 +334,7 @@ function load(
   const text = read();
   const parse = mayBeBuiltIn ? parseStartedCorefile : parseCorefileText;
   const parsed = parse({ file, text, dnsPort, env, syntaxes });
-  // CoreDNS accepts any bytes in comments, so a file counts as binary only if parsing fails, too.
+  // CoreDNS accepts any bytes in comments, so a file only counts as binary if parsing fails as well.
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
   throw new Problem({
     code: 'corefile-unreadable',
@@ -369,7 +369,7 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   EFBIG: ['is larger than 1 MiB', 'Check that it is the right file: head -c 300 FILE'],
 };
 
-/** CoreDNS's start lines: each `zone:port`, with scheme and bound address if any, then the version. */
+/** CoreDNS's startup lines. They show each `zone:port`, with its scheme and bound address if any, then the version. */
 function startLines(server: Server): readonly string[] {
   const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
     zones.map(({ zone }) => {
@@ -409,8 +409,8 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };
-  // The handlers stay during lameduck: ignored signals stay ignored, and SIGQUIT or a second SIGINT ends the process
-  // immediately.
+  // The handlers stay in place during lameduck. Ignored signals remain ignored, and SIGQUIT or a second SIGINT ends the
+  // process immediately.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   const blocked = process.execArgv.includes('--disable-sigusr1');
   if (blocked && !unblockUserSignal())

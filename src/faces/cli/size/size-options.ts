@@ -28,7 +28,7 @@ export type SizeOptions =
       readonly mode: 'cluster';
       readonly nodes: number;
       readonly cores: number;
-      /** ConfigMap data as JSON, or the ConfigMap as YAML, or null for kubeadm's default ratio. */
+      /** ConfigMap data as JSON, or a whole ConfigMap as YAML. If null, uses kubeadm's default ratio. */
       readonly params: string | null;
       readonly output: 'text' | 'json';
     }

@@ -1,4 +1,4 @@
-/** `ndots size`: computes the number of replicas from the cluster size or from metrics, or scales continuously. */
+/** `ndots size`: computes the number of replicas from the cluster's size or from metrics, or scales continuously. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { sleep, systemClock } from '../../../server/base/clock.ts';
@@ -42,7 +42,7 @@ export const size: Command = {
   },
 };
 
-/** Parameters of most kubeadm clusters and of the CoreDNS chart. */
+/** The parameters used by most kubeadm clusters and by the CoreDNS chart. */
 const usualParams = {
   linear: '{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}',
 };
@@ -69,7 +69,7 @@ async function byCluster(
 
 const fileLabel = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** Reads the ConfigMap data, either bare or inside the object. */
+/** Reads ConfigMap data, either on its own or inside the object. */
 async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
   const content = await givenText(path, 'ConfigMap of the autoscaler', io, FILE_MAX.small);
   const { documents, problems } = parseYaml(content, fileLabel(path));
@@ -159,12 +159,12 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Limit of connections. The kubelet opens one at a time. */
+/** Limit on connections. The kubelet opens one at a time. */
 const CONNECTIONS_MAX = 16;
 
 /**
- * `/healthz`, as in cluster-proportional-autoscaler: success means that this process is alive, regardless of the API
- * server.
+ * `/healthz`, as in cluster-proportional-autoscaler. Success means that this process is alive, whether or not the API
+ * server is.
  */
 function answerHealth(request: IncomingMessage, response: ServerResponse): void {
   const found = request.url?.split('?')[0] === '/healthz';

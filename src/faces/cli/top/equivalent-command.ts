@@ -1,4 +1,4 @@
-/** Builds the command line that prints what a page of the live view shows. */
+/** Builds the command line that prints what the live view's current page shows. */
 import { filterArguments } from '../../../tools/capture/filter-line.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import type { ViewName } from '../../../tools/watch/view.ts';
@@ -15,17 +15,17 @@ export interface ShownPage {
   readonly item: TopItem | null;
 }
 
-/** Options of a live command that select the traffic and the source of names. */
+/** A live command's options for selecting traffic and the source of names. */
 export type CommandSource = LiveSources &
   ClusterOptions & { readonly manifests: string | null; readonly cluster: boolean };
 
-/** The words of the command line, without the program name. */
+/** The words on the command line, without the program name. */
 export function equivalentWords(shown: ShownPage, options: CommandSource): readonly string[] {
   const { view, item } = shown;
   const filters = filterArguments([...shown.filters, ...(item?.lookups ?? [])]);
   const source = sourceWords(options);
   const names = nameWords(options);
-  // capture cannot read the console directive, and doctor cannot listen for dnstap either.
+  // capture cannot read from the console directive, and doctor cannot listen for dnstap either.
   const isServed = options.servers.length > 0 || options.replicas !== null;
   const forDoctor = options.dnstap === null && !isServed;
   if (item !== null && item.code !== null)
@@ -40,7 +40,7 @@ export function equivalentWords(shown: ShownPage, options: CommandSource): reado
   return ['top', ...source, '--once', '--view', view, ...filters, ...names];
 }
 
-/** The traffic source as options that every command for traffic accepts. */
+/** The traffic source, as options accepted by every command that reads traffic. */
 function sourceWords(source: CommandSource): readonly string[] {
   const { files, device, netns, dnstap, ports, servers, serverToken, replicas } = source;
   return [

@@ -1,4 +1,4 @@
-/** The prompt for filters at the bottom of the screen. */
+/** The filter prompt at the bottom of the screen. */
 import { Problem } from '../../../server/base/problem.ts';
 import { filterWords, ofOwners, type GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
@@ -19,14 +19,14 @@ export type PromptResult =
 export class FilterPrompt {
   text: string;
   cursor: number;
-  /** Why the line is invalid, or empty if it is valid. */
+  /** Why the line is invalid. Empty if it is valid. */
   mistake = '';
   readonly #history: string[];
   #at: number;
   readonly #hasOwners: boolean;
 
   /**
-   * @param history earlier lines, oldest first; the new line is appended
+   * @param history earlier lines, oldest first, to which the new line is appended
    * @param hasOwners true if the pods behind addresses are known
    */
   constructor(text: string, history: string[], hasOwners: boolean) {
@@ -87,7 +87,7 @@ export class FilterPrompt {
     this.cursor = this.text.length;
   }
 
-  /** Completes the word before the cursor up to the longest common prefix. */
+  /** Completes the word before the cursor, up to the longest common prefix. */
   #complete(): void {
     const begun = this.#begun;
     const matches = begun === '' ? [] : filterWords.filter((word) => word.startsWith(begun));

@@ -1,19 +1,19 @@
-/** The selected row of a page, and its scroll position. */
+/** A page's selected row and scroll position. */
 import type { TopRow } from './pages/top-page.ts';
 
 /**
- * The cursor on a page. The selected row stays selected while rows are added and removed. Until the first move, the
- * cursor stays on the newest row at the top.
+ * The cursor on a page. It stays on the selected row while rows are added and removed. Until it is moved, it stays on
+ * the newest row at the top.
  */
 export class ListCursor {
-  /** Index of the selected row; -1: no row is selectable. */
+  /** Index of the selected row, or -1 if no row can be selected. */
   index = -1;
   offset = 0;
   #id: string | null = null;
   #moved = false;
 
   /**
-   * Adjusts the cursor to the rows of this frame.
+   * Moves the cursor to match the rows in this frame.
    * @param height visible lines
    */
   settle(rows: readonly TopRow[], height: number): void {
@@ -32,7 +32,7 @@ export class ListCursor {
   /** False after scrolling past the last selectable row. */
   #follows = true;
 
-  /** Moves by selectable rows. After the last one, it scrolls the page. */
+  /** Moves from one selectable row to another, and scrolls the page after the last one. */
   move(rows: readonly TopRow[], by: number, height: number): void {
     const step = Math.sign(by);
     let at = this.index;
@@ -43,7 +43,7 @@ export class ListCursor {
       if (at < 0 || at >= rows.length) break;
       left--;
       if (rows[at]!.item !== null) reached = at;
-      // A single step goes to the next row, regardless of lines in between.
+      // A single step goes to the next row, skipping any lines in between.
       else if (Math.abs(by) === 1) left++;
     }
     if (reached !== this.index && this.index >= 0) {
@@ -59,7 +59,7 @@ export class ListCursor {
     }
   }
 
-  /** Selects a row, even if it is not visible. */
+  /** Selects a row, even one that is not visible. */
   select(id: string): void {
     this.#id = id;
     this.#moved = true;
@@ -69,7 +69,7 @@ export class ListCursor {
   #show(rows: readonly TopRow[], height: number): void {
     if (this.index < this.offset) this.offset = this.index;
     if (this.index >= this.offset + height) this.offset = this.index - height + 1;
-    // Lines above the first row and below the last one are shown with it.
+    // Lines above the first row and below the last one are shown together with it.
     if (rows.slice(0, this.index).every(({ item }) => item === null) && this.index < height)
       this.offset = 0;
   }

@@ -22,7 +22,7 @@ function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
 
 /**
  * Prints the view as one line of JSON.
- * @param cluster the context, or empty if there is at most one cluster
+ * @param cluster the context; empty if there is at most one cluster
  */
 export function printDocument(
   options: TopOptions,
@@ -32,7 +32,7 @@ export function printDocument(
   return `${JSON.stringify({ ...(cluster !== '' && { cluster }), ...see(options, model) })}\n`;
 }
 
-/** Prints the page as shown on the screen, with all rows. */
+/** Prints the page as on the screen, but with all rows. */
 export function printPage(
   options: TopOptions,
   model: Pick<LiveModel, 'view'>,

@@ -1,4 +1,4 @@
-/** Draws the live view: tabs, status, the page or the pane over it, and the key hints. */
+/** Draws the live view with its tabs, status and key hints, and either the page or a pane over it. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { printFilterLine } from '../../../tools/capture/filter-line.ts';
 import { viewNames, type ViewHead, type ViewName } from '../../../tools/watch/view.ts';
@@ -35,7 +35,7 @@ export interface TopFrame {
   readonly cursor: ListCursor;
 }
 
-/** On lower screens, only the tabs, the page and one line below it are drawn. */
+/** On screens with fewer rows, only the tabs, the page and one line below it are drawn. */
 const LOW = 10;
 
 /** @returns the number of visible page lines */
@@ -199,7 +199,7 @@ function drawPrompt(grid: CellGrid, row: number, prompt: FilterPrompt): void {
   const width = grid.columns - 2;
   const { text, cursor, mistake } = prompt;
   const offers = prompt.offers.join(' ');
-  // If the line is longer than the screen, shows the part around the cursor.
+  // If the line does not fit the screen, shows the part around the cursor.
   const from = Math.max(0, cursor - width + 2);
   grid.fill(0, row - 1, grid.columns, 0);
   const hint =

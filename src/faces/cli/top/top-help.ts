@@ -1,4 +1,4 @@
-/** The help page of the live view, shown by `?`. */
+/** The live view's help page, opened with `?`. */
 import { filterWords } from '../../../tools/capture/filter.ts';
 import type { StyledLine } from '../screen/styled-line.ts';
 import { field, heading, paragraph } from './pages/top-page.ts';

@@ -30,7 +30,7 @@ export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
   readonly sort: string | null;
   readonly reversed: boolean;
   readonly most: number | null;
-  /** Replay speed relative to the recorded time, or Infinity for as fast as possible. */
+  /** Replay speed relative to recorded time. Infinity means as fast as possible. */
   readonly speed: number;
   readonly forMs: number | null;
   readonly once: boolean;
@@ -68,7 +68,7 @@ const table = {
   }),
 };
 
-/** Time to watch live traffic before printing once, milliseconds. */
+/** Milliseconds to watch live traffic before printing once. */
 const ONCE_MS = 10_000;
 
 export const topUsage: Usage = {

@@ -1,4 +1,4 @@
-/** Tests the live view by reading the terminal screen back. */
+/** Tests the live view by reading back the terminal's screen. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EmulatedTerminal } from '../../../../test/kit/emulated-terminal.ts';
@@ -387,7 +387,7 @@ describe('foreign text', () => {
   });
 });
 
-/** Views with untrusted names that grow by one row each time. */
+/** Views with untrusted names, each one row longer than the last. */
 class ChangingModel extends SampleModel {
   skip = 0;
   evil = '';
@@ -474,7 +474,7 @@ function started({
   return { terminal, model, clock, traced, quits };
 }
 
-/** The line in reverse video, which is the selected one. */
+/** The selected line, which is in reverse video. */
 async function selectedLine(terminal: EmulatedTerminal): Promise<string | undefined> {
   const lines = await terminal.screen();
   for (const [row, line] of lines.entries()) {

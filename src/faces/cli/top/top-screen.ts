@@ -1,6 +1,6 @@
 /**
- * The live view on a terminal. Keys navigate pages, rows and details. Every second the screen queries the model and
- * redraws.
+ * The live view on a terminal. Keys navigate between pages, rows and details. The screen queries the model and redraws
+ * once a second.
  */
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -33,7 +33,7 @@ import { planTrace } from './trace-as-client.ts';
 const REFRESH_MS = 1000;
 /** Display time of a message, milliseconds. */
 const MESSAGE_MS = 4000;
-/** Time spans that `w` cycles through, milliseconds, or null for the whole window. */
+/** Time spans that `w` cycles through, in milliseconds. Null is the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
 /** A pane over a page. */
@@ -47,7 +47,7 @@ interface Pane {
   closed?(): void;
 }
 
-/** The dependencies of the screen other than the model. */
+/** The screen's dependencies, other than the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
   readonly feed: () => PacketFeed;
@@ -145,7 +145,7 @@ export class TopScreen {
         filters: this.#filters,
         sort,
         reversed,
-        // Rows down to the scroll position, plus a margin.
+        // Rows up to the scroll position, plus some more.
         most: cursor.offset + 2 * this.#height + 20,
         lastMs: SPANS[this.#span]!,
       });
@@ -302,7 +302,7 @@ export class TopScreen {
     const { cursor } = this.#page(this.#view);
     const rows = this.#body?.rows ?? [];
     cursor.move(rows, by, this.#height);
-    // The cursor is near the end of the requested rows, so request more.
+    // The cursor is near the end of the requested rows, so request some more.
     if (cursor.index > rows.length - this.#height && !this.#isPaused) this.#see();
   }
 

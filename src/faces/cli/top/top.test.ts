@@ -1,4 +1,4 @@
-/** Tests `ndots top` as scripts call it, and its error messages. */
+/** Tests `ndots top` as scripts use it, and its error messages. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -80,7 +80,7 @@ async function onScreen(
     quit,
   });
   asked.addEventListener('abort', quit, { once: true });
-  // A finished replay stays on the screen, but unreadable input ends it.
+  // A finished replay stays on the screen, whereas unreadable input ends it.
   const failed: unknown[] = [];
   for (const { feed } of clusters)
     feed.over.then(

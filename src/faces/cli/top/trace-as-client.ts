@@ -1,4 +1,4 @@
-/** Repeats a lookup as one of the observed clients, with its resolver and search path. */
+/** Repeats a lookup as one of the observed clients would, with its resolver and search path. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface TracePlan {
 }
 
 /**
- * Builds the command line that queries as the client did.
+ * Builds a command line that sends the same queries as the client.
  * @param writeConf writes a resolv.conf and returns its path
  */
 export function planTrace(
@@ -36,7 +36,7 @@ export function planTrace(
   const kind = row?.resolver.kinds.find((each) => modelled.has(each));
   if (kind === undefined) notes.push('This client’s resolver is unknown, so glibc is assumed.');
   const words = ['trace', name, '-c', kind ?? 'glibc'];
-  // Servers in a capture may not be reachable from here.
+  // A server from a capture may not be reachable from here.
   if (options.files.length > 0) words.push('--plan');
   const isNamed = options.cluster || options.manifests !== null;
   if (isNamed && client.kind === 'pod' && !client.isGone) {

@@ -1,4 +1,4 @@
-/** Resolver settings of a container whose image has no such files. */
+/** Resolver settings for a container whose image does not include such files. */
 import type { Settings } from '../../../tools/resolver/client.ts';
 
 /** Contents of its hosts file. */
@@ -10,7 +10,7 @@ export const imageAddresses: readonly string[] = ['10.244.0.10', 'fe80::1'];
 /** Host name of the container. */
 export const imageHostname = 'pod';
 
-/** The same settings with a resolv.conf, as `ndots trace --resolv-conf FILE` uses them. */
+/** The same settings with a different resolv.conf, as in `ndots trace --resolv-conf FILE`. */
 export function imageSettings(resolvConf: string): Settings {
   return {
     resolvConf,

@@ -1,11 +1,11 @@
-/** Compares several clients, one line each: results first, then costs. */
+/** Compares several clients, one line each, first by results and then by cost. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { count } from '../../../server/base/counted.ts';
 import { clip, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { failure } from './trace-outcome.ts';
 
-/** Formats several clients for terminal output: a table, the differences, and the verdict. */
+/** Formats several clients for terminal output as a table, their differences, and the verdict. */
 export function printComparison(documents: readonly TraceDocument[], options: TextOptions): string {
   const page = pageFor(options);
   const { paint } = page;
@@ -46,7 +46,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
       printElapsed(result.elapsedMs).padStart(time),
     ].join('');
     const room = page.columns - before;
-    // If the result does not fit next to the other columns, print it below them.
+    // A result that does not fit next to the other columns is printed below them.
     if (room < leastResult) return `${cells}\n      ${clip(text, page.columns - 6)}`;
     return `${cells}  ${clip(text, room)}`;
   });
@@ -54,17 +54,17 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
 }
 
 export interface ClientDifference {
-  /** `yes`: a program fails. `maybe`: it depends on the program. `no`: it only costs more. */
+  /** `yes` if a program fails, `maybe` if that depends on the program, `no` if it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';
-  /** Labels of the clients that differ; empty if the text already names them. */
+  /** Labels of the clients that differ. Empty if the text already mentions them. */
   readonly clients: string;
   readonly text: string;
 }
 
-/** A client that is this much slower than the fastest one is waiting for something, milliseconds. */
+/** If a client is this many milliseconds slower than the fastest one, it is waiting for something. */
 const slowMs = 1000;
 
-/** Compares clients by whether they find the name, and by their answers, time and cost. */
+/** Compares whether clients find the name, and what they get, how long it takes and how much it costs. */
 export function compare(documents: readonly TraceDocument[]): {
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
@@ -119,7 +119,7 @@ function verdictOf(
   return ways > 1 ? 'All resolve this name, but not to the same addresses.' : 'All find the same.';
 }
 
-/** Names the clients with the fewest and the most queries, and compares their numbers of ports. */
+/** Lists the clients with the fewest and the most queries, and compares how many ports they use. */
 function costText(documents: readonly TraceDocument[]): string {
   const by = [...grouped(documents, ({ totals }) => String(totals.queries))].toSorted(
     ([one], [other]) => Number(one) - Number(other),
@@ -130,7 +130,7 @@ function costText(documents: readonly TraceDocument[]): string {
     .concat('.');
 }
 
-/** The reason for a failure: the last replies, otherwise the steps without a query, otherwise the client's message. */
+/** Why it failed, according to the last replies, or the steps without a query, or else the client's message. */
 function reasonOf({ queries, steps, result }: TraceDocument): string {
   const last = queries.findLast(({ outcome }) => outcome !== '') ?? queries.at(-1);
   if (last === undefined) return steps.at(-1)?.text ?? failure(result);
@@ -151,7 +151,7 @@ function labels(documents: readonly TraceDocument[], most = 20): string {
   return `${all.slice(0, most).join(', ')}${more}`;
 }
 
-/** `glibc@2.36`, or only the name if the client has no versions. */
+/** `glibc@2.36`, or just the name if the client has no versions. */
 export function labelOf({ client }: TraceDocument): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }

@@ -1,4 +1,4 @@
-/** Formats a trace as consecutive dig outputs, built from the actual replies, to paste where people expect dig. */
+/** Formats a trace as a series of dig outputs built from the actual replies, to paste where people expect dig. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { parseBase64 } from '../../../server/wire/encoding.ts';

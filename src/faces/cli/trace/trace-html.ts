@@ -1,6 +1,6 @@
 /**
- * Renders traces as a single page without scripts, for wide screens, phones and paper: bars to scale, reasons in words,
- * and a table that compares clients.
+ * Renders traces as a single page without scripts for wide screens, phones and paper. It has bars to scale,
+ * explanations, and a table that compares clients.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
@@ -12,7 +12,7 @@ import { label, outcome } from './trace-outcome.ts';
 import { answer, glossaryOf, hint, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
-/** Renders one or more traces of a name; empty if there are none. */
+/** Renders one or more traces of a name. Empty if there are none. */
 export function html(documents: readonly TraceDocument[]): string {
   const [first] = documents;
   if (first === undefined) return '';
@@ -112,7 +112,7 @@ function bar(query: QueryDocument, totalMs: number): string {
   return `<span class="bar ${kindOf(query)}" style="left:${percent(query.atMs, totalMs)};width:${percent(lasted, totalMs)}"></span>`;
 }
 
-/** The quality of an answer, shown by colour, pattern and words. */
+/** The quality of an answer, expressed by colour, pattern and words. */
 function kindOf(query: QueryDocument): 'good' | 'none' | 'bad' {
   if (query.tookMs === null) return 'bad';
   if (query.data.some((data) => !data.startsWith('CNAME '))) return 'good';
@@ -174,7 +174,7 @@ function anchor(document: TraceDocument): string {
   return labelOf(document).replaceAll(/[^a-z0-9.]+/gi, '-');
 }
 
-/** Distance between scale marks: 1, 2 or 5 times a power of ten, for three to six marks. */
+/** Distance between scale marks, which is 1, 2 or 5 times a power of ten and gives three to six marks. */
 function tick(totalMs: number): number {
   const rough = totalMs / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -193,7 +193,7 @@ function percent(part: number, whole: number): string {
   return `${Math.round((10_000 * part) / whole) / 100}%`;
 }
 
-/** Allows a long name to wrap after a dot. */
+/** Lets a long name wrap after a dot. */
 function breakable(name: string): string {
   return escape(name).replaceAll('.', '.<wbr>');
 }

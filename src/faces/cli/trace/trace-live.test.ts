@@ -80,7 +80,7 @@ describe('a live trace', () => {
     assert.equal(document.results.length, 2);
     const [one, two] = document.results.map(({ elapsedMs }) => elapsedMs);
     const last = document.queries.at(-1);
-    // Their total equals the time from the first query to the last answer, without the gaps.
+    // Together, they add up to the time from the first query to the last answer, without the gaps.
     const end = (last?.atMs ?? 0) + (last?.tookMs ?? 0);
     assert.ok((one ?? 0) <= (second?.atMs ?? 0) + 0.2);
     assert.ok((two ?? 0) >= end - (second?.atMs ?? 0) - 0.2);
@@ -127,7 +127,7 @@ describe('a live trace', () => {
   });
 
   test('no query is sent to a server without a route', async () => {
-    // The documentation prefix: with a default route, packets to it are sent but never answered.
+    // The documentation prefix. With a default route, packets to it are sent but never answered.
     const { out } = await runTrace([
       'web',
       '@2001:db8::1',

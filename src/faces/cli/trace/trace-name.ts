@@ -1,10 +1,10 @@
-/** Validates the name of a trace, and suggests the name that was probably meant. */
+/** Validates a name to be traced, and suggests the one that was probably meant. */
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { byteLength } from '../../../tools/resolver/search-list.ts';
 
 /**
- * Returns the name as given.
+ * Returns the name unchanged.
  * @throws Problem if no program would look it up
  */
 export function checkedName(name: string | null): string {
@@ -22,7 +22,7 @@ export function checkedName(name: string | null): string {
       remedy: 'Write non-ASCII names in their xn-- form.',
     });
   }
-  // A name that no client can send is still worth tracing, but text that does not resemble a name is not.
+  // A name that no client can send is still worth tracing, whereas text that does not look like a name is not.
   if (byteLength(name) > 4096) {
     throw new Problem({
       code: 'usage',
@@ -43,7 +43,7 @@ export function checkedName(name: string | null): string {
   return name;
 }
 
-/** The host part of a URL, `host:port`, `user@host` or `host/path`; null for other text. */
+/** The host part of a URL, `host:port`, `user@host` or `host/path`. Null for other text. */
 function hostWithin(text: string): string | null {
   if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
   const parts =

@@ -42,13 +42,13 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly answers: string | null;
   readonly corefile: string | null;
   readonly plan: boolean;
-  /** `deploy/web`, in kubectl's syntax; `host`: this machine, or null if not given. */
+  /** `deploy/web`, in kubectl's syntax, or `host` for this machine. Null if not given. */
   readonly from: string | null;
   readonly manifests: string | null;
   readonly namespace: string | null;
-  /** The kubelet's setting; null: taken from the cluster, or the most common value. */
+  /** The kubelet's setting. If null, it comes from the cluster or is the most common value. */
   readonly clusterDns: readonly string[] | null;
-  /** resolv.conf of the pod's node, or null if not given. */
+  /** resolv.conf on the pod's node, or null if not given. */
   readonly nodeResolvConf: string | null;
   readonly clusterDomain: string;
   readonly ndots: number | null;
@@ -166,7 +166,7 @@ const table = {
   }),
 };
 
-/** Options allowed with `--replay`. With `-c all`, only the differences between clients are printed. */
+/** Options allowed with `--replay`. With `-c all`, it prints only the differences between clients. */
 const ofReplay = [
   'client',
   'output',
@@ -179,7 +179,7 @@ const ofReplay = [
   'noColor',
 ] as const;
 
-/** Suggests kinds and, after a slash, names from the cluster or the manifests. */
+/** Suggests kinds and, after a slash, names found in the cluster or the manifests. */
 async function offerPods({ word, before, env }: OfferContext): Promise<readonly string[]> {
   const kinds = ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'cronjob/', 'svc/'];
   if (!word.includes('/')) return kinds;
@@ -192,7 +192,7 @@ async function offerPods({ word, before, env }: OfferContext): Promise<readonly 
     const { podNames } = await import('./trace-pod.ts');
     return await podNames(options, { env, signal: AbortSignal.timeout(2000) });
   } catch {
-    // The cluster is missing or unreachable, so there are no suggestions.
+    // The cluster is missing or unreachable, so there is nothing to suggest.
     return [];
   }
 }
@@ -220,7 +220,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   }
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
-  // With only manifests, the client is a pod of their cluster.
+  // If there are only manifests, the client is a pod in their cluster.
   const ofPods =
     values.manifests === null || values.from === 'host' || values.resolvConf !== null
       ? (['namespace', 'clusterDns', 'nodeResolvConf'] as const)

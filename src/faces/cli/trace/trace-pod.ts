@@ -26,7 +26,7 @@ import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** The cluster DNS address in kubeadm and most other clusters. */
+/** The cluster DNS address used by kubeadm and most other clusters. */
 export const usualDns = '10.96.0.10';
 
 export interface PodSettings extends PodResolvConf {
@@ -42,7 +42,7 @@ export interface PodSourceChoice extends ClusterOptions {
 
 /** Kubelet settings from the command line. */
 export interface KubeletChoice {
-  /** Null: taken from the cluster, or the most common value. */
+  /** If null, it comes from the cluster or is the most common value. */
   readonly clusterDns: readonly string[] | null;
   readonly clusterDomain: string;
 }
@@ -55,8 +55,8 @@ export interface PodChoice extends PodSourceChoice {
 }
 
 /**
- * Settings of the named pod, or of a pod without DNS settings in the namespace.
- * @param nodeResolvConf resolv.conf of the node, if known
+ * Settings for the named pod, or for a pod in the namespace without DNS settings.
+ * @param nodeResolvConf the node's resolv.conf, if known
  */
 export async function resolvConfOfPod(
   options: PodChoice & KubeletChoice,
@@ -91,7 +91,7 @@ export async function resolvConfOfPod(
 
 type Kubelet = Omit<KubeletDns, 'clusterDns'> & KubeletChoice;
 
-/** Settings of the pod that the name refers to, and its own dnsConfig. */
+/** Settings for the pod that the name refers to, and its own dnsConfig. */
 export async function settingsBehind(
   source: PodSource,
   wanted: ResourceName,
@@ -103,7 +103,7 @@ export async function settingsBehind(
   return { ...(await settingsOf(own, pod.name, source, kubelet, node)), own };
 }
 
-/** Settings of a pod in this namespace with the default policy. */
+/** Settings for a pod in this namespace with the default policy. */
 async function settingsWithin(
   source: PodSource,
   namespace: string,
@@ -147,7 +147,7 @@ function searchOf(resolvConf: string | null): readonly string[] {
   return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];
 }
 
-/** Suggestions for `--from TYPE/`; empty if the cluster does not reply. */
+/** Suggestions for `--from TYPE/`. Empty if the cluster does not reply. */
 export async function podNames(
   options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -163,7 +163,7 @@ export async function podNames(
   }
 }
 
-/** Opens the cluster or the manifests directory. Call `close` at the end. */
+/** Opens the cluster or the manifests directory. Call `close` when done. */
 export async function podSource(
   options: PodSourceChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -178,7 +178,7 @@ export async function podSource(
   });
 }
 
-/** Unless given, the kubelet's clusterDNS is the address of the cluster's DNS service. */
+/** Unless specified, the kubelet's clusterDNS is the address of the cluster's DNS service. */
 async function dnsOf(
   source: PodSource,
   node: string,
@@ -193,7 +193,7 @@ async function dnsOf(
 }
 
 /**
- * DNS settings in a pod's `spec`.
+ * The DNS settings in a pod's `spec`.
  * @throws Problem for an unknown policy
  */
 function podDnsOf(spec: JsonObject, namespace: string): PodDns {
@@ -223,7 +223,7 @@ function dnsConfigOf(config: JsonObject): DnsConfig {
   };
 }
 
-/** YAML parses some values as numbers that Kubernetes requires as strings. */
+/** YAML parses some values as numbers where Kubernetes requires strings. */
 function optionValue(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'number' ? String(value) : undefined;

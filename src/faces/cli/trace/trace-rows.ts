@@ -1,13 +1,13 @@
-/** Groups the queries of a trace into rows; queries that were sent together share a row. */
+/** Groups a trace's queries into rows. Queries that were sent together share a row. */
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
-/** Queries for one name that were sent together to the same server over the same protocol. */
+/** Queries for one name, sent together to the same server over the same protocol. */
 export interface TraceRow {
   readonly first: QueryDocument;
   readonly queries: readonly QueryDocument[];
 }
 
-/** Returns rows in the order in which their queries were sent. */
+/** Returns the rows in the order their queries were sent. */
 export function rowsOf({ queries }: TraceDocument): readonly TraceRow[] {
   const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
   for (const query of queries) {
@@ -28,14 +28,14 @@ function joins(query: QueryDocument, { first, queries }: TraceRow): boolean {
   );
 }
 
-/** The client's conclusion from the replies in a row. */
+/** The conclusion that the client draws from the replies in a row. */
 export function outcomeOf({ queries }: TraceRow): string {
   return [...new Set(queries.map(({ outcome }) => outcome).filter((text) => text !== ''))].join(
     ' ',
   );
 }
 
-/** Milliseconds from sending to the last reply or the timeout. */
+/** Milliseconds from sending the queries until the last reply or the timeout. */
 export function lastedMs({ first, queries }: TraceRow): number {
   const ends = queries.map(({ atMs, tookMs, waitedMs }) => atMs + (tookMs ?? waitedMs ?? 0));
   return Math.max(...ends) - first.atMs;

@@ -1,10 +1,10 @@
-/** Parses the scripted answers of a trace, given with `--answers`. */
+/** Parses the scripted answers for a trace, given with `--answers`. */
 import { Problem } from '../../../server/base/problem.ts';
 import { parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
 
 /**
  * Parses answers in YAML or JSON (docs/answers-file.md).
- * @param file name for messages
+ * @param file its name, for messages
  * @throws Problem
  */
 export async function parseScript(text: string, file: string): Promise<Script> {
@@ -30,7 +30,7 @@ export async function parseScript(text: string, file: string): Promise<Script> {
   return parseAnswers(value, file);
 }
 
-/** Removes the position at the end of the library's message, and the lines of the file after it. */
+/** Removes the position at the end of the library's message, along with the lines of the file that follow it. */
 function withoutPlace(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
 }

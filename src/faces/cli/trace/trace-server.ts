@@ -1,7 +1,7 @@
 /**
- * Answers a planned lookup with a complete server in this process, without sockets and on the lookup's own (virtual)
- * clock. Its Corefile is that of `--corefile`, by default kubeadm's. Its objects come from `--manifests`, and the
- * answers file provides upstream replies.
+ * Answers a planned lookup using a complete server in this process, without sockets and on the lookup's own (virtual)
+ * clock. The Corefile is given with `--corefile` and defaults to kubeadm's. Objects come from `--manifests`, and
+ * upstream replies from the answers file.
  */
 import { dirname, resolve } from 'node:path';
 import { systemClock } from '../../../server/base/clock.ts';
@@ -40,7 +40,7 @@ export interface NamedCorefile {
   /** Base directory for relative paths. */
   readonly folder: string;
   readonly text: string;
-  /** Manifests that replace the clusters of the `kubernetes` blocks, or null to use those clusters. */
+  /** Manifests that replace the clusters in `kubernetes` blocks, or null to use those clusters. */
   readonly manifests: string | null;
 }
 
@@ -64,7 +64,7 @@ export function corefileOf(file: string, text: string, manifests: string | null)
 /** Name of the generated Corefile for `--manifests`. */
 const MADE = '--manifests';
 
-/** kubeadm's Corefile, reduced to what affects replies, with the objects in these manifests. */
+/** kubeadm's Corefile, reduced to the parts that affect replies, with the objects in these manifests. */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
   const text = `.:53 {
     kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
@@ -79,10 +79,10 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
   return { file: MADE, folder: process.cwd(), text, manifests: resolve(manifests) };
 }
 
-/** Time limit for loading objects, milliseconds of real time. */
+/** Time limit for loading objects, in milliseconds of real time. */
 const READING_MS = 5000;
 
-/** Returns a function that starts such a server for each lookup. The function throws the Corefile's problems. */
+/** Returns a function that starts such a server for each lookup, or throws the Corefile's problems. */
 export function traceServer(parts: TraceServerParts): StartServer {
   const told = new Set<string>();
   const tellOnce = (text: string): void => {
@@ -97,8 +97,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects load in real time while the lookup's clock is stopped. After one timeout, later servers do not wait
-    // again.
+    // Objects load in real time, during which the lookup's clock is stopped. After one timeout, later servers do not
+    // wait again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;
@@ -106,7 +106,7 @@ export function traceServer(parts: TraceServerParts): StartServer {
   };
 }
 
-/** Removes positions in the generated Corefile, which the user has never seen. */
+/** Removes positions in the generated Corefile, which users never see. */
 function withoutMadePlaces(error: unknown): unknown {
   const problems = problemsIn(error);
   if (problems === null) return error;
@@ -153,7 +153,7 @@ function withObjectsOf(output: ParseOutput, manifests: string): ParseOutput {
 function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock): StartedServer {
   const address = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
   const way = { address, port: 40_000, local: '10.96.0.10', localPort: 53 };
-  // Every name server in resolv.conf is this server: its first endpoint for plain DNS.
+  // Every name server in resolv.conf is this server's first endpoint for plain DNS.
   const plain = embedded.open.find(({ scheme }) => scheme === 'dns');
   return {
     async answer(query, proto) {
@@ -165,7 +165,7 @@ function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock)
   };
 }
 
-/** The network for `forward`: every upstream address gets the scripted replies. */
+/** The network for `forward`. Every upstream address sends the scripted replies. */
 function scriptedUpstreams(script: Script, clock: VirtualClock): Network {
   const counts: RuleCounts = new Map();
   return {

@@ -1,4 +1,4 @@
-/** Gathers the files for a trace from the command line, this machine or a pod's manifest. */
+/** Gathers the files needed for a trace from the command line, this machine or a pod's manifest. */
 import { hostname, networkInterfaces } from 'node:os';
 import { readFileText } from '../../../server/base/read-file.ts';
 import type { AddressFamily, Host, Settings } from '../../../tools/resolver/client.ts';
@@ -11,15 +11,15 @@ import type { TraceVerbOptions } from './trace-options.ts';
 
 const largestFile = 4 << 20;
 
-/** Resolver variables that the trace inherits from ndots' environment. */
+/** Resolver variables that the trace inherits from the environment. */
 const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 
 /** The settings for a lookup and their sources. */
 export interface GatheredSettings {
   readonly settings: Settings;
-  /** The source of resolv.conf, and notes about it. */
+  /** The origin of resolv.conf, and notes about it. */
   readonly notes: readonly string[];
-  /** The pod that the settings belong to, or null if they are not a pod's. */
+  /** The pod that the settings belong to, or null if they do not belong to one. */
   readonly from: string | null;
   /** The assumption about the pod's node; null: none. */
   readonly assumed: string | null;
@@ -27,13 +27,13 @@ export interface GatheredSettings {
 
 /**
  * Reads the files that determine a lookup.
- * @throws Problem if a file given by the user cannot be read
+ * @throws Problem if a file specified by the user cannot be read
  */
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
   let assumed: string | null = null;
-  // --manifests selects a pod in that cluster, not this machine.
+  // --manifests selects a pod in its cluster rather than this machine.
   const ofPod =
     options.resolvConf === null &&
     (options.from === null ? options.manifests !== null : options.from !== 'host');
@@ -42,7 +42,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   if (options.resolvConf !== null)
     resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
   else if (ofPod) {
-    // If nothing is sent, the node's settings do not describe a particular machine.
+    // If nothing is sent, the node's settings do not have to match a particular machine.
     const { nodeResolvConf } = options;
     const node =
       nodeResolvConf !== null
@@ -87,7 +87,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   };
 }
 
-/** The assumption about the node's resolv.conf, which only the node knows. */
+/** Our assumption about the node's resolv.conf, which only the node has. */
 function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0
@@ -95,7 +95,7 @@ function assumedOf({ nodeSearch }: PodSettings): string | null {
     : `this machine's search domains are used instead of the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
-/** True if the lookup is only planned, without sending queries. */
+/** True if the lookup is only planned and no queries are sent. */
 export function sendsNothing({ plan, answers, corefile, manifests }: TraceVerbOptions): boolean {
   return plan || answers !== null || corefile !== null || manifests !== null;
 }
@@ -105,8 +105,7 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
   const addresses = options.hostAddresses ?? (own ? external : imageAddresses);
-  // A given address list without IPv6 addresses means that IPv6 is disabled; otherwise there would be a link-local
-  // address.
+  // If a list of addresses has no IPv6 ones, IPv6 is disabled. Otherwise, there would be a link-local address.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];
@@ -121,7 +120,7 @@ function readIfThere(path: string): string | null {
   }
 }
 
-/** Replaces the name servers in the file with a single one. */
+/** Replaces the file's name servers with a single one. */
 function withServer(text: string | null, server: string): string {
   const kept = (text ?? '').split('\n').filter((line) => !/^\s*nameserver\b/.test(line));
   return [`nameserver ${server}`, ...kept].join('\n');

@@ -1,4 +1,4 @@
-/** The style sheet of a trace page: two colour schemes, one column on narrow screens, three on wide ones. */
+/** The style sheet for trace pages, with two colour schemes, one column on narrow screens and three on wide ones. */
 export const traceStyle = `
 :root{color-scheme:light dark;--text:#1b1d21;--dim:#5a5f69;--line:#d5d9e0;--page:#fff;--good:#176b2c;--bad:#b3261e;--warn:#7d4c00;--none:#3465b0;--lane:#f2f4f7}
 @media(prefers-color-scheme:dark){:root{--text:#e7e9ee;--dim:#a4abb8;--line:#383d47;--page:#15171b;--good:#7bd88f;--bad:#ff8f85;--warn:#ffc069;--none:#86b7ff;--lane:#1f2329}}

@@ -1,6 +1,6 @@
 /**
- * Prints a trace for people at the width of the terminal (default 100 columns): one row per group of queries, with the
- * reason below.
+ * Prints a trace as text that fits the terminal (100 columns by default). Each group of queries gets a row, with the
+ * reason below it.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -73,17 +73,19 @@ function header(document: TraceDocument, page: Page): string[] {
 
 /** Columns before the name: number and time. */
 const lead = 15;
-/** Minimum width for answers after the name: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
+/** Minimum width for the answers after a name: `A NXDOMAIN AAAA NXDOMAIN 20 ms`. */
 const answerRoom = 34;
 
-/** Width of the name column: as wide as the names if that leaves room for answers. Narrow pages have no such column. */
+/**
+ * Width of the name column, which is as wide as the names if that leaves room for answers. Narrow pages do without it.
+ */
 function nameWidth(rows: readonly TraceRow[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
   if (page.wide) return longest;
   return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
-/** The part after the name: an answer per query, the server if there are several, and the time. */
+/** The part after the name, with an answer per query, the server if there are several, and the time. */
 function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
   const parts = answers(row, room, page);
@@ -109,7 +111,7 @@ function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Pag
   return parts;
 }
 
-/** One answer per query, or a single one if no query was answered. */
+/** One answer per query, or just one if none was answered. */
 function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const text = (query: QueryDocument): string =>
     answerText(query, room - query.type.length - 1, page);
@@ -117,7 +119,7 @@ function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const lost = queries.every(({ tookMs, answer }) => tookMs === null && answer === longest?.answer);
   if (lost && longest !== undefined && queries.length > 1)
     return [`${queries.map(({ type }) => type).join(', ')} ${text(longest)}`];
-  // If one query of a pair was lost, the time belongs to the other one.
+  // If one of two queries was lost, the time belongs to the other.
   const mixed = queries.some(({ tookMs }) => tookMs === null);
   return queries.map((query) => {
     const took =
@@ -154,7 +156,7 @@ function printRow(
   return [...lines, ...wrap(again ? likewise(then) : then, `${indent}then  `, page)];
 }
 
-/** Breaks a name that is longer than a line, preferably after a dot. */
+/** Splits a name that is longer than a line, preferably after a dot. */
 function nameLines(name: string, page: Page): string[] {
   const room = page.wide ? Infinity : page.columns - lead;
   const lines: string[] = [];
@@ -168,7 +170,7 @@ function nameLines(name: string, page: Page): string[] {
   return [...lines, rest];
 }
 
-/** Refers to the row above, repeating only its rules. */
+/** Refers to the row above and repeats only its rules. */
 function likewise(then: string): string {
   const rules = [...new Set(then.match(/\[[a-z0-9-]+\]/g))];
   return rules.length === 0 ? then : `Likewise. ${rules.join(' ')}`;
@@ -184,7 +186,7 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   if (query.tookMs === null)
     return `${query.answer} ${paint.bad(`too late${waited(query, ', waited ')}`)}`;
   if (query.data.length > 0) {
-    // Addresses matter most. Aliases are shown if there is room, or if there are no addresses.
+    // Addresses matter most. Aliases are shown if there is room or if there are no addresses.
     const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
     const found = addresses.length > 0;
     const list = wide || !found ? query.data : addresses;
@@ -198,7 +200,10 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   return query.answer;
 }
 
-/** Milliseconds. A client that receives ICMP port unreachable fails sooner; others wait as if the packet was lost. */
+/**
+ * Time in milliseconds. A client that receives ICMP port unreachable fails sooner, while others wait as if the packet
+ * had been lost.
+ */
 const patienceMs = 100;
 
 function waited({ waitedMs }: QueryDocument, before: string): string {

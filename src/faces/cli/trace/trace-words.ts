@@ -2,12 +2,12 @@
 import { printHostPort } from '../../../server/base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
-/** The addresses and aliases in a reply, or a word for their absence (`NXDOMAIN`, `DROP` …). */
+/** The addresses and aliases in a reply, or a word that says why there are none (`NXDOMAIN`, `DROP` …). */
 export function answer(query: QueryDocument): string {
   return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }
 
-/** The resolv.conf settings as this client interprets them. */
+/** The settings in resolv.conf as this client interprets them. */
 export function settings(document: TraceDocument): string {
   const { conf } = document;
   const search = conf.search.length === 0 ? [] : [`search ${conf.search.join(' ')}`];
@@ -44,7 +44,7 @@ const glossary: Readonly<Record<string, string>> = {
   TC: 'the answer did not fit into one packet',
 };
 
-/** Explains the answer labels that appear, for people who rarely see them. */
+/** Explains the answer labels in use, for readers who rarely see them. */
 export function glossaryOf({ queries }: TraceDocument): readonly (readonly [string, string])[] {
   const seen = new Set(
     queries

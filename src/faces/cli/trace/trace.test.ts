@@ -181,7 +181,7 @@ describe('ndots trace for people', () => {
       )?.[1] ?? '';
     assert.match(await verdict('glibc,musl'), /^All find the same\. All send 8 queries\.$/);
     assert.match(await verdict('go,go@1.19'), /^All find the same\./);
-    // getent hosts stops at the first family with a result.
+    // getent hosts stops at the first family that has a result.
     assert.match(
       await verdict('glibc,getent-hosts'),
       /^All resolve this name, but not to the same addresses\./,
@@ -461,7 +461,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Paths of values that do not match the schema. Both must have the same keys. */
+/** Paths to values that do not match the schema. Both must have the same keys. */
 function misfits(value: unknown, schema: Schema, root: Schema, path: string): string[] {
   if (schema.$ref !== undefined) {
     return misfits(value, root.$defs?.[schema.$ref.slice(8)] ?? {}, root, path);

@@ -1,6 +1,6 @@
 /**
- * `ndots trace NAME`: shows every query that a client would send for a name, the reason for each, and the application's
- * result.
+ * `ndots trace NAME`: shows every query that a client would send for a name, the reason for each, and the result the
+ * application gets.
  */
 import { writeFileSync } from 'node:fs';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -54,7 +54,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // Manifest warnings were printed during the pod search. The Corefile may add more.
+  // The pod search has already printed warnings about manifests, but the Corefile may add more.
   const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
     const isOld =
@@ -86,8 +86,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
 }
 
 /**
- * With `--corefile` or `--manifests`, a server in this process answers. It is a complete ndots serve, so it is loaded
- * only then.
+ * With `--corefile` or `--manifests`, queries are answered by a server in this process. It is loaded only if needed,
+ * because it is a complete ndots serve.
  * @param tell receives warnings about the Corefile and the objects
  */
 async function serverStarter(
@@ -125,7 +125,7 @@ function planFor(
 }
 
 async function lookLive(plan: LookupPlan, options: TraceVerbOptions): Promise<LookupRun> {
-  // The clock's timers do not keep the process alive, so this timer does until the lookup ends.
+  // The clock's timers do not keep the process alive, so this timer does so until the lookup ends.
   const hold = setTimeout(() => {}, plan.limitMs + 1000);
   try {
     await rehearse(plan, secureRandom);
@@ -145,7 +145,7 @@ async function readScript({ answers }: TraceVerbOptions): Promise<Script> {
   return answers === null ? emptyScript : parseScript(readText(answers, 'answers file'), answers);
 }
 
-/** Defaults for fields that older versions did not save. */
+/** Defaults for fields that older versions did not store. */
 const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
 
 function readSaved(file: string): TraceDocument[] {
@@ -202,7 +202,7 @@ function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io
   };
   if (output === 'json') io.out(json);
   else if (output === 'text' || output === 'wide') {
-    // With many clients, prints only the differences; each trace would fill a page.
+    // With many clients, prints only the differences, because each trace would fill a page.
     const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
     const parts = brief ? [] : documents.map((document) => printTrace(document, text));
     if (many) parts.push(printComparison(documents, text));

@@ -11,7 +11,7 @@ const manifest = JSON.parse(
 
 export const coreVersion: string = manifest.version;
 
-/** The output of `-version`: CoreDNS's two lines with our names. */
+/** Prints the output of `-version`, which is CoreDNS's two lines with our names. */
 export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }

@@ -16,13 +16,13 @@ export interface WatchOptions {
   readonly allClients: boolean;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tokenFile: string | null;
-  /** The API server that decides about readers, or null if they need the agent's token. */
+  /** The API server that authenticates readers, or null if they need the agent's token. */
   readonly decidedBy: ClusterOptions | null;
   /** Null: the name of the node or machine. */
   readonly identity: string | null;
 }
 
-/** The same port as the `console` directive, so that readers need not distinguish the two. */
+/** The same port that the `console` directive uses, so that readers need not distinguish the two. */
 const PORT = 9155;
 const LOOPBACK = '127.0.0.1';
 

@@ -27,7 +27,7 @@ import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
 
 /** Size of a generated token. */
 const TOKEN_BYTES = 24;
-/** Interval of the search for new interfaces, because each new pod adds one. */
+/** Interval between searches for new interfaces. Each new pod adds one. */
 const SIDES_MS = 10_000;
 
 export const watch: Command = {
@@ -43,7 +43,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const { host, port } = options.listen;
   const { gate, made } = gateOf(options, io, log);
   const identity = options.identity ?? (io.env['NODE_NAME'] || hostname());
-  // Fails immediately if capturing is not possible, instead of when the first reader connects.
+  // Fails right away if capturing is not possible, not only when the first reader connects.
   const tried = capturePackets(options, () => undefined);
   tried.stop();
   const stream = new PacketStream({
@@ -67,7 +67,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Returns the gate for readers, and the generated token, if there is one. */
+/** Returns the gate for readers, and the token if one was generated. */
 function gateOf(
   { tokenFile, decidedBy }: WatchOptions,
   io: Io,
@@ -92,7 +92,7 @@ function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
       take(bytes, start, end, timeMs, port, isOutgoing);
   });
   const renew = (): void => {
-    // Without the namespace, the last known sides remain until the readers are disconnected.
+    // Without the namespace, the last known sides stay until the readers are disconnected.
     clients.sides = unlessGone(() => sidesIn(options.netns)) ?? clients.sides;
   };
   renew();
@@ -107,7 +107,7 @@ function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
   };
 }
 
-/** Identifies the namespace and the interface that a capture would open now, or null if they do not exist. */
+/** Identifies the namespace and interface that a capture would open now. Null if they do not exist. */
 function placeOf({ device, netns }: WatchOptions): string | null {
   return unlessGone(() => {
     const index = (): number => (device === 'any' ? 0 : libc().interfaceIndex(device));
@@ -116,7 +116,7 @@ function placeOf({ device, netns }: WatchOptions): string | null {
   });
 }
 
-/** Returns null if the system reports an error, because namespaces and interfaces may go away at any moment. */
+/** Returns null if the system reports an error, because namespaces and interfaces can go away at any time. */
 function unlessGone<T>(look: () => T): T | null {
   try {
     return look();

@@ -25,7 +25,7 @@ export interface WebhookOptions extends ClusterOptions {
   readonly service: string;
   readonly secret: string;
   readonly configuration: string;
-  /** Externally maintained certificate and key, or null if the webhook maintains its own in the Secret. */
+  /** A certificate and key maintained by another program, or null if the webhook maintains its own in the Secret. */
   readonly files: { readonly cert: string; readonly key: string } | null;
   readonly name: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;

@@ -1,6 +1,4 @@
-/**
- * `ndots webhook`: sets pods' dnsConfig according to annotations, as an admission webhook or as an API server policy.
- */
+/** `ndots webhook`: sets pods' dnsConfig based on annotations, as an admission webhook or as an API server policy. */
 import { stringify } from 'yaml';
 import { systemClock } from '../../../server/base/clock.ts';
 import { asObject } from '../../../server/base/json-object.ts';
@@ -82,7 +80,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** The files are renewed by another program, so they are checked once a minute. */
+/** Another program renews these files, so they are checked once a minute. */
 const FILES_EVERY_MS = 60_000;
 
 async function keepFiles(

@@ -21,7 +21,7 @@ export interface DiffInput {
   readonly names?: readonly { readonly name: string; readonly type: string }[];
 }
 
-/** A line of an outcome; nested lines are records. */
+/** A line in an outcome. Nested lines are records. */
 export interface OutcomeLine {
   readonly text: string;
   readonly inner: boolean;
@@ -30,7 +30,7 @@ export interface OutcomeLine {
 /** Questions that changed in the same way. */
 export interface ShownChange {
   readonly kind: DifferenceKind;
-  /** The simplest query, with its time if it is a repetition. */
+  /** The simplest query, with a time if it is a repetition. */
   readonly question: string;
   readonly moment: string;
   readonly count: number;
@@ -40,7 +40,7 @@ export interface ShownChange {
   readonly after: readonly OutcomeLine[];
 }
 
-/** The differences, both for the page and as a document. */
+/** The differences, for the page and as a document. */
 export interface DiffResult {
   readonly questions: number;
   readonly same: number;
@@ -60,7 +60,7 @@ const PROGRESS_STEP = 25;
 
 /**
  * Serves both Corefiles and compares them.
- * @throws Problems if one cannot be served
+ * @throws Problems if either cannot be served
  */
 export async function runDiff(
   { before, after, names = [] }: DiffInput,

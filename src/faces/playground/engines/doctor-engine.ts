@@ -1,4 +1,4 @@
-/** The doctor engine: diagnoses a capture, a dnstap stream or a log like `ndots doctor`. */
+/** The doctor engine: diagnoses a capture, a dnstap stream or a log, as `ndots doctor` does. */
 import { Problem } from '../../../server/base/problem.ts';
 import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
@@ -56,7 +56,7 @@ const FRAMES_MAX = 12;
 const PROGRESS_MS = 250;
 
 /**
- * Reads the file, and rereads parts of it if that helps.
+ * Reads the file, and parts of it a second time if that helps.
  * @throws Problem
  */
 export async function runDoctor({ file }: DoctorInput, progress: Progress): Promise<DoctorResult> {

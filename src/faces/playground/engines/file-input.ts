@@ -1,4 +1,4 @@
-/** Adapts a file dropped on the page to the capture reader, which reads it piece by piece. */
+/** Lets the capture reader read a file dropped on the page, one piece at a time. */
 import {
   recognised,
   type Input,

@@ -1,4 +1,4 @@
-/** The lint engine: lints a Corefile like `ndots lint`, and determines its plugin chains. */
+/** The lint engine: lints a Corefile like `ndots lint`, and works out its plugin chains. */
 import { lint } from '../../../tools/lint/lint.ts';
 import type { LintFinding } from '../../../tools/lint/finding.ts';
 import { lintedPlugins } from '../../cli/lint/linted-plugins.ts';
@@ -17,9 +17,9 @@ export interface ChainLink {
   readonly plugin: string;
   readonly args: readonly string[];
   readonly line: number;
-  /** `beside`: the plugin listens, reloads or configures something, and never handles queries. */
+  /** `beside` means that the plugin listens, reloads or configures something but never handles queries. */
   readonly role: 'link' | 'beside';
-  /** Worst severity of the findings on its lines, or null if there is none. */
+  /** Worst severity among the findings on its lines, or null if there are none. */
   readonly severity: LintFinding['severity'] | null;
 }
 
@@ -30,7 +30,7 @@ export interface ShownBlock {
   readonly chain: readonly ChainLink[];
 }
 
-/** The findings, and the chain of each server block. */
+/** The findings, along with each server block's chain. */
 export interface LintResult {
   readonly document: LintDocument;
   readonly blocks: readonly ShownBlock[];
@@ -39,7 +39,7 @@ export interface LintResult {
 /** File name of the pasted text in findings. */
 export const PASTED = 'Corefile';
 
-/** Lints the text. Errors in it are reported as findings. */
+/** Lints the text. Errors in the text become findings. */
 export async function runLint({ corefile }: LintInput): Promise<LintResult> {
   const report = await lint({
     given: { files: [{ file: PASTED, text: corefile, named: true }], passed: [] },

@@ -1,4 +1,4 @@
-/** The trace engine: plans every client's queries for a name like `ndots trace`. */
+/** The trace engine: plans each client's queries for a name, as `ndots trace` does. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript, type Script } from '../../../tools/resolver/answers-file.ts';
 import { findCheaper } from '../../../tools/resolver/cheaper.ts';
@@ -35,9 +35,9 @@ export interface TraceResult {
   readonly documents: readonly TraceDocument[];
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
-  /** Savings from a lower `ndots` for the most common resolver libraries. */
+  /** Savings from lowering `ndots`, for the most common resolver libraries. */
   readonly plans: readonly ClientPlan[];
-  /** The `ndots` value that saves the most without breaking anything, or null if none saves anything. */
+  /** The `ndots` value that saves the most without breaking anything, or null if none saves any queries. */
   readonly best: number | null;
   /** Notes about the answers and the objects. */
   readonly notes: readonly string[];
@@ -51,7 +51,7 @@ const LIMIT_MS = 600_000;
 
 /**
  * Plans the lookup for each client.
- * @throws Problem if the name, the answers or the objects are invalid
+ * @throws Problem if the name, answers or objects are invalid
  */
 export async function runTrace(input: TraceInput, progress: Progress): Promise<TraceResult> {
   const name = checkedName(input.name);
@@ -85,7 +85,7 @@ export async function runTrace(input: TraceInput, progress: Progress): Promise<T
   return { documents, ...compare(documents), plans, best: bestNdots(plans), notes };
 }
 
-/** Starts a server for the example cluster with kubeadm's Corefile. The script provides upstream replies. */
+/** Starts a server for the example cluster using kubeadm's Corefile. The script provides upstream replies. */
 async function startCluster(script: Script, notes: string[]): Promise<StartServer> {
   const { corefileFor, traceServer } = await import('../../cli/trace/trace-server.ts');
   return traceServer({

@@ -1,4 +1,4 @@
-/** Hashes and random numbers for the browser machine. The browser's own hash functions are asynchronous. */
+/** Hashes and random numbers for the browser machine, because the browser's own hash functions are asynchronous. */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha1 } from '@noble/hashes/legacy.js';
 import { sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
@@ -46,7 +46,7 @@ export function createHmac(name: string, key: Uint8Array): RunningHash {
   return running(hmac.create(known(name), key));
 }
 
-/** `hash` of `node:crypto`; returns hexadecimal text by default. */
+/** `hash` from `node:crypto`, which returns hexadecimal text by default. */
 export function hash(
   name: string,
   data: string | Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The browser machine's file system: the example cluster's files, in memory and read-only. Replaces `node:fs` and
- * `node:fs/promises` where the in-memory server is bundled for the playground.
+ * The browser machine's file system, which holds the example cluster's files in memory and is read-only. Replaces
+ * `node:fs` and `node:fs/promises` when the in-memory server is bundled for the playground.
  */
 import { exampleFiles } from '../example-files.ts';
 
@@ -46,10 +46,10 @@ class FileStats {
   }
 }
 
-/** Open and access flags, with the same values as on Linux. */
+/** Flags for opening and access, with the same values as on Linux. */
 export const constants = { O_RDONLY: 0, O_NONBLOCK: 0, R_OK: 4, W_OK: 2, X_OK: 1 } as const;
 
-/** Open files with the position of the next read. */
+/** Open files, each with the position for the next read. */
 const open_ = new Map<number, { readonly path: string; at: number }>();
 let nextHandle = 3;
 
@@ -116,7 +116,7 @@ export function closeSync(handle: number): void {
   open_.delete(handle);
 }
 
-/** Returns the contents of a file as bytes, or as text if an encoding is given. */
+/** Returns a file's contents as bytes, or as text if an encoding is given. */
 export function readFileSync(path: string, encoding?: string): string | Uint8Array {
   const bytes = contents.get(path);
   if (bytes === undefined) throw failed(isDirectory(path) ? 'EISDIR' : 'ENOENT', path);
@@ -148,7 +148,7 @@ export function realpathSync(path: string): string {
   return path;
 }
 
-/** Finds nothing: only the pasted Corefile exists, so import patterns match no file. */
+/** Finds nothing, because the pasted Corefile is the only file and import patterns match no others. */
 export function globSync(): string[] {
   return [];
 }

@@ -1,8 +1,11 @@
-/** Node globals that engines use and browsers lack: `Buffer`, `setImmediate`, `process`. Loaded before any engine. */
+/**
+ * Node globals that engines use and browsers do not have: `Buffer`, `setImmediate` and `process`. Loaded before any
+ * engine.
+ */
 import { Buffer } from 'buffer';
 import * as cryptography from './cryptography.ts';
 
-/** Implements `setImmediate` with messages, because browsers run nested timers at most every 4 ms. */
+/** Implements `setImmediate` with messages, because browsers run nested timers no more than every 4 ms. */
 function messageTurns(): (run: (...words: unknown[]) => void, ...words: unknown[]) => object {
   const { port1, port2 } = new MessageChannel();
   const waiting: (() => void)[] = [];
@@ -14,7 +17,7 @@ function messageTurns(): (run: (...words: unknown[]) => void, ...words: unknown[
   };
 }
 
-/** Makes timers objects, as in Node; in browsers they are numbers. */
+/** Turns timers into objects, as in Node. In browsers they are numbers. */
 function timerObjects(
   set: (run: () => void, delayMs?: number) => number,
 ): (run: (...words: unknown[]) => void, delayMs?: number, ...words: unknown[]) => object {
@@ -43,9 +46,9 @@ globals['setInterval'] = timerObjects(globalThis.setInterval.bind(globalThis) as
 globals['Buffer'] ??= Buffer;
 globals['process'] ??= processOfPage;
 globals['setImmediate'] ??= messageTurns();
-// Shared memory needs response headers that a plain file server does not send. A single thread does not need it.
+// Shared memory requires response headers that plain file servers do not send. A single thread can do without it.
 globals['SharedArrayBuffer'] ??= ArrayBuffer;
-// Event loop utilization controls the thread's memory policy. Browsers do not report it.
+// Event loop utilization controls the thread's memory policy, but browsers do not report it.
 Object.assign(performance, {
   eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }),
 });

@@ -1,7 +1,6 @@
 /**
- * The browser machine's network, which does not exist. Replaces `node:net`, `node:dgram` and `node:dns/promises` where
- * the in-memory server is bundled for the playground. That server opens no sockets, so no query reaches these
- * functions.
+ * The browser machine's network, which does not exist. Replaces `node:net`, `node:dgram` and `node:dns/promises` when
+ * the in-memory server is bundled for the playground. That server opens no sockets, so no query gets here.
  */
 import { isIP } from '../../../server/base/ip.ts';
 
@@ -16,7 +15,7 @@ export function isIPv6(text: string): boolean {
   return isIP(text) === 6;
 }
 
-/** Fails on use, like every resolver without a network. */
+/** Fails when used, like any resolver without a network. */
 export class Resolver {
   setServers(): void {
     unavailable();

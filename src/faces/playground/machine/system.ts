@@ -1,6 +1,6 @@
 /**
- * The browser machine's system: one CPU, no network interfaces, no native code. Replaces the other Node modules that
- * the in-memory server imports (`node:os`, `node:module` and so on) where it is bundled for the playground.
+ * The browser machine's system, with one CPU, no network interfaces and no native code. Replaces the other Node modules
+ * that the in-memory server imports (`node:os`, `node:module` and so on) when it is bundled for the playground.
  */
 import * as re2js from 're2js';
 import * as yaml from 'yaml';
@@ -44,7 +44,7 @@ export function fileURLToPath(url: string | URL): string {
 
 const packages: Readonly<Record<string, unknown>> = { re2js, yaml };
 
-/** Loads bundled packages. All others, including native ones, are missing. */
+/** Loads bundled packages. All others, including native ones, count as missing. */
 export function createRequire(): (name: string) => unknown {
   return (name) => {
     if (Object.hasOwn(packages, name)) return packages[name];
@@ -52,14 +52,14 @@ export function createRequire(): (name: string) => unknown {
   };
 }
 
-/** Empty, because stack traces already refer to the bundled files that the browser knows. */
+/** Empty, because stack traces already refer to the bundled files, which the browser knows. */
 export class SourceMap {
   findEntry(): object {
     return {};
   }
 }
 
-/** Never starts a thread: the in-memory server's only worker runs on the same thread. */
+/** Never starts a thread, because the in-memory server's only worker runs on the same one. */
 export class Worker {
   constructor() {
     unavailable();

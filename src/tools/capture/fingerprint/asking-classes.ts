@@ -1,11 +1,11 @@
 /**
- * The behaviour of the resolvers that are distinguished: for each way of querying, the share of lookups that show a
- * trait.
+ * The behaviour of each resolver that we can recognise. For each way of querying, gives the share of lookups that show
+ * a trait.
  */
 import { traitShares, type TraitShares } from './trait-shares.ts';
 
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
-/** A `tool` sends one question at a time: dig, host, nslookup. */
+/** A `tool` sends one question at a time, like dig, host and nslookup. */
 export type Kind = (typeof kinds)[number];
 
 /** A way of querying, and its prior probability in percent. */
@@ -18,7 +18,7 @@ export interface AskingClass {
 /** The shares of each kind in normal circumstances. */
 const usual: Readonly<Record<Kind, TraitShares>> = {
   ...traitShares,
-  /** Relays queries from several kinds of clients, with pairs unchanged. Each query gets a new ID. */
+  /** Relays queries from several kinds of clients. Pairs stay the same, but each query gets a new ID. */
   forwarder: {
     ...traitShares.go,
     'pair in one go': 90,
@@ -35,7 +35,7 @@ const usual: Readonly<Record<Kind, TraitShares>> = {
   },
 };
 
-/** Builds a class that differs from its kind's usual shares in these. */
+/** Builds a class that differs from its kind's usual shares only in these. */
 function asking(
   kind: Kind,
   prior: number,
@@ -44,9 +44,9 @@ function asking(
   return { kind, prior, shares: Object.assign({}, usual[kind], ...changes) as TraitShares };
 }
 
-/** A program that looks up a single address family. */
+/** A program that looks up only one address family. */
 const oneFamily = { 'both families': 3, 'families walk separately': 97 };
-/** Programs that send a single question. Each query has its own socket and ID. */
+/** Programs that send a single question. Each query has a separate socket and ID. */
 const oneShot = {
   'pair in one go': 2,
   'pair from one port': 1,
@@ -64,18 +64,18 @@ const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
 /** c-ares since 1.34.6, which may retry an unanswered query from a new socket. */
 const newSocket = { 'again from the same port': 45 };
-/** Go with single-request: one question at a time. */
+/** Go with single-request, which sends one question at a time. */
 const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
 /** glibc and Go with trust-ad, and CoreDNS with cache. */
 const trustingAd = { 'asks for AD': 97 };
-/** glibc with edns0, or several programs behind one address, some of which send EDNS. */
+/** glibc with edns0, or several programs behind one address of which some send EDNS. */
 const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
 const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
 /** c-ares since 1.29, unless the server does not support cookies. */
 const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with cookie': 97 };
 /**
- * A client behind a network with varying delay. A and AAAA arrive in either order, and the second often arrives after
- * the first was answered.
+ * A client on a network with varying delay. A and AAAA arrive in either order, and the second one often arrives after
+ * the first has been answered.
  */
 const farAway = { 'pair in one go': 35, 'A before AAAA': 55 };
 
@@ -109,7 +109,7 @@ const oneSocket = {
   'the port of the lookup before': 95,
 };
 
-/** c-ares when it picks a random server for each question (rotate), or uses the next one. */
+/** c-ares when it picks a random server for each question (rotate), or the next one in turn. */
 const byTurns = {
   'pair to one server': 25,
   'one port for the whole walk': 40,
@@ -203,7 +203,7 @@ const usualClasses: readonly AskingClass[] = [
   asking('forwarder', 1, withCookies, { 'EDNS with cookie': 96, 'asks for DNSSEC': 97 }),
   // dnsmasq: an unconnected socket per query.
   asking('forwarder', 1, { 'IP IDs continue across ports': 96 }),
-  // CoreDNS: a few long-lived sockets, used in turn. With cache, it sets AD.
+  // CoreDNS, which uses a few long-lived sockets in turn and sets AD with cache.
   asking('forwarder', 0.7, {
     'pair from one port': 5,
     'one port for the whole walk': 93,
@@ -226,14 +226,15 @@ const usualClasses: readonly AskingClass[] = [
     'ids that count up': 1,
     'ids of a pair close together': 95,
   }),
-  // Unless the server sends cookies, c-ares sends none either. A program that does not reuse its socket has a different
+  // Unless the server sends cookies, c-ares does not either. A program that does not reuse its socket has a different
   // port for each lookup.
   asking('c-ares', 3, newSocket, {
     'no EDNS': 1,
     'EDNS of 1232 without cookie': 97,
     'the port of the lookup before': 2,
   }),
-  // With rotate, c-ares and Go pick a server per question, glibc per pair. musl always queries all of them.
+  // With rotate, c-ares and Go pick a server per question and glibc picks one per pair. musl always queries all of
+  // them.
   asking('c-ares', 1, byTurns, oldCares),
   asking('c-ares', 1, byTurns, mixedCares),
   asking('go', 1, anyServer),
@@ -243,7 +244,7 @@ const usualClasses: readonly AskingClass[] = [
   asking('c-ares', 1, mixedCares, oneFamily),
 ];
 
-/** Builds the same class under a circumstance, with its probability, that changes only these traits. */
+/** Builds the same class under a circumstance that changes only these traits, along with its probability. */
 function under(
   circumstance: Partial<TraitShares>,
   share: number,

@@ -1,4 +1,4 @@
-/** Plays various kinds of clients as packets: over TCP, in truncated captures, and to several servers. */
+/** Simulates various kinds of clients as packets, including TCP, truncated captures and several servers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../../server/base/random.ts';
@@ -23,7 +23,7 @@ import { Reading } from '../read/reading.ts';
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { Recognition, type Recognised } from './recognition.ts';
 
-/** A query. TCP queries sent from one port at the same time share a segment. */
+/** A query. TCP queries sent from the same port at the same time share a segment. */
 interface Asked {
   readonly ms: number;
   readonly protocol?: 'udp' | 'tcp';
@@ -34,7 +34,7 @@ interface Asked {
   readonly type: 'A' | 'AAAA';
   /** Omitted: no EDNS. */
   readonly edns?: 'plain' | 'cookie';
-  /** The UDP size in the OPT record; 1232 by default. */
+  /** The UDP size in the OPT record, which is 1232 by default. */
   readonly udpSize?: number;
   readonly truncated?: boolean;
   readonly afterMs?: number;
@@ -59,7 +59,7 @@ const drawn = (): (() => number) => {
   return () => random.integer(0x10000);
 };
 
-/** The IDs of a pair as glibc derives them from one clock: equal high bits, bytes swapped. */
+/** A pair's IDs as glibc derives them from one clock, with equal high bits and bytes swapped. */
 const ofClock = (): (() => number) => {
   const random = seededRandom(9);
   let last = 0;
@@ -145,7 +145,7 @@ interface Seen {
 
 const seen = (asked: readonly Asked[], snap?: number): Seen => seenIn(packetsOf(asked), snap);
 
-/** @param snap bytes of each packet in the capture, from the IP header on */
+/** @param snap how many bytes of each packet are captured, from the IP header on */
 function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
   const recognition = new Recognition();
   const lookups: SeenLookup[] = [];
@@ -162,8 +162,8 @@ function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
 }
 
 /**
- * Searches along the search path, with a pair of questions per name.
- * @param pair the questions for a name; `at` counts the names, `lookup` the searches
+ * Walks the search path with a pair of questions per name.
+ * @param pair the questions for a name, where `at` counts the names and `lookup` the searches
  */
 function walks(
   pair: (at: number, lookup: number, type: 'A' | 'AAAA') => Omit<Asked, 'ms' | 'name' | 'type'>,
@@ -183,7 +183,7 @@ function walks(
   );
 }
 
-/** Bytes of each packet after the Ethernet header, or Infinity for the whole packet. */
+/** The captured bytes of each packet after the Ethernet header, or Infinity for the whole packet. */
 const snaps = [96 - 14, 128 - 14, 160 - 14, Infinity];
 
 test('c-ares over TCP uses one connection for a whole walk and sends A and AAAA in one segment; it is recognised however little of the second query the capture has', () => {
@@ -230,7 +230,7 @@ test('glibc asks both questions again over TCP, with the same ids, if one is tru
     const id = ofClock();
     const asked = walks((at) => ({ port: 2 * at, id: id() }), { apartMs: 0.04 }, ['']).flatMap(
       (each): Asked[] => [
-        // The AAAA reply is slower: it has not arrived yet when TCP is used.
+        // The AAAA reply is slower and has not arrived yet when TCP is used.
         { ...each, truncated: each.type === 'A', afterMs: each.type === 'A' ? 20 : 40 },
         {
           ...{ ...each, protocol: 'tcp', port: each.port + 1 },
@@ -270,7 +270,7 @@ test('where a network varies the delay of packets, A and AAAA arrive in either o
     let port = 0;
     let last = 0;
     const id = (at: number): number => {
-      // musl takes both IDs from the clock, AAAA's slightly later than A's.
+      // musl takes both IDs from the clock, with AAAA's slightly later than A's.
       if (kind !== 'musl') return next();
       const isSecond = last > 0;
       const given = isSecond ? (at % 3 > 0 ? last - 900 : last + 900) : 2000 + (next() >> 1);
@@ -330,10 +330,10 @@ test('a client that rotates three servers is recognised by its order and its ids
     // c-ares picks a random server for each question and has one socket per server.
     ['c-ares', 'drawn', 'A', 'cookie'],
     ['c-ares', 'drawn', 'A', undefined],
-    // Up to 1.21, it uses the next server for each question.
+    // Up to 1.21, it moves on to the next server for each question.
     ['c-ares', 'next', 'A', undefined],
     ['go', 'next', 'either', 'plain'],
-    // Both questions of a pair go to the same server; pairs rotate.
+    // Both questions in a pair go to the same server, and pairs rotate.
     ['glibc', 'pair', 'A', undefined],
   ] as const) {
     const id = kind === 'glibc' ? ofClock() : drawn();

@@ -1,5 +1,5 @@
 /**
- * Traits of a lookup that reveal which resolver sent it: ports, IDs, order, pauses, EDNS. A trait may be present,
+ * Traits that reveal which resolver sent a lookup, such as ports, IDs, order, pauses and EDNS. A trait may be present,
  * absent, or not visible.
  */
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
@@ -44,54 +44,54 @@ export const traitNames = [
 ] as const;
 export type Trait = (typeof traitNames)[number];
 
-/** The fields of a UDP query that depend on its socket. */
+/** The fields in a UDP query that depend on its socket. */
 export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'client'>;
 
-/** True: the lookup shows the trait. False: it shows that the trait is absent. */
+/** True if the lookup shows the trait, false if it shows that the trait is absent. */
 export type Traits = ReadonlyMap<Trait, boolean>;
 
-/** The second flags byte, with AD and CD (RFC 4035, section 3.2). */
+/** The second flags byte, which has AD and CD (RFC 4035, section 3.2). */
 const FLAGS_AT = 3;
 const AD = 0x20;
 const CD = 0x10;
-/** The start of the question, and the OPT byte with DO (RFC 6891, section 6.1.3). */
+/** The start of the question, and the byte with DO in the OPT (RFC 6891, section 6.1.3). */
 const QUESTION_AT = 12;
 const DO_AT = 7;
 const AT_ONCE_MS = 8;
-/** In milliseconds. A query sent sooner after the other one did not wait for its reply. */
+/** In milliseconds. A query sent sooner than this after the other one did not wait for its reply. */
 const NO_WAIT_MS = 0.3;
-/** The accuracy in milliseconds of client timers on a busy machine. */
+/** The accuracy of client timers on a busy machine, in milliseconds. */
 const SLACK_MS = 260;
-/** musl derives both IDs from the nanoseconds of one clock, in quick succession. */
+/** musl derives both IDs from the nanoseconds of a clock that it reads twice in quick succession. */
 const NEAR_IDS = 2500;
 /**
- * glibc derives an ID from a clock's nanoseconds, folded so that the differing bits are below the equal ones, and swaps
- * its bytes (include/random-bits.h). The IDs of a pair nearly always differ by less than `nearly`, and mostly by less
- * than `mostly`.
+ * glibc derives an ID from a clock's nanoseconds by folding them, so that differing bits are below equal ones, and
+ * swapping the bytes (include/random-bits.h). The IDs of a pair nearly always differ by less than `nearly`, and mostly
+ * by less than `mostly`.
  */
 const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
 /** IDs closer together than this are incrementing. */
 const COUNTED_IDS = 16;
 /** The most that Linux increments the IP identification per millisecond. */
 const TICKS_A_MS = 1;
-/** The maximum number of packets between two compared packets from a client to a server. */
+/** The maximum number of packets between two compared packets from the same client to the same server. */
 const IP_IDS_BETWEEN = 8;
-/** In milliseconds. After a longer time, any identification could be the next one. */
+/** In milliseconds. After this long, any identification could be the next one. */
 const IP_IDS_MS = 3000;
 /**
- * The size in bytes of a query with an OPT without options, not counting the text of its name: header, root label, type
- * and class, OPT.
+ * The size in bytes of a query whose OPT has no options, not counting the name. Includes the header, root label, type,
+ * class and OPT.
  */
 const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
 /** The size in bytes of an option's code and length (RFC 6891, section 6.1.2). */
 const OPTION_HEAD = 4;
 /**
- * Milliseconds after which clients repeat a query from a new port. At any other time, another program is querying the
- * same name.
+ * The number of milliseconds after which clients repeat a query from a new port. At any other time, another program is
+ * querying the same name.
  */
 const TIMERS_MS = [2000, 2500, 5000];
 
-/** Returns a lookup's traits. Within a search step, the majority decides. */
+/** Returns a lookup's traits, where the majority decides within a search step. */
 export function traitsOf(lookup: SeenLookup): Traits {
   const votes = new Map<Trait, number>();
   const vote = (trait: Trait, present: boolean): void => {
@@ -99,10 +99,10 @@ export function traitsOf(lookup: SeenLookup): Traits {
   };
   const { exchanges } = lookup;
   const [first] = exchanges as [SeenExchange];
-  // Only the options tell dig and Go apart here, and a log has none.
+  // Only the options distinguish dig from Go here, and logs do not have them.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
-  // Starting over TCP is a configuration choice, so its absence proves nothing.
+  // Starting with TCP is a configuration choice, so not doing so proves nothing.
   if (first.protocol === 'tcp') vote('begins over TCP', true);
   const isShort = exchanges.some(lacksBytes);
   for (const group of groups) ofPair(group, isShort, vote);
@@ -112,7 +112,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
     const { capitals, query, name, logged } = each;
     ofEdns(each, vote);
     if (logged === undefined) ofFlags(each, vote);
-    // A few capitals may come from the user; random case capitalises half of the letters.
+    // A few capitals may come from the user, whereas random case capitalises half of the letters.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
     if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
   }
@@ -121,7 +121,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
   );
 }
 
-/** True if the capture has only the beginning of a message. */
+/** True if the capture has only the start of a message. */
 function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchange): boolean {
   if (logged !== undefined) return false;
   return query.length < queryBytes || (reply !== null && reply.length < replyBytes);
@@ -144,7 +144,7 @@ function ofEdns(exchange: SeenExchange, vote: Vote): void {
   vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
 }
 
-/** AD, CD and DO, which stub resolvers do not set. The capture may lack the OPT. */
+/** AD, CD and DO, which stub resolvers do not set. The OPT may be missing from the capture. */
 function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   if (query.length <= FLAGS_AT) return;
   vote('asks for AD', (query[FLAGS_AT]! & AD) !== 0);
@@ -174,8 +174,8 @@ function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExc
 }
 
 /**
- * Returns both questions of a pair in the order sent, or the only one. The type of a truncated question is unknown, but
- * A usually comes first. If both are in one TCP segment and only the second is truncated, it is the other type.
+ * Returns a pair's questions in the order sent, or the only question. The type of a truncated question is unknown, but
+ * A usually comes first. If both are in one TCP segment and only the second is truncated, it has the other type.
  */
 function pairOf(
   group: readonly SeenExchange[],
@@ -202,8 +202,8 @@ function familiesOf(group: readonly SeenExchange[]): number {
 type Vote = (trait: Trait, present: boolean) => void;
 
 /**
- * True if a second question may follow in the part of a segment that the capture lacks.
- * @param isShort true if the capture has only the beginning of each message
+ * True if a second question may follow in the part of a segment that was not captured.
+ * @param isShort true if the capture has only the start of each message
  */
 function mayHideAnother(group: readonly SeenExchange[], isShort: boolean): boolean {
   return isShort && familiesOf(group) === 1 && !group.some(isUdp);
@@ -290,7 +290,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   const servfails = new Map<string, number>();
   for (const each of exchanges) {
     if (!isUdp(each)) continue;
-    // A truncated question is identified by its ID, so a retry with another ID is not detected.
+    // A truncated question is identified by its ID, so a retry with a different ID is not detected.
     const cut = isCut(each.name);
     const question = cut ? `${each.id}/${each.queryBytes}` : each.type;
     const key = `${question} ${each.name} ${each.server.address}`;
@@ -319,10 +319,10 @@ function turned(id: number): number {
 }
 
 /**
- * True if the later of two queries from different ports continues the earlier one's IP identification; null if that is
- * not visible. Linux has one counter for all unconnected sockets, which grows by at most the clock ticks in between
- * (net/ipv4/route.c, `ip_idents_reserve`). Each connected socket starts from its own value. Of the resolvers, only musl
- * leaves its sockets unconnected.
+ * True if the later of two queries from different ports continues the earlier one's IP identification, or null if that
+ * is not visible. Linux has one counter for all unconnected sockets, which grows by at most the clock ticks in between
+ * (net/ipv4/route.c, `ip_idents_reserve`). Each connected socket starts from a separate value. musl is the only
+ * resolver that leaves its sockets unconnected.
  */
 export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
   if (before.ipId === 0 || after.ipId === 0) return null;
@@ -342,7 +342,7 @@ function isUdp({ protocol }: SeenExchange): boolean {
   return protocol === 'udp';
 }
 
-/** The fraction of letters in the question's name that are capitals. */
+/** The fraction of the letters in the question's name that are capitals. */
 function shareOfCapitals(query: Uint8Array): number {
   let capitals = 0;
   let letters = 0;

@@ -1,9 +1,9 @@
-/** Names a client's resolver and the confidence in it, or explains why it is unknown. */
+/** Names a client's resolver and how certain that is, or explains why it is unknown. */
 import type { Kind } from './asking-classes.ts';
 import type { Recognition } from './recognition.ts';
 
 export interface NamedResolver {
-  /** One kind, or two that cannot be distinguished (likelier first), or none. */
+  /** One kind, two that cannot be distinguished (likelier first), or none. */
   readonly kinds: readonly Kind[];
   /** The probability of `kinds`, 0 to 1; null if empty. */
   readonly confidence: number | null;
@@ -13,7 +13,7 @@ export interface NamedResolver {
   readonly why: string;
 }
 
-/** A client that itself answers queries in the same capture: CoreDNS, dnsmasq, a stub on the node. */
+/** A client that also answers queries in the same capture, such as CoreDNS, dnsmasq or a stub on the node. */
 export const forwarder: NamedResolver = {
   kinds: ['forwarder'],
   confidence: null,

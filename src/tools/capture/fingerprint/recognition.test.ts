@@ -53,9 +53,9 @@ const walks = (queries: readonly MeasuredQuery[]): boolean =>
   new Set(queries.map(([, , , , , name]) => name)).size > 1;
 
 /**
- * Compares the recognised kind with the real one, for five runs of each client.
- * @param choose selects the five runs, or empty to skip the client
- * @param snap bytes of each packet in the capture
+ * Compares the recognised kind with the real one for five runs of each client.
+ * @param choose selects the five runs; empty to skip the client
+ * @param snap how many bytes of each packet are captured
  */
 function recogniseRecorded(
   choose: (
@@ -74,7 +74,7 @@ function recogniseRecorded(
     for (let turn = 0; turn < 12; turn++) {
       const recognition = new Recognition();
       const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
-      // Five runs a minute apart count as five calls by one client.
+      // Five runs that are a minute apart count as five calls by one client.
       for (let lookup = 0; lookup < 5; lookup++) {
         const from = choose(runs, lookup);
         const queries = from[random.integer(from.length)]!;
@@ -127,14 +127,14 @@ test('of five lookups, at least one of which walks the search path, whose names 
 test('of five lookups for one name each, the ids of a pair, which glibc derives from one clock, distinguish it from c-ares 9 times in 10', () => {
   const { share, wrong } = recogniseRecorded((runs) => {
     const still = runs.filter((run) => !walks(run));
-    // The same few lookups would give the same result.
+    // The same few lookups would lead to the same result.
     return still.length < 8 ? [] : still;
   });
   for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
     assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
-/** One ID of a pair as glibc generates it: a clock's nanoseconds, folded, bytes swapped. */
+/** One ID of a pair as glibc generates it, from a clock's nanoseconds that are folded and then byte-swapped. */
 function clockId(pair: number, half: number): number {
   const ns = pair * 99_991 + half * 430;
   const bits = ns ^ (ns >>> 8);
@@ -182,7 +182,7 @@ test('glibc that asks one question at a time, as it does after it has lost one o
   assert.equal(recognition.best?.kind, 'glibc');
 });
 
-/** The kind recognised for a client that sends these queries, with 12 ms between pairs. */
+/** The kind recognised for a client that sends these queries, with pairs 12 ms apart. */
 function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
   return recognised(queries)?.kind;
 }
@@ -196,7 +196,7 @@ function recognised(queries: readonly MeasuredQuery[]): Recognised | null {
   return recognition.best;
 }
 
-/** Pairs of A and AAAA sent at the same time from one port, for a name as written. */
+/** Pairs of A and AAAA queries sent from one port at the same time, for a name as written. */
 const pairs = (
   names: readonly string[],
   count: number,
@@ -260,7 +260,7 @@ test('the ids of its pairs distinguish glibc over TCP from c-ares', () => {
   assert.ok(best.confidence > 0.7, `${best.confidence}`);
 });
 
-/** One clock's IDs for every second pair and random IDs for the rest, which together prove nothing. */
+/** Every second pair has IDs from one clock and the rest have random IDs, which proves nothing when taken together. */
 const inTurn = (pair: number, half: number): number =>
   pair % 2 === 0 ? clockId(pair, half) : drawnId(pair, half);
 
@@ -285,8 +285,8 @@ test('one walk of the search path distinguishes glibc, which uses a port for eac
 });
 
 /**
- * Searches for names that exist only as written.
- * @param step the queries for one name: type, port and milliseconds
+ * Searches for names that only exist as written.
+ * @param step a name's queries: type, port and milliseconds
  */
 function walks5(
   step: (at: number) => readonly (readonly [type: string, port: number, ms: number])[],
@@ -388,7 +388,7 @@ test('a client that always uses one port, with ids that count up, is not musl', 
 });
 
 test('a client unlike all known resolvers is not named with confidence', () => {
-  // Searches the whole path for one family, then for the other, which no C library does.
+  // Searches the whole path for one family before the other, which no C library does.
   const queries = stems.flatMap((stem, lookup) =>
     ['A', 'AAAA'].flatMap((type, half) =>
       domains.map((domain, walked): MeasuredQuery => {
@@ -432,7 +432,7 @@ test('glibc and Go with trust-ad set AD, and are recognised', () => {
     const recognition = new Recognition();
     const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
     for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12)) {
-      // The second flags byte, after the IPv4 and UDP headers.
+      // The second flags byte, which follows the IPv4 and UDP headers.
       bytes[20 + 8 + 3]! |= 0x20;
       reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
     }

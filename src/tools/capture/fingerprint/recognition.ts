@@ -11,36 +11,36 @@ export interface Recognised {
   readonly kind: Kind;
   /** From 0 to 1. */
   readonly confidence: number;
-  /** The same with glibc and c-ares counted as one kind, because most of their traits are equal. */
+  /** The same, but with glibc and c-ares counted as one kind because they share most of their traits. */
   readonly either: number;
   readonly lookups: number;
   /**
-   * The smallest set of kinds that contains the client's with certainty, likeliest first. Empty if that takes more than
-   * two kinds, or if it resembles none.
+   * The smallest set of kinds that is certain to contain the client's, likeliest first. Empty if that would take more
+   * than two kinds, or if the client resembles none.
    */
   readonly among: readonly Kind[];
-  /** The probability that it is one of `among`, 0 to 1. */
+  /** The probability that it is one of `among`, between 0 and 1. */
   readonly sure: number;
-  /** The kinds of the programs that share the address, or empty for a single program. */
+  /** The kinds of programs that share the address. Empty if there is only one program. */
   readonly several: readonly Kind[];
 }
 
 /** The minimum probability for naming a kind. */
 const SURE = 0.7;
 
-/** A lookup proves less than the sum of its traits, because they are not independent. */
+/** A lookup proves less than its traits add up to, because they are not independent. */
 const WEIGHT = 0.8;
 /**
- * One client's lookups resemble each other. Any number of them count as at most 1 / ALIKE lookups by different clients
- * (the design effect of clustered samples).
+ * A client's lookups resemble each other. Any number of them therefore count as at most 1 / ALIKE lookups by different
+ * clients (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
-/** The prior of unknown resolvers, and the penalty for each number fitted to them. */
+/** The prior probability of unknown resolvers, and the penalty for each number fitted to them. */
 const UNKNOWN = 0.02;
 const FITTED = 0.5;
 /**
- * Traits that a program shows in nearly all of its lookups or in nearly none. If they vary, lookups with and without
- * the trait are compared as two programs.
+ * Traits that a program shows in nearly all of its lookups or nearly none. If they vary, lookups with and without the
+ * trait are compared as if they came from two programs.
  */
 const splitBy: readonly Trait[] = [
   'no EDNS',
@@ -54,14 +54,14 @@ const splitBy: readonly Trait[] = [
   'one port for the whole walk',
   'families walk separately',
 ];
-/** The minimum number and share of lookups for each of two programs. */
+/** The minimum number and share of lookups that each of two programs must have. */
 const PART = { lookups: 3, share: 0.2 };
-/** The required likelihood of two programs over one: a Bayes factor of 8 000, as a logarithm. */
+/** The required likelihood of two programs over one, as the logarithm of a Bayes factor of 8 000. */
 const SPLIT = 9;
-/** The maximum confidence in a kind when several programs share an address. */
+/** The highest confidence in a kind if several programs share an address. */
 const SEVERAL_AT_MOST = 0.5;
 
-/** More lookups by a client do not change the result. */
+/** Beyond this, more lookups from a client do not change the result. */
 const LOOKUPS_MAX = 64;
 
 const noCounts = new Uint8Array(0);
@@ -69,15 +69,15 @@ const noPorts: readonly number[] = [];
 
 export class Recognition {
   readonly #counts = new Counts();
-  /** For each trait in `splitBy`, the counts of the lookups that show it. */
+  /** For each trait in `splitBy`, counts the lookups that show it. */
   #parts: readonly Counts[] = [];
   #ports = noPorts;
   #last: SentPacket | null = null;
 
-  /** Undefined if lookups were added since it was computed. Many rules read it. */
+  /** Undefined if lookups were added since it was last computed. Cached because many rules read it. */
   #best: Recognised | null | undefined;
 
-  /** True if lookups were skipped because they lack times. */
+  /** True if lookups were skipped because they have no times. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
@@ -88,7 +88,7 @@ export class Recognition {
       return;
     }
     const traits = traitsOf(lookup);
-    // A single question is not evidence of a resolver.
+    // A single question says nothing about the resolver.
     if (traits.size === 0) return;
     const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
     const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
@@ -109,7 +109,7 @@ export class Recognition {
     for (const [at, trait] of splitBy.entries())
       if (traits.get(trait) === true) this.#parts[at]!.add(seen);
     const last = datagrams.at(-1);
-    // Make a copy, because the exchange shares its memory with many others.
+    // Copied, because the exchange shares its memory with many others.
     if (last !== undefined) {
       const { ipId, sentMs, server, client } = last;
       this.#last = { ipId, sentMs, server, client };
@@ -161,8 +161,8 @@ export class Recognition {
   }
 
   /**
-   * Returns the kinds of two programs if they explain the lookups much better than one.
-   * @param one how well the likeliest class explains all of them
+   * Returns the kinds of two programs if they explain the lookups much better than one would.
+   * @param one how well the likeliest class explains all lookups
    */
   #several(one: number): readonly Kind[] {
     const least = Math.max(PART.lookups, PART.share * this.#counts.lookups);
@@ -207,7 +207,7 @@ class Counts {
     return rest;
   }
 
-  /** Traits whose presence or absence at least one lookup shows. */
+  /** Traits that at least one lookup shows to be present or absent. */
   get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
     const counts = this.#counts;
     return traitNames
@@ -216,8 +216,8 @@ class Counts {
   }
 
   /**
-   * The score of an unknown resolver whose shares equal those observed, minus the penalty for each fitted number
-   * (Schwarz, 1978). Without it, the least unlikely kind would be certain, however different the client is.
+   * The score of an unknown resolver whose shares are the observed ones, minus a penalty for each fitted number
+   * (Schwarz, 1978). Without it, the least unlikely kind would be certain even for a client that resembles none.
    */
   unlike(): number {
     let score = Math.log(UNKNOWN);
@@ -244,7 +244,7 @@ class Counts {
   }
 }
 
-/** By class, the logarithms of the share of lookups that show each trait and of the remaining share. */
+/** For each class, the logarithms of the share of lookups that show each trait and of the share that do not. */
 const logarithms = Object.fromEntries(
   traitNames.map((trait) => [
     trait,
@@ -256,8 +256,8 @@ const logarithms = Object.fromEntries(
 ) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
 
 /**
- * Returns the smallest set of kinds that is certain, at most two.
- * @param shares the probability of each kind
+ * Returns the smallest set of kinds that is certain, with two at most.
+ * @param shares each kind's probability
  */
 function among(
   shares: readonly (readonly [kind: Kind, share: number])[],

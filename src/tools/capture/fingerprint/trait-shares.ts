@@ -1,10 +1,10 @@
-/** The share of lookups that show each trait, by kind of resolver. */
+/** The share of lookups that show each trait, by resolver kind. */
 import type { Trait } from './lookup-traits.ts';
 
-/** A percentage of the lookups in which the trait can be observed. */
+/** As a percentage of the lookups in which the trait can be observed. */
 export type TraitShares = Readonly<Record<Trait, number>>;
 
-/** A `tool` sends one question at a time; evdns is libevent. */
+/** A `tool` sends one question at a time, and evdns is libevent. */
 const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
 
 /** In the order of `kinds`. */

@@ -3,36 +3,36 @@
 export interface SeenContainer {
   /** 64 hexadecimal digits. */
   readonly id: string;
-  /** `containerd`, `cri-o`, `docker`, `podman`; empty if the path does not say. */
+  /** `containerd`, `cri-o`, `docker` or `podman`. Empty if the path does not tell. */
   readonly runtime: string;
-  /** The UID of its pod in the API server; empty outside Kubernetes. */
+  /** The UID that its pod has in the API server. Empty outside Kubernetes. */
   readonly podUid: string;
 }
 
 export interface SeenProcess {
   readonly pid: number;
-  /** Its PID in its own namespace; omitted if equal. */
+  /** Its PID inside its own namespace. Omitted if both are the same. */
   readonly innerPid?: number;
   /** At most 15 characters. */
   readonly command: string;
-  /** The program and its arguments, shortened; empty for a kernel thread. */
+  /** The program and its arguments, shortened. Empty for a kernel thread. */
   readonly commandLine: string;
   readonly parent: { readonly pid: number; readonly command: string } | null;
 }
 
-/** Why a process is unknown. ndots does not guess. */
+/** The reason why a process is unknown, because ndots does not guess. */
 export type WhyUnknown =
-  /** The socket was closed before it was looked up, or might have been because the reply had already arrived. */
+  /** The socket was closed before it could be looked up, or may have been because the reply had already arrived. */
   | 'closed'
-  /** No network namespace on this machine has the address. */
+  /** No network namespace on this machine has this address. */
   | 'elsewhere'
   /** Several namespaces have the address. */
   | 'several'
-  /** The process exited or passed the socket on before its files were read. */
+  /** The process exited or passed on the socket before its files were read. */
   | 'ended'
-  /** Permission to read process files or enter the namespace was denied. */
+  /** Permission was denied to read the process's files or to enter the namespace. */
   | 'refused'
-  /** There were too many new sockets, so the search for their processes was skipped. */
+  /** There were too many new sockets to search for their processes. */
   | 'busy'
   /** The query was not captured live. */
   | 'unseen';
@@ -44,7 +44,7 @@ export interface Asker {
   readonly cgroup: string;
   /** The user who owns the socket; null: unknown. */
   readonly uid: number | null;
-  /** The processes that hold the socket; several after a fork. If empty, see `why`. */
+  /** The processes that hold the socket, which may be several after a fork. If empty, see `why`. */
   readonly processes: readonly SeenProcess[];
   readonly why: WhyUnknown | null;
 }

@@ -1,8 +1,11 @@
-/** Copies messages into shared blocks of memory, because a block per message would cost more than its contents. */
+/**
+ * Copies messages into shared blocks of memory, because a block for each message would take up more space than the
+ * message.
+ */
 
 const SLAB = 64 * 1024;
 
-/** Copies bytes into memory that is never overwritten. A block is freed along with the last copy in it. */
+/** Copies bytes into memory that is never overwritten. A block is freed together with the last copy in it. */
 export class CopiedBytes {
   /** The block that contains the latest copy. */
   slab: Uint8Array = new Uint8Array(SLAB);
@@ -33,12 +36,12 @@ export class CopiedBytes {
     return at;
   }
 
-  /** True if the block still has copies from this object. */
+  /** True if the block still contains copies from this object. */
   has(slab: Uint8Array): boolean {
     return this.#slabs.has(slab);
   }
 
-  /** Copies a long-lived exchange's bytes here, so that they do not pin a whole block. */
+  /** Copies the bytes of a long-lived exchange here, so that they do not pin a whole block. */
   keep(exchange: { moveTo?(copies: CopiedBytes): void }): void {
     exchange.moveTo?.(this);
   }

@@ -34,7 +34,7 @@ interface Sent {
   readonly ipId?: number;
   readonly ttl?: number;
   readonly port?: number;
-  /** Bytes of the packet in the capture; omitted: all of them. */
+  /** The captured bytes of the packet. If omitted, all of them are captured. */
   readonly snap?: number;
 }
 
@@ -365,7 +365,7 @@ describe('exchanges', () => {
   });
 
   test('a client that gets a late error retries at once, and replies to earlier queries arrive in between: none is lost', () => {
-    // As in musl: again after 2.5 s, and after each failure.
+    // Like musl, sends the query again after 2.5 s and after each failure.
     const { exchanges } = read([
       { ms: 0 },
       { ms: 2000, reply: true, rcode: 2 },

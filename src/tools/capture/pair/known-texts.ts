@@ -1,26 +1,26 @@
 /**
- * Interns strings that recur as bytes (names, addresses). Each is printed once and then found by its bytes, without a
- * key object.
+ * Interns strings that recur as bytes, such as names and addresses. Each is converted once and later found by its
+ * bytes, without a key object.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 
-/** Limits on strings and on their bytes. When reached, all are dropped. */
+/** Limits on the number of strings and on their bytes. Once either is reached, all strings are dropped. */
 const KNOWN_MAX = 20_000;
 const BYTES_MAX = 2 * 1024 * 1024;
-/** Slots in the hash table; a power of two. */
+/** The number of slots in the hash table, a power of two. */
 const PLACES = 65_536;
-/** Slots per bucket, a power of two. A full bucket drops its first string. */
+/** The number of slots per bucket, a power of two. A full bucket drops its first string. */
 const BESIDE = 4;
 
-/** Returns the same string for equal bytes while it is cached. */
+/** Returns the same string for the same bytes as long as it is cached. */
 export class KnownTexts {
-  /** The 32-bit FNV-1a hash of the bytes in the last lookup. */
+  /** The 32-bit FNV-1a hash of the bytes that were last looked up. */
   hash: number = 0;
   readonly #print: (bytes: Uint8Array, start: number, end: number) => string;
   /** The strings' numbers, from 1; 0: free. */
   readonly #places = new Uint16Array(PLACES);
   readonly #texts: string[] = [];
-  /** The bytes of all strings in sequence, and where each one ends. */
+  /** The bytes of all strings, one after another, and where each string ends. */
   #bytes = new Uint8Array(16 * 1024);
   readonly #ends = new Uint32Array(KNOWN_MAX + 1);
 

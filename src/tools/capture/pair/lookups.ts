@@ -1,7 +1,7 @@
 /**
- * Groups exchanges into lookups. A lookup is one call by an application, with both address families, all search path
- * names and all retries. Packets do not say which exchanges belong together, but names, ports and times nearly always
- * do.
+ * Groups exchanges into lookups. A lookup is one call by an application, including both address families, all search
+ * path names and all retries. Packets do not say which exchanges belong together, but their names, ports and times
+ * nearly always do.
  */
 import { goRepeatMs } from './go-repeat.ts';
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
@@ -12,26 +12,34 @@ import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
-/** The number of clients whose lookups are tracked. The client silent for longest is dropped first. */
+/** The number of clients whose lookups are tracked. The one that has been silent for longest is dropped first. */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
-/** Open lookups per client. More than this means several programs behind one address, so the oldest is closed. */
+/**
+ * Limit on open lookups per client. If there are more, several programs share the address, so the oldest lookup is
+ * closed.
+ */
 const UNDER_WAY_MAX = 256;
-/** Both families for a name are sent within this many milliseconds. */
+/** Both families are queried for a name within this many milliseconds. */
 const TOGETHER_MS = 30;
 /** The next step follows a reply within this many milliseconds. */
 const NEXT_MS = 250;
 /**
- * The same for the next search domain after NXDOMAIN, where the capture is far from the client: the reply has to reach
- * it, and the query has to come back. In milliseconds.
+ * The same for the next search domain after NXDOMAIN, in milliseconds, if the capture is far from the client. The reply
+ * has to reach the client, and the next query has to come back.
  */
 const NEXT_FAR_MS = 800;
-/** The longest pause between two attempts by a client, in milliseconds. */
+/** A client's longest pause between two attempts, in milliseconds. */
 const PAUSE_MS = 11_000;
-/** The shortest time after which a client retries an unanswered query, in milliseconds. */
+/** The shortest time after which clients retry unanswered queries, in milliseconds. */
 const PATIENCE_MS = 300;
-/** Queries per lookup: more than any client sends, with every search domain, server and attempt. */
+/**
+ * Limit on queries per lookup, which exceeds what any client sends for all its search domains, servers and attempts.
+ */
 const EXCHANGES_MAX = 512;
-/** Exchanges in all open lookups. At the limit, the clients silent for longest are dropped first. */
+/**
+ * Limit on exchanges in all open lookups. When it is reached, the clients that have been silent for longest are dropped
+ * first.
+ */
 const FOLLOWED_MAX = 80_000;
 
 interface Growing {
@@ -44,7 +52,7 @@ interface Growing {
   open: number;
   lastMs: number;
   stem: string | null;
-  /** True if the current name was answered with records, which ends a search. */
+  /** True if the current name was answered with records, which ends the search. */
   found: boolean;
   closed: boolean;
 }
@@ -61,7 +69,7 @@ export class LookupGrouping {
 
   /**
    * @param give receives each lookup once it is complete
-   * @param domains learns the domains used in searches
+   * @param domains learns the domains that searches use
    */
   constructor(
     give: (lookup: SeenLookup) => void,
@@ -102,7 +110,7 @@ export class LookupGrouping {
       exchange.growing = made;
       this.#families.add(exchange, made);
       if (growing === undefined) {
-        // Most clients have one lookup at a time, and a growing list reserves room for a dozen.
+        // Most clients have one lookup at a time, but a growing list would reserve room for a dozen.
         this.#clients.set(address, [made]);
         if (this.#clients.size > this.#most) this.#makeRoom();
         return;
@@ -143,34 +151,34 @@ export class LookupGrouping {
     this.#sweptMs = -Infinity;
   }
 
-  /** The lookup that the exchange continues, or null if it starts one. */
+  /** The lookup that this exchange continues, or null if it starts one. */
   #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
     const isStub = isCut(exchange.name) && !exchange.name.includes('.');
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
-      // The most selective test comes first, because a busy client has hundreds of open lookups and each query is
-      // compared with all of them.
+      // The most selective test comes first, because each query is compared with all open lookups, and a busy client
+      // has hundreds.
       const isLabel = each.label === label;
       if (!(isLabel || isStub) || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
-      // The first label may be shorter than that of the previous query in the segment.
+      // The first label may be shorter than in the previous query of the same segment.
       const isSame = haveSameName(last, exchange);
       if (!isLabel && !isSame) continue;
       if (!(isSame ? goesOn(each, exchange) : this.#walksOn(each, last, exchange))) continue;
-      // If several match, use the one with the same port.
+      // If several match, uses the one with the same port.
       if (last.client.port === exchange.client.port) return each;
       found ??= each;
     }
     return found;
   }
 
-  /** True if the exchange queries the search path's next name. */
+  /** True if the exchange queries the next name in the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
-    // The next name follows once the previous one is settled.
+    // The next name follows once the previous one has been settled.
     let settled = true;
     let absent = true;
     for (const one of each.exchanges) {
@@ -182,14 +190,14 @@ export class LookupGrouping {
     }
     const sinceMs = sentMs - each.lastMs;
     if (settled && sinceMs > (absent ? NEXT_FAR_MS : NEXT_MS)) return false;
-    // Of two queries in one segment, the capture may contain only the first name.
+    // If a segment has two queries, the capture may contain only the first name.
     const { name } = isCut(last.name)
       ? each.exchanges.find((one) => haveSameName(one, last))!
       : last;
     if (isCut(name) || isCut(exchange.name)) return this.#domains.mayStep(name, exchange.name);
     const step = this.#domains.step(name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
-    // From the typed name on, a program may go on itself.
+    // From the typed name on, a program may continue on its own.
     if (settled && sinceMs > NEXT_MS && step.from === '') return false;
     each.stem = step.stem;
     this.#domains.learn(step);
@@ -197,8 +205,8 @@ export class LookupGrouping {
   }
 
   /**
-   * Drops the clients silent for longest, several at once, because finding the first entry of a Map skips all entries
-   * deleted before it.
+   * Drops several clients at once, those that have been silent for longest, because finding a Map's first entry skips
+   * all entries deleted before it.
    */
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
@@ -211,13 +219,13 @@ export class LookupGrouping {
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < 1000) return;
     this.#sweptMs = nowMs;
-    // `values()` does not allocate entry arrays; this runs every second.
+    // Unlike entries, `values()` does not allocate arrays, and this runs every second.
     for (const growing of this.#clients.values()) {
       const { client } = growing[0]!;
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
         if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : NEXT_FAR_MS)) {
-          // Otherwise, these bytes would pin those of all exchanges from that time.
+          // Otherwise, these bytes would pin those of all exchanges from the same time.
           if (each.open > 0) for (const one of each.exchanges) this.#lasting.keep(one);
           at++;
           continue;
@@ -246,27 +254,27 @@ export class LookupGrouping {
   }
 }
 
-/** The number of questions remembered for a client's other address. At the limit, all are dropped. */
+/** The number of questions remembered for clients' other addresses. When it is reached, all are dropped. */
 const QUESTIONS_MAX = 2048;
 
 interface AskedQuestion {
   readonly exchange: SeenExchange;
   readonly home: Growing;
-  /** For another name, with the same ID and type. */
+  /** For a different name with the same ID and type. */
   readonly other: AskedQuestion | null;
 }
 
 /**
- * Lookups by a dual-stack client with name servers in both families: an unanswered question is repeated over the other
- * family with the same ID.
+ * Lookups by dual-stack clients that have name servers in both families. They repeat an unanswered question over the
+ * other family with the same ID.
  */
 class OtherFamily {
-  /** The newest by ID, type and name. Keys are numbers, because strings would have to be built for each query. */
+  /** The newest by ID, type and name. Keys are numbers, because a string would have to be built for each query. */
   readonly #asked = new Map<number, AskedQuestion>();
   /** The newest by name, by type. */
   readonly #named = new Map<number, Map<string, AskedQuestion>>();
   #size = 0;
-  /** Set once both families have been seen; until then nothing is stored. */
+  /** Set once both families have been seen, because nothing is stored until then. */
   #isWanted = false;
   #isV6: boolean | null = null;
 
@@ -318,7 +326,7 @@ class OtherFamily {
   }
 }
 
-/** True if an unanswered question is repeated from an address in the other family. */
+/** True if an unanswered question is being repeated from an address in the other family. */
 function isOfOther(
   { client, ending, sentMs }: SeenExchange,
   exchange: SeenExchange,
@@ -335,7 +343,7 @@ function questionKey({ id, type }: SeenExchange): number {
   return (id << 16) | type;
 }
 
-/** All names in a search share the first label. */
+/** All names in a search start with the same label. */
 function firstLabelHash(name: string): number {
   let hash = FIXED_HASH_START;
   for (let at = 0; at < name.length; at++) {
@@ -346,10 +354,10 @@ function firstLabelHash(name: string): number {
   return hash;
 }
 
-/** True if the exchange queries the same name in the same call: the other family, or a retry. */
+/** True if the exchange queries the same name in the same call, either for the other family or as a retry. */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
   const { name, type, id, sentMs, protocol } = exchange;
-  // The type of a truncated question is unknown, so its ID tells the families apart.
+  // A truncated question's type is unknown, so its ID tells the families apart.
   const cut = isCut(name);
   let isThird = false;
   let latest: SeenExchange | null = null;
@@ -365,20 +373,21 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (latest !== null && other !== null) break;
   }
   if (latest === null) {
-    // The other family, either immediately or after the first was answered or timed out.
+    // This is the other family, queried either immediately or after the first was answered or timed out.
     if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
     if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
     return sentMs - other.sentMs > PATIENCE_MS;
   }
-  // A retry, because the reply was truncated, refused or missing, or came from the next server. (If one reply is
-  // truncated, glibc repeats both questions before it has the other reply. All known clients reuse the ID.)
+  // This is a retry, because the reply was truncated, refused or missing, or came from the next server. (If one reply
+  // is truncated, glibc repeats both questions before it has received the other reply. All known clients reuse the ID.)
   if (protocol === 'tcp' && latest.protocol === 'udp')
     if ((latest.replyFlags & FLAG.TC) !== 0 || id === latest.id) return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
-    // glibc repeats both if one was lost or truncated. c-ares repeats a query whose reply it rejects from another port.
+    // glibc repeats both if one was lost or truncated. If c-ares rejects a reply from another port, it repeats the
+    // query.
     if (id === latest.id) return true;
     return other !== null && !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
   }

@@ -1,4 +1,7 @@
-/** Reads the beginning of a message, which is all that pairing needs: header, first question, and a query's OPT. */
+/**
+ * Reads only the beginning of a message, because pairing needs no more than the header, the first question, and a
+ * query's OPT.
+ */
 import { FLAG, HEADER, TYPE } from '../../../server/wire/iana.ts';
 import { LOWER, NAME_MAX, printName } from '../../../server/wire/name.ts';
 import { KnownTexts } from './known-texts.ts';
@@ -9,20 +12,20 @@ export interface MessageHead {
   flags: number;
   questions: number;
   answers: number;
-  /** The name in the question, absolute and in lower case; empty if there is no readable question. */
+  /** The name in the question, absolute and in lower case. Empty if there is no readable question. */
   name: string;
   /** 32 bits. */
   nameHash: number;
   type: number;
   class: number;
   /**
-   * The UDP size in the OPT, in bytes; 0: no OPT was seen; 512, the minimum, if the header of a truncated query counts
-   * one.
+   * The UDP size in the OPT, in bytes. It is 0 if no OPT was seen, and 512, the minimum, if a truncated query's header
+   * counts one.
    */
   udpSize: number;
   /** True if a query has a COOKIE option (RFC 7873). */
   cookie: boolean;
-  /** True if the name has capitals; some clients randomise case to protect against forged replies. */
+  /** True if the name contains capitals. Some clients randomise case to protect against forged replies. */
   capitals: boolean;
 }
 
@@ -33,15 +36,15 @@ const UDP_LEAST = 512;
 /** Marks the end of a truncated name. */
 const CUT = '…';
 
-/** The type of a question whose name is truncated, and which is therefore unknown. */
+/** The type used for a question whose name is truncated, so that its real type is unknown. */
 export const TYPE_CUT = 0;
 
-/** True if the capture has only the beginning of the name, or none of it. The type is then unknown too. */
+/** True if the capture has only the beginning of the name or none of it. The type is unknown as well. */
 export function isCut(name: string): boolean {
   return name === '' || name.endsWith(CUT);
 }
 
-/** Reads the beginning of each message and interns names. */
+/** Reads the beginning of each message, and interns names. */
 export class HeadReader {
   readonly head: MessageHead = {
     ...{
@@ -66,7 +69,7 @@ export class HeadReader {
   /**
    * Reads `bytes[start, end)` into `head`.
    * @param cut true if the message had more bytes
-   * @returns false if it has no readable question
+   * @returns false if there is no readable question
    */
   read(bytes: Uint8Array, start: number, end: number, cut = false): boolean {
     const { head } = this;
@@ -96,8 +99,8 @@ export class HeadReader {
   }
 
   /**
-   * Reads a truncated question, `bytes[start, end)`, after `read`. The rest of the name tells it apart from others;
-   * ports and IDs match replies.
+   * Reads a truncated question, `bytes[start, end)`, after `read`. The rest of the name distinguishes it from others,
+   * while ports and IDs match replies.
    */
   readCut(bytes: Uint8Array, start: number, end: number): void {
     const { head } = this;
@@ -129,7 +132,7 @@ export class HeadReader {
     head.nameHash = this.#beginnings.hash;
   }
 
-  /** @returns where the name ends; -1 if it is malformed */
+  /** @returns where the name ends, or -1 if it is malformed */
   #name(bytes: Uint8Array, at: number, end: number): number {
     const folded = this.#folded;
     let length = 0;
@@ -154,7 +157,7 @@ export class HeadReader {
   }
 
   #opt(bytes: Uint8Array, at: number, end: number, cut: boolean): void {
-    // A query has an OPT after the question unless the bytes prove otherwise.
+    // We assume that a query has an OPT after the question unless the bytes prove otherwise.
     for (let i = at; i < Math.min(at + 3, end); i++)
       if (bytes[i] !== (i < at + 2 ? 0 : TYPE.OPT)) return;
     if (at + 11 > end) {
@@ -171,7 +174,7 @@ export class HeadReader {
 }
 
 /**
- * Hashes the client's port, the protocol, ID and question, which address translation does not change, to 30 bits. On a
+ * Hashes the client's port, the protocol, ID and question, none of which address translation changes, to 30 bits. On a
  * collision, the later one is found.
  */
 export function questionHash(

@@ -1,12 +1,12 @@
 /**
- * Replies that reach a query's socket but do not match it: another ID, another question, or no QR flag. The client
- * ignores them and keeps waiting.
+ * Replies that reach a query's socket but do not match because they have another ID, another question, or no QR flag.
+ * The client ignores them and keeps waiting.
  */
 import type { MessageHead } from './message-head.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Misfit, SeenExchange } from './seen-exchange.ts';
 
-/** The number of sockets with such replies. At the limit, all are dropped. */
+/** The number of sockets with such replies. When it is reached, all are dropped. */
 const SOCKETS_MAX = 5000;
 /** The number of replies per socket. */
 const OF_SOCKET_MAX = 8;
@@ -26,11 +26,11 @@ export function textOfSocket(protocol: string, client: Peer, server: Peer): stri
   return `${protocol} ${client.address} ${client.port} ${server.address} ${server.port}`;
 }
 
-/** Remembers replies without a query, and finds those that reached a lost query's socket. */
+/** Remembers replies that have no query, and finds those that reached a lost query's socket. */
 export class Misfits {
   readonly #sockets = new Map<string, Reply[]>();
 
-  /** @param socket protocol and both ends, without the ID */
+  /** @param socket the protocol and both ends, without the ID */
   add(socket: string, { id, name, type }: MessageHead, isReply: boolean, timeMs: number): void {
     if (name === '') return;
     let replies = this.#sockets.get(socket);
@@ -46,7 +46,7 @@ export class Misfits {
     return this.#sockets.size === 0;
   }
 
-  /** The reply that reached a lost query's socket instead of the right one, or null if there is none. */
+  /** The reply that reached a lost query's socket instead of the right one, or null if there was none. */
   take(socket: string, { id, name, type, sentMs }: SeenExchange): Misfit | null {
     const replies = this.#sockets.get(socket);
     if (replies === undefined) return null;

@@ -11,19 +11,19 @@ const ADDRESSES_MAX = 100;
 /** Questions that may still be repeated. */
 const QUESTIONS_MAX = 5000;
 /**
- * The minimum number of replies for a conclusion. If replies are accepted, at most this share of the questions is
- * repeated.
+ * The minimum number of replies for a conclusion. If clients accept replies, they repeat no more than this share of the
+ * questions.
  */
 const LEAST = 5;
 const AGAIN_MAX = 0.1;
-/** Milliseconds after which Go retries, from a new socket. */
+/** The number of milliseconds after which Go retries from a new socket. */
 const AGAIN_MS = { from: 4700, to: 5600 };
 
-/** In milliseconds. After this, a decision is final, because a rejected reply would have been followed by a retry. */
+/** In milliseconds. After this, a decision is final, because a client that rejected the reply would have retried. */
 const KNOWN_MS = 6000;
-/** The number and share of search path steps that prove that replies are accepted. */
+/** The number and share of search path steps that are enough to prove that replies are accepted. */
 const WALKED = { least: 3, share: 0.3 };
-/** Milliseconds from a reply to the next step. No resolver retries this soon. */
+/** Milliseconds from a reply to the next step, which is sooner than any resolver retries. */
 const NEXT_MS = 100;
 
 interface Answerer {
@@ -32,7 +32,7 @@ interface Answerer {
   replies: number;
   /** The number of repeated queries. */
   again: number;
-  /** Its NXDOMAIN replies, and those followed immediately by the next search domain. */
+  /** Its NXDOMAIN replies, and how many of them were followed immediately by the next search domain. */
   absent: number;
   walked: number;
 }
@@ -46,13 +46,13 @@ interface Absent {
 /** Servers that reply from another address. */
 export class OtherAnswerers {
   readonly #answerers = new Map<string, Answerer>();
-  /** By client and question, when the reply came and from where. */
+  /** For each client and question, when the reply came and where it came from. */
   readonly #questions = new Map<string, { readonly sentMs: number; readonly by: string }>();
-  /** By client and first label, the last name for which another address sent NXDOMAIN. */
+  /** For each client and first label, the last name for which another address sent NXDOMAIN. */
   readonly #absent = new Map<string, Absent>();
 
   /**
-   * Records a query with a reply from another address.
+   * Records a query that got a reply from another address.
    * @returns true if the client is already known to accept it
    */
   answered(exchange: SeenExchange, by: string): boolean {
@@ -63,7 +63,7 @@ export class OtherAnswerers {
       answerer = { fromMs, replies: 0, again: 0, absent: 0, walked: 0 };
       this.#answerers.set(by, answerer);
     }
-    // An error is followed by a retry even though the reply was accepted.
+    // Errors are followed by a retry even if the reply was accepted.
     if (isError(exchange)) return this.#isKnown(by, exchange.sentMs);
     answerer.replies++;
     if (this.#isKnown(by, exchange.sentMs)) return true;
@@ -75,7 +75,7 @@ export class OtherAnswerers {
 
   /**
    * Records a query.
-   * @returns the address whose replies are now known to be accepted; null: nothing new
+   * @returns the address whose replies are now known to be accepted, or null if nothing changed
    */
   asked(exchange: SeenExchange): string | null {
     if (this.#questions.size === 0) return null;
@@ -142,7 +142,7 @@ export function isError({ rcode }: SeenExchange): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** All names in a search have the same first label. */
+/** All names in a search start with the same label. */
 function labelOf({ client, name }: SeenExchange): string {
   return `${client.address} ${name.slice(0, name.indexOf('.'))}`;
 }

@@ -1,4 +1,4 @@
-/** Copies a message out of buffers that the next packet overwrites. */
+/** Copies a message out of buffers that will be overwritten by the next packet. */
 import type { PassingMessage } from '../read/packets/dissect.ts';
 
 export function ownMessage(message: PassingMessage): PassingMessage {

@@ -1,4 +1,4 @@
-/** An exchange made of packets. Its messages are slices of shared memory, created on access. */
+/** An exchange made from packets. Its messages are slices of shared memory that are created on access. */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Asker } from './asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
@@ -65,7 +65,7 @@ export class PairedExchange implements SeenExchange {
     this.name = head.name;
     this.type = head.type;
     this.id = head.id;
-    // A dnstap message has no packet and therefore no TTL.
+    // dnstap messages have no packet and therefore no TTL.
     this.ipId = message.ttl === 0 ? 0 : message.ipId;
     this.udpSize = head.udpSize;
     this.cookie = head.cookie;

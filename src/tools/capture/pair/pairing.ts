@@ -1,7 +1,7 @@
 /**
  * Pairs queries and replies into exchanges by addresses, ports, ID and question. A packet captured on several
- * interfaces counts as one. A packet whose destination is translated (from a service's address to a pod's) is a hop of
- * the exchange.
+ * interfaces counts as one. If its destination is translated from a service's address to a pod's, the new packet is a
+ * hop in the exchange.
  */
 import { limit, type Limit } from '../../../server/base/limits.ts';
 import { printAddress } from '../../../server/base/ip.ts';
@@ -28,46 +28,44 @@ import {
   type PendingQuery,
 } from './pending-query.ts';
 
-/** Queries that may wait for replies. At the limit, the oldest counts as lost. */
+/** The number of queries that may wait for replies. When it is reached, the oldest counts as lost. */
 const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
-/** In milliseconds; longer than any client waits for a reply. */
+/** In milliseconds. No client waits this long for a reply. */
 const REPLY_WAIT_MS = 15_000;
 /**
- * In milliseconds. A repeat within this time means that one question was sent twice. A single reply answers both,
- * because no client times out this soon.
+ * In milliseconds. A repeat within this time means that one question was sent twice. No client times out this soon, so
+ * a single reply answers both.
  */
 const TWICE_MS = 100;
 /** In milliseconds. A healthy server takes no longer. */
 const LATE_MS = 200;
 /** The maximum number of such duplicates. */
 const TWICE_MAX = 16;
-/** The number of addresses per query: a service's, those of caches and proxies on its path, a pod's. */
+/** The number of addresses per query: those of the service, of the caches and proxies on the path, and of the pod. */
 const HOPS_MAX = 16;
 /**
- * The two replies to a repeated query are as far apart as the two queries, within this factor and this many
+ * The two replies to a repeated query are as far apart as the queries were, give or take this factor and this many
  * milliseconds.
  */
 const APART = { times: 1.5, ms: 1000 };
-/** Milliseconds during which copies of a reply are recognised. */
+/** The number of milliseconds during which copies of a reply are recognised. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
-/**
- * Replies without a query, remembered until the next expiry because their queries may have been captured after them.
- */
+/** Replies without a query, remembered until the next expiry because their queries may be captured later. */
 const EARLY_MAX = 1000;
-/** Interfaces known to receive replies. At the limit, all are dropped. */
+/** Interfaces known to receive replies. When the limit is reached, all are dropped. */
 const INTERFACES_MAX = 10_000;
 /**
- * The interval of expiry on the capture's clock, in milliseconds; and the size of the hash table of servers, a power of
- * two.
+ * The interval between expiry runs on the capture's clock, in milliseconds, and the size of the servers' hash table, a
+ * power of two.
  */
 const [EXPIRE_MS, SERVERS] = [100, 256];
 /**
- * The fraction of replies seen elsewhere that must return to the query's interface. Below it, that interface is not on
- * their path.
+ * The fraction of replies seen elsewhere that must return to the query's interface. If fewer do, that interface is not
+ * on their path.
  */
 const DELIVERED = 0.6;
-/** In milliseconds. A query sent this close to the end of a capture may still have been answered. */
+/** In milliseconds. A query sent this close to the end of a capture may have been answered afterwards. */
 const OPEN_MS = 3000;
 
 const NOWHERE = -1;
@@ -81,7 +79,7 @@ export interface ExchangeEvents {
   begun?(exchange: SeenExchange): void;
   /** It was answered, repeated, or timed out. */
   ended(exchange: SeenExchange): void;
-  /** Another reply to a query that was sent once and has been answered. Its bytes are reused. */
+  /** Another reply to a query that was sent once and has already been answered. Its bytes are reused. */
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
 }
 
@@ -108,18 +106,18 @@ export class Pairing {
   readonly #copies = new CopiedBytes();
   /** By both ends and ID, in sending order. */
   readonly #waiting = new Map<string, PendingQuery>();
-  /** The same by a hash of port and question, for hops. */
+  /** The same, by a hash of the port and question, for hops. */
   readonly #asked = new Map<number, PendingQuery>();
   /** The number of queries in `PendingQuery.earlier`. */
   #earlier = 0;
   readonly #answered = new Map<string, AnsweredQuery>();
-  /** Repeated queries with one reply, by key. The key's query decides whether another reply is due. */
+  /** Repeated queries with one reply, by key. The key's query decides whether to expect another reply. */
   readonly #halfAnswered = new Map<string, HalfAnswered>();
-  /** The number of queries in `PendingQuery.repeated` and `HalfAnswered`. */
+  /** The number of queries in both `PendingQuery.repeated` and `HalfAnswered`. */
   #undecided = 0;
   /** By their queries' key. */
   readonly #early = new Map<string, PassingMessage>();
-  /** By the queries' interface, replies that were first seen elsewhere and how many of them returned here. */
+  /** For each interface with queries, the replies that were first seen elsewhere and how many of them returned here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #others = new OtherAnswerers();
   readonly #misfits = new Misfits();
@@ -135,7 +133,7 @@ export class Pairing {
 
   take(message: PassingMessage): void {
     this.#nowMs = Math.max(this.#nowMs, message.timeMs);
-    // Not for every message, because finding the first entry of a Map skips all entries deleted before it.
+    // Not done for every message, because finding a Map's first entry skips all entries deleted before it.
     if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
       this.#expire();
     const { bytes, start, end } = message;
@@ -161,14 +159,14 @@ export class Pairing {
     if (nowMs - this.#expiredMs > EXPIRE_MS) this.#expire();
   }
 
-  /** Handles a reply from a port that does not serve DNS. A server may answer from the wrong port. */
+  /** Handles a reply from a port that does not serve DNS, because a server may answer from the wrong port. */
   takeElsewhere(message: PassingMessage): void {
     const { bytes, start, end } = message;
     if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
     if (this.#stray(message, this.#reader.head)) this.counts.replies++;
   }
 
-  /** Ends the capture: unanswered queries are lost, except those from the last seconds. */
+  /** Ends the capture. Unanswered queries count as lost, except for those from the last seconds. */
   end(): void {
     for (const waiting of this.#waiting.values()) {
       const { exchange, hop } = waiting;
@@ -210,7 +208,7 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    // A client that gets an error retries immediately (as musl does) while replies to its other queries are still on
+    // A client that gets an error retries immediately, as musl does, while replies to its other queries are still on
     // their way.
     if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
@@ -257,9 +255,7 @@ export class Pairing {
     if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
   }
 
-  /**
-   * The reply was captured after its query but has an earlier time. This happens with packets handled by several CPUs.
-   */
+  /** The reply was captured after its query but has an earlier time, which happens when several CPUs handle packets. */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
     if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;
@@ -269,7 +265,7 @@ export class Pairing {
   }
 
   /**
-   * Gives up on the oldest queries, several at once, because finding the first entry of a Map skips all entries deleted
+   * Gives up on the oldest queries, several at once, because finding a Map's first entry skips all entries deleted
    * before it.
    */
   #makeRoom(): void {
@@ -291,7 +287,7 @@ export class Pairing {
     }
   }
 
-  /** Handles the same packet with another destination, and perhaps another source. */
+  /** Handles the same packet with another destination and perhaps another source. */
   #hop(first: PendingQuery, message: PassingMessage, key: string): void {
     const { exchange } = first;
     if (exchange.hops.length === HOPS_MAX) {
@@ -327,7 +323,7 @@ export class Pairing {
             message.bytes.subarray(message.start, message.end),
             timeMs,
           );
-        // Forwarded replies leave a node where its own queries do, and are not expected there.
+        // Forwarded replies leave a node the same way as its own queries, so they are not expected there.
         if (answered.expectedAt === message.port) {
           this.#deliveries(message.port).came++;
           answered.expectedAt = NOWHERE;
@@ -353,7 +349,7 @@ export class Pairing {
     }
     const { exchange } = waiting;
     if (message.port !== waiting.port && message.protocol === 'udp') {
-      // If other replies return to this interface, this one should too.
+      // If other replies return to this interface, this one should as well.
       const bytes = message.size;
       const deliveries = this.#deliveries(waiting.port);
       // (Large replies are not representative of the interface.)
@@ -389,8 +385,8 @@ export class Pairing {
   }
 
   /**
-   * Handles the reply to a repeated query. The previous reply, which answered both, was then for the first query: late,
-   * not lost.
+   * Handles the reply to a repeated query. This means that the previous reply, which answered both, belonged to the
+   * first query and was late rather than lost.
    */
   #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
     const half = this.#halfAnswered.get(key);
@@ -407,7 +403,7 @@ export class Pairing {
     return true;
   }
 
-  /** There was no further reply, so the remaining queries were lost. */
+  /** There was no other reply, so the remaining queries were lost. */
   #giveUp(
     { exchanges }: Pick<HalfAnswered, 'exchanges'>,
     ending: SeenExchange['ending'] = 'retried',
@@ -426,24 +422,24 @@ export class Pairing {
     return deliveries;
   }
 
-  /** Handles a reply to a query in the capture that comes from an address other than the query's server. */
+  /** Handles a reply that comes from an address other than the server of the captured query. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
     const { protocol, targetPort } = message;
     const question = questionHash(protocol, targetPort, head);
     const asked = this.#askedBy(question, protocol, targetPort, head);
     if (asked === undefined || asked === null) return false;
     const { exchange } = asked;
-    // Behind a translation, the reply goes to the node's address.
+    // With address translation, the reply goes to the node's address.
     const target = this.#target(message).address;
     const isTheirs = exchange.client.address === target;
     if (!isTheirs && !exchange.hops.some(({ client }) => client.address === target)) return false;
     if (exchange.stray !== null) return true;
     exchange.stray = this.#source(message);
     exchange.answer(message, head, this.#copies);
-    // A translation has no entry for such a reply.
+    // The translation has no entry for such a reply.
     if (!isTheirs) return true;
     const isTaken = this.#others.answered(exchange, exchange.stray.address);
-    // Otherwise, later queries show whether the client accepts it.
+    // Otherwise, later queries will show whether the client accepts it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
       this.#finishAll(asked, 'answered');
@@ -451,7 +447,7 @@ export class Pairing {
     return true;
   }
 
-  /** Clients are now known to accept replies from this address. */
+  /** By now, clients are known to accept replies from this address. */
   #takeStrays(from: string): void {
     for (const waiting of this.#waiting.values()) {
       const { exchange, earlier, hop } = waiting;
@@ -471,18 +467,18 @@ export class Pairing {
     return { address: this.#addresses.of(head, at, at + size), port };
   }
 
-  /** True for a reply without the QR flag that returns to a query's socket. */
+  /** True for a reply that returns to a query's socket without the QR flag. */
   #isUnflagged(message: PassingMessage, { id }: MessageHead): boolean {
     const { sourcePort, targetPort } = message;
     return sourcePort < targetPort && this.#waiting.has(this.#keyOf(message, id, true));
   }
 
-  /** The socket that a reply goes to, with its server. */
+  /** The socket that a reply goes to, together with its server. */
   #socketOf(message: PassingMessage): string {
     return textOfSocket(message.protocol, this.#target(message), this.#source(message));
   }
 
-  /** A query's target. There are few servers, so each one is a shared object. */
+  /** A query's destination. There are few servers, so each one is a shared object. */
   #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
     const size = family === 4 ? 4 : 16;
     const at = addressesAt + size;
@@ -493,7 +489,7 @@ export class Pairing {
     return (this.#servers[place] = { address, port });
   }
 
-  /** The waiting query with this question from this port. */
+  /** The waiting query that asked this question from this port. */
   #askedBy(
     hash: number,
     protocol: PassingMessage['protocol'],
@@ -522,11 +518,11 @@ export class Pairing {
   }
 
   #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
-    // If the capture has only the beginning of each TCP segment, the reply may be in the missing part.
+    // If the capture has only the beginning of each TCP segment, the reply may be in the part that is missing.
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
-      // A client that repeats a query did not accept the reply, unless that was an error.
+      // A client that repeats a query did not accept the reply, unless it was an error.
       const isTaken =
         (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
@@ -565,7 +561,7 @@ export class Pairing {
     }
   }
 
-  /** Combines both ends, protocol and ID in a string. A reply has its query's key. */
+  /** Combines both ends, the protocol and the ID into a string. A reply has the same key as its query. */
   #keyOf(of: PassingMessage, id: number, reply: boolean): string {
     const { head, addressesAt, family } = of;
     const size = family === 4 ? 4 : 16;

@@ -1,18 +1,15 @@
-/**
- * Decides which names a search path can derive from one another, in order to separate one call's exchanges from the
- * next.
- */
+/** Decides which names can come from the same search path, to tell one call's exchanges from those of the next. */
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { isCut } from './message-head.ts';
 
-/** The number of domains to remember. A cluster has a few, plus one per namespace. */
+/** The number of domains to remember. A cluster has a few, and one more for each namespace. */
 const DOMAINS_MAX = 10_000;
 /** The label before the cluster domain in service names. */
 const SERVICES = 'svc.';
 
 /**
- * A name as `stem` and the appended domain: `api.stripe.com.` and `cluster.local.`. The domain is empty for a name as
- * written.
+ * A name as `stem` plus the appended domain: `api.stripe.com.` and `cluster.local.`. If a name is queried as written,
+ * the domain is empty.
  */
 export interface Step {
   readonly stem: string;
@@ -20,11 +17,11 @@ export interface Step {
   readonly to: string;
 }
 
-/** Learns search domains from the searches in a capture. */
+/** Learns search domains from searches in a capture. */
 export class SearchDomains {
   readonly #known = new Set<string>();
   readonly #firstLabels = new Set<string>();
-  /** Domains that the domain of a namespace followed, with the name. */
+  /** Domains that followed a namespace's domain, each with the name. */
   readonly #maybe = new Map<string, string>();
   /** With a leading dot. */
   readonly #clusters = new Set(['.cluster.local.']);
@@ -47,8 +44,8 @@ export class SearchDomains {
   }
 
   /**
-   * True if a name or domain belongs to the cluster: it is under `cluster.local`, or under the domain whose `svc`
-   * subdomain is in the pods' search path.
+   * True if a name or domain belongs to the cluster. It does if it is under `cluster.local`, or under the domain whose
+   * `svc` subdomain is in the pods' search path.
    */
   isOfCluster(name: string): boolean {
     for (const below of this.#clusters)
@@ -58,12 +55,12 @@ export class SearchDomains {
   }
 
   /**
-   * The search path step from one name to the other; null: impossible.
-   * @param certain false: the domains are unknown, but everything else matches
+   * The search path step from one name to the other, or null if there is none.
+   * @param certain false if the domains are unknown but everything else matches
    */
   step(one: string, other: string): Step | null {
     let at = commonLabels(one, other);
-    // If labels repeat, the stem may be shorter than the common part. The longest one is tried first.
+    // If labels repeat, the stem may be shorter than the common part, so the longest is tried first.
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1) {
       const from = one.slice(at);
       const to = other.slice(at);
@@ -75,8 +72,8 @@ export class SearchDomains {
   }
 
   /**
-   * True if the domain of a namespace follows this domain for the second name: a list in dnsConfig
-   * has it first. One name may be two lookups: `db.example.com.`, and then `db` of the cluster.
+   * True if a namespace's domain follows this domain for the second name, as in a dnsConfig list that has it first.
+   * Otherwise, one name may be two lookups, `db.example.com.` and then `db` in the cluster.
    */
   #precedes(stem: string, from: string, to: string): boolean {
     if (!to.includes(`.${SERVICES}`) || !this.isOfCluster(to)) return false;
@@ -87,10 +84,10 @@ export class SearchDomains {
     return first !== undefined && first !== stem;
   }
 
-  /** True if a search path step is possible between two names when at least one is truncated. */
+  /** True if there can be a search path step between two names of which at least one is truncated. */
   mayStep(one: string, other: string): boolean {
     if (one === other) return one !== '';
-    // One name may be complete except for its type, and is then the typed name.
+    // If one name is complete except for its type, it is the typed name.
     if (startsWithWhole(one, other) || startsWithWhole(other, one)) return true;
     let at = commonLabels(one, other);
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1)
@@ -98,7 +95,7 @@ export class SearchDomains {
     return false;
   }
 
-  /** Records that both domains belong to a search path. */
+  /** Records that both domains are part of a search path. */
   learn({ from, to }: Step): void {
     for (const domain of [from, to])
       if (domain !== '' && this.#known.size < DOMAINS_MAX) {
@@ -128,25 +125,25 @@ export class SearchDomains {
   }
 
   #follows(from: string, to: string): boolean {
-    // `redis.cache.svc` and `redis.cache` are two lookups, because `svc` alone is not a domain.
+    // `redis.cache.svc` and `redis.cache` are two lookups, because `svc` is not a domain on its own.
     if (from === SERVICES || to === SERVICES) return false;
     if (to === '') return true;
     if (from === '') return this.#known.has(to);
     // `shop.svc.cluster.local.`, `svc.cluster.local.`, `cluster.local.`
     if (isBelow(from, to)) return true;
-    // A domain before those of the cluster: a list in dnsConfig (dnsPolicy None).
+    // A domain before those of the cluster, as in a dnsConfig list (dnsPolicy None).
     return this.#known.has(from);
   }
 }
 
-/** True if one starts with all labels of the other, whose last label may be truncated. */
+/** True if one name starts with all of the other's labels, the last of which may be truncated. */
 function startsWithWhole(one: string, other: string): boolean {
   return isCut(other) && other.length > 1 && one.startsWith(`${other.slice(0, -1)}.`);
 }
 
 /**
- * True if the first name, with some labels removed, starts like the second in their known parts: `shop.svc.clu…` and
- * `svc.cluster.l…`.
+ * True if removing some labels from the first name makes it start like the second, as far as both are known:
+ * `shop.svc.clu…` and `svc.cluster.l…`.
  */
 function isBelowBeginning(one: string, other: string): boolean {
   const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [
@@ -165,7 +162,10 @@ function isBelowBeginning(one: string, other: string): boolean {
   return false;
 }
 
-/** True if a truncated name ends in the start of `svc` and this domain, so that any other continuation is unlikely. */
+/**
+ * True if a truncated name ends with the beginning of `svc` and this domain, which makes any other continuation
+ * unlikely.
+ */
 function beginsIn(name: string, domain: string): boolean {
   const there = name.slice(0, -1);
   const whole = `.svc${domain}`;
@@ -174,7 +174,7 @@ function beginsIn(name: string, domain: string): boolean {
   return false;
 }
 
-/** The length of the common leading labels, including dots. */
+/** The length of the leading labels that both have in common, including dots. */
 function commonLabels(one: string, other: string): number {
   let labels = 0;
   for (let at = 0; at < one.length && one[at] === other[at]; at++)

@@ -5,7 +5,7 @@ import type { Asker } from './asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 
-/** The same query after address translation, from a service's address to a pod's. */
+/** The same query after its address was translated from a service's to a pod's. */
 export interface Hop {
   readonly client: Peer;
   readonly server: ServerPeer;
@@ -14,7 +14,7 @@ export interface Hop {
   /** The capture interface. */
   readonly port: number;
   replyBytes: number;
-  /** The interfaces where its reply was seen, the first ones; omitted: not from packets. */
+  /** The first interfaces on which its reply was seen. Omitted if it is not from packets. */
   readonly replyPorts?: number[];
 }
 
@@ -23,30 +23,30 @@ export interface ServerPeer extends Peer {
   readonly host?: string;
 }
 
-/** The address without the port that a name may include. */
+/** The address, without the port that a name may include. */
 export function addressOf({ address, host }: ServerPeer): string {
   return host ?? address;
 }
 
-/** The part of a reply that does not match its query: the ID, the question, or the QR flag. */
+/** The part of a reply that does not match its query, which is the ID, the question, or the QR flag. */
 export type Misfit = 'id' | 'question' | 'flag';
 
-/** Why an exchange ended. `open`: the capture ended before that was known. */
+/** Why an exchange ended, where `open` means that the capture ended first. */
 export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
 /** An exchange in a capture. Frequently used fields are parsed in advance. */
 export interface SeenExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   server: ServerPeer;
-  /** Absolute, lower case; a truncated name ends in `…` (`isCut`), or is empty. */
+  /** Absolute and in lower case. A truncated name (`isCut`) ends in `…` or is empty. */
   readonly name: string;
   readonly type: number;
   readonly id: number;
   /** The identification of the query's IPv4 packet; 0: none. */
   readonly ipId: number;
-  /** True if its packet was seen again with a lower TTL and both addresses unchanged. */
+  /** True if its packet was seen again with a lower TTL and the same addresses. */
   routed?: boolean;
-  /** UDP size in the query's OPT; 0: no OPT; 512: it is cut off. */
+  /** UDP size in the query's OPT. It is 0 if there is no OPT, and 512 if it is cut off. */
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
@@ -54,9 +54,9 @@ export interface SeenExchange extends Exchange {
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
-  /** The length on the wire; the capture may have fewer bytes. */
+  /** The length on the wire, although the capture may have fewer bytes. */
   readonly queryBytes: number;
-  /** The length on the wire; the capture may have fewer bytes; 0: no reply. */
+  /** The length on the wire, although the capture may have fewer bytes. 0 if there is no reply. */
   readonly replyBytes: number;
   /** -1: no reply. */
   rcode: number;
@@ -65,29 +65,29 @@ export interface SeenExchange extends Exchange {
   /** The number of records in the reply's answer section. */
   answers: number;
   ending: Ending;
-  /** The number of times this question was sent from this port with this ID, counting from 1. */
+  /** The number of times that this port has sent the question with this ID, counting from 1. */
   readonly attempt: number;
   /** The same query after each address translation, in order. */
   hops: readonly Hop[];
-  /** The size in bytes of a reply seen on its path but not at the client; 0: none. */
+  /** The size in bytes of a reply that was seen on its path but not at the client, or 0 if there is none. */
   strandedBytes: number;
   /** The server that answered instead of the target. */
   stray: Peer | null;
-  /** The mismatched reply that reached its socket; omitted: not from packets. */
+  /** The mismatched reply that reached its socket. Omitted if it is not from packets. */
   misfit?: Misfit | null;
-  /** True if its reply has a wrong UDP checksum; omitted: not from packets. */
+  /** True if its reply has a wrong UDP checksum. Omitted if it is not from packets. */
   damaged?: boolean;
-  /** From a log line, which lacks the query's options and may lack times. Omitted: from a message. */
+  /** Set for a log line, which does not have the query's options and may not have times. Omitted for a message. */
   readonly logged?: Logged;
-  /** Set once the exchange has ended; omitted or null: not looked up. */
+  /** Set after the exchange has ended. Omitted or null if it was not looked up. */
   asker?: Asker | null;
   /** The server after address translation, likewise. */
   answerer?: Asker | null;
-  /** The server after a translation that only the kernel's connection tracking shows. */
+  /** The server after a translation that is visible only in the kernel's connection tracking. */
   behind?: Peer | null;
-  /** The open lookup it belongs to; internal to the grouping. */
+  /** The open lookup it belongs to, used only for grouping. */
   growing: object | null;
-  /** Moves its bytes to the memory for long-lived exchanges; omitted: it has its own memory. */
+  /** Moves its bytes to the memory for long-lived exchanges. Omitted if it has memory of its own. */
   moveTo?(copies: CopiedBytes): void;
 }
 
@@ -95,11 +95,11 @@ export type Logged = 'with times' | 'without times';
 
 export interface SeenLookup extends Lookup<SeenExchange> {
   readonly client: string;
-  /** The names generated by the search path, in order. */
+  /** The names that the search path generated, in order. */
   readonly candidates: readonly string[];
 }
 
-/** True if its reply has no answer, which a log does not show. */
+/** True if its reply has no answer, which logs do not show. */
 export function isEmpty({ answers, logged }: SeenExchange): boolean {
   return answers === 0 && logged === undefined;
 }
@@ -114,7 +114,7 @@ export function latencyOf({
 
 /**
  * True if both query the same name. Truncated names are also compared by length. The capture may have more of one than
- * of the other: UDP and TCP headers differ in length, and the second message in a segment is truncated sooner.
+ * of the other. UDP and TCP headers differ in length, and a segment's second message is truncated sooner.
  */
 export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
   if (one.name === other.name) return !isCut(one.name) || one.queryBytes === other.queryBytes;
@@ -127,29 +127,31 @@ function beginsAs(one: string, other: string): boolean {
   return one.length > 1 && isCut(one) && other.startsWith(one.slice(0, -1));
 }
 
-/** The size in bytes of a message that always fits into an Ethernet packet. */
+/** The size in bytes up to which a message always fits into an Ethernet packet. */
 const PACKET_BYTES = 1400;
 /** The size limit for UDP replies without EDNS (RFC 1035, section 4.2.1). */
 export const UDP_BYTES = 512;
 
-/** The reply's size in bytes, even if it was only seen in transit. A truncated reply counts as larger than a packet. */
+/** The reply's size in bytes, even if it was seen only in transit. A truncated reply counts as larger than a packet. */
 export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {
   if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
   const behind = hops.length === 0 ? 0 : Math.max(...hops.map(({ replyBytes }) => replyBytes));
   return Math.max(replyBytes, behind, strandedBytes);
 }
 
-/** True if a reply of this size takes more than one packet. */
+/** True if a reply this large takes more than one packet. */
 export function needsFragments(bytes: number): boolean {
   return bytes > PACKET_BYTES;
 }
 
-/** True if the query should have had a reply but got none. Queries at the end of a capture do not count. */
+/** True if the query should have been answered but was not. Queries at the end of a capture do not count. */
 export function isLost({ ending }: Pick<SeenExchange, 'ending'>): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 
-/** The times of the first and last query, in milliseconds since 1970; Infinity and -Infinity if there are none. */
+/**
+ * The times of the first and last query, in milliseconds since 1970, or Infinity and -Infinity if there are no queries.
+ */
 export function sentSpan(all: readonly { readonly sentMs: number }[]): {
   readonly fromMs: number;
   readonly toMs: number;

@@ -25,8 +25,8 @@ export function searchOf({
 }
 
 /**
- * Returns the name as the application wrote it. A name under the first search domain was searched if its prefix has
- * fewer dots than `ndots`. A name with few dots that was not searched had a trailing dot.
+ * Returns the name as the application wrote it. A name under the first search domain comes from a search if its prefix
+ * has fewer dots than `ndots`. A name with few dots that was not searched had a trailing dot.
  */
 export function spelledName(
   { first, stem }: NameWalk,

@@ -1,4 +1,4 @@
-/** Determines which socket sent a query, in races that a real kernel does not reproduce. */
+/** Determines which socket sent a query, under races that a real kernel does not reproduce. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SeenExchange } from '../pair/seen-exchange.ts';
@@ -8,7 +8,7 @@ import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
 import { SentQueries, type SentNote } from './sent-queries.ts';
 import { SocketHolders } from './socket-holders.ts';
 
-/** A machine with one namespace whose sockets the test defines. */
+/** A machine with one namespace, whose sockets are defined by the test. */
 class Machine {
   nowMs = 1000;
   socket: KernelSocket | null = null;

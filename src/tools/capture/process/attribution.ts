@@ -14,14 +14,14 @@ import type { NetworkSpaces } from './network-spaces.ts';
 import type { SentQueries } from './sent-queries.ts';
 import type { SocketHolders } from './socket-holders.ts';
 
-/** The number of connection ends whose sockets are remembered. */
+/** The number of connection ends for which sockets are remembered. */
 const KNOWN_MAX = 50_000;
 
 /** A listening socket has no remote end. */
 const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
 const ANY_6: Peer = { address: '::', port: 0 };
 
-/** The number of exchanges with a process, and of the others by reason. */
+/** The number of exchanges that have a process, and of those that do not, by reason. */
 export interface AttributionCounts {
   readonly attributed: number;
   readonly unknown: Readonly<Partial<Record<WhyUnknown, number>>>;
@@ -38,7 +38,7 @@ interface KnownSocket {
 /** The known facts about a process before the reply. */
 interface Finding {
   readonly asker: Asker;
-  /** A reply before this time leaves it unproven; -Infinity: it is proven. */
+  /** If a reply arrives before this time, the process remains unproven. -Infinity if it is proven. */
   readonly provedAfterMs: number;
 }
 
@@ -88,7 +88,7 @@ export class Attribution {
     this.#parts.sent?.drain();
   }
 
-  /** Call periodically to refresh the view of the machine. */
+  /** Call this periodically to refresh the view of the machine. */
   refresh(): void {
     this.#parts.spaces.refresh();
   }
@@ -100,7 +100,7 @@ export class Attribution {
     this.#open.set(exchange, this.sender(protocol, client, server, { sentMs, id }));
   }
 
-  /** Call when the exchange has ended, before any of it is shown. */
+  /** Call this when the exchange has ended, before showing any of it. */
   ended(exchange: SeenExchange): void {
     const found = this.#open.get(exchange);
     this.#open.delete(exchange);
@@ -115,8 +115,8 @@ export class Attribution {
   }
 
   /**
-   * Returns the sender of a packet that was just seen.
-   * @param id the DNS message's ID; 0: it opens a connection
+   * Returns the sender of a packet that has just been seen.
+   * @param id the DNS message's ID, or 0 if the packet opens a connection
    */
   sender(
     protocol: 'udp' | 'tcp',
@@ -135,7 +135,7 @@ export class Attribution {
     return this.#look(protocol, local, remote, sentMs);
   }
 
-  /** Returns the server that accepts or answers at this address. */
+  /** Returns the server that accepts connections or answers at this address. */
   receiver(protocol: 'udp' | 'tcp', server: Peer, client: Peer, atMs: number): Asker {
     return this.#look(protocol, server, client, atMs, true).asker;
   }
@@ -146,7 +146,10 @@ export class Attribution {
     for (const each of this.#parts.translations) each.close();
   }
 
-  /** The translated address from the kernel's connection tracking, or null if not translated, or not tracked here. */
+  /**
+   * The translated address according to the kernel's connection tracking, or null if it is not translated or not
+   * tracked here.
+   */
   translated(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null {
     for (const table of this.#parts.translations)
       try {
@@ -155,7 +158,7 @@ export class Attribution {
         const { address, port } = found.server;
         return address === server.address && port === server.port ? null : found;
       } catch {
-        // Not permitted, or the kernel has no connection tracking.
+        // Access is denied, or the kernel has no connection tracking.
         continue;
       }
     return null;
@@ -187,12 +190,12 @@ export class Attribution {
       return nothing(space === 'elsewhere' && spaces.refused ? 'refused' : space);
     const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
     const known = this.#known.get(key);
-    // Found after this packet was sent, for another one that was read along with it.
+    // Found after this packet was sent, while looking up another one that was read with it.
     if (known !== undefined && known.firstMs <= sentMs && known.lastMs >= sentMs)
       return { asker: known.asker, provedAfterMs: -Infinity };
     const beforeMs = nowMs();
     let found = space.sockets.find(protocol, local, remote);
-    // An accepted connection that has been closed; the listening process accepted it.
+    // An accepted connection that has since been closed. The listening process accepted it.
     if (mayListen && protocol === 'tcp' && (found === null || found.inode === 0))
       found = space.sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
     const afterMs = nowMs();

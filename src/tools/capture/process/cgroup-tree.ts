@@ -1,12 +1,12 @@
-/** Maps a cgroup's number in the kernel (v2) to its path and processes. */
+/** Maps a cgroup's kernel number (v2) to its path and processes. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories read per scan; a large node has a few thousand. */
+/** Limit on directories read per scan. A large node has a few thousand. */
 const DIRECTORIES_MAX = 20_000;
 /** A scan that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** The number of paths to remember after their cgroup is removed. */
+/** The number of paths to remember after their cgroups are removed. */
 const REMEMBERED_MAX = 50_000;
 
 export class CgroupTree {
@@ -19,7 +19,7 @@ export class CgroupTree {
     this.#root = root;
   }
 
-  /** A cgroup's path under the mount: `/kubepods.slice/…`, or null if it is not in the tree. */
+  /** A cgroup's path under the mount, such as `/kubepods.slice/…`, or null if it is not in the tree. */
   pathOf(id: bigint): string | null {
     const known = this.#paths.get(id);
     if (known !== undefined) return known;
@@ -27,11 +27,11 @@ export class CgroupTree {
     return this.#paths.get(id) ?? null;
   }
 
-  /** A cgroup's processes, not including those in nested cgroups. */
+  /** A cgroup's processes, without those in nested cgroups. */
   processesIn(path: string): readonly number[] {
     try {
       const text = readFileSync(join(this.#root, path, 'cgroup.procs'), 'utf8');
-      // 0: a process in another PID namespace, which has no PID here.
+      // 0 means a process in another PID namespace, which has no PID here.
       return text
         .split('\n')
         .map(Number)
@@ -63,7 +63,7 @@ export class CgroupTree {
 
 /**
  * The mount point of cgroup v2, either as the only hierarchy (`/sys/fs/cgroup`) or next to v1
- * (`/sys/fs/cgroup/unified`). Null: not mounted.
+ * (`/sys/fs/cgroup/unified`). Null if it is not mounted.
  */
 export function mountedCgroups(mounts: string): string | null {
   const places = mounts

@@ -1,4 +1,4 @@
-/** Identifies a cgroup's container: container runtimes put its ID into the path. */
+/** Identifies a cgroup's container by its ID, which container runtimes include in the path. */
 
 import type { SeenContainer } from '../pair/asker.ts';
 
@@ -12,10 +12,9 @@ const runtimes: Readonly<Record<string, string>> = {
 };
 
 /**
- * The container in a path under the cgroup root; null: none. If containers are nested, returns the innermost.
- *
- * With the systemd driver: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`; with cgroupfs:
- * `/kubepods/burstable/pod1a2b-…/ID`.
+ * The container in a path under the cgroup root, or null if there is none. For nested containers, returns the innermost
+ * one. Paths look like `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope` with the systemd driver and
+ * `/kubepods/burstable/pod1a2b-…/ID` with cgroupfs.
  */
 export function containerOf(path: string): SeenContainer | null {
   let found: SeenContainer | null = null;

@@ -1,4 +1,4 @@
-/** Finds the network namespace that has an address, and with it the sockets. */
+/** Finds the network namespace that has an address, which also gives access to its sockets. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback, parseAddress, printAddress } from '../../../server/base/ip.ts';
@@ -21,24 +21,24 @@ export interface SpaceSockets {
   close(): void;
 }
 
-/** Opens kernel interfaces. `src/server/runtime/` has the native calls. */
+/** Opens kernel interfaces, using the native calls in `src/server/runtime/`. */
 export interface SpaceOpener {
   /**
-   * @param path the namespace's path: `/proc/PID/ns/net` @throws an error if access is denied, or the namespace does
-   * not exist
+   * @param path to the namespace: `/proc/PID/ns/net`
+   * @throws an error if access is denied or the namespace does not exist
    */
   sockets(path: string): SpaceSockets;
   /** The namespace's current addresses. */
   addresses(path: string): readonly string[];
-  /** The namespaces of this machine; by default, those in /proc and with names. */
+  /** This machine's namespaces. By default, those in /proc and those with names. */
   list?(): NamespacePaths;
 }
 
 /** The namespaces of this machine. */
 export interface NamespacePaths {
-  /** Paths by name: `/proc/PID/ns/net` for `net:[4026531840]`. */
+  /** Paths by name, for example `/proc/PID/ns/net` for `net:[4026531840]`. */
   readonly paths: ReadonlyMap<string, readonly string[]>;
-  /** True if the namespaces of some processes could not be read. */
+  /** True if some processes' namespaces could not be read. */
   readonly refused: boolean;
 }
 
@@ -48,27 +48,27 @@ export interface NetworkSpace {
   readonly sockets: SpaceSockets;
 }
 
-/** Why no namespace has the sockets for an address. */
+/** The reason why no namespace has the sockets for an address. */
 export type NoSpace = 'elsewhere' | 'several';
 
 interface OpenSpace extends NetworkSpace {
   addresses: readonly string[];
 }
 
-/** The number of open namespaces; a node has about 250 pods. */
+/** Limit on open namespaces. A node has about 250 pods. */
 const SPACES_MAX = 1024;
 /** A search that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** Milliseconds before an address without a namespace is searched for again. */
+/** Milliseconds until an address without a namespace is searched for again. */
 const MISSING_MS = 2000;
-/** The number of addresses without a namespace to remember. */
+/** The number of addresses without a namespace that are remembered. */
 const MISSING_MAX = 10_000;
-/** Milliseconds before the contents of namespaces are read again. */
+/** Milliseconds until the contents of namespaces are read again. */
 const STALE_MS = 2000;
-/** The directory where `ip netns` and container runtimes store namespaces. */
+/** The directory in which `ip netns` and container runtimes store namespaces. */
 const KEPT = '/run/netns';
 
-/** Finds the namespace for an address. Its owner must close it. */
+/** Finds the namespace that has an address. The owner must close it. */
 export class NetworkSpaces {
   readonly #opener: SpaceOpener;
   readonly #own: OpenSpace;
@@ -80,7 +80,7 @@ export class NetworkSpaces {
   #refused = false;
 
   /**
-   * @param own the namespace where packets are captured
+   * @param own the namespace in which packets are captured
    * @throws the opener's error for that namespace
    */
   constructor(opener: SpaceOpener, own: { readonly name: string; readonly path: string }) {
@@ -91,7 +91,7 @@ export class NetworkSpaces {
     this.#search(performance.now());
   }
 
-  /** True if access to a namespace was denied, so it may have any address. */
+  /** True if access to a namespace was denied, because that one may have any address. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -116,12 +116,12 @@ export class NetworkSpaces {
       }
     }
     if (found === undefined) return 'elsewhere';
-    // Packets with an address in the capturing namespace were sent there.
+    // Packets for an address in the capturing namespace were sent there.
     if (found.includes(this.#own)) return this.#own;
     return found.length === 1 ? found[0]! : 'several';
   }
 
-  /** Call periodically to find new namespaces and close removed ones. */
+  /** Call this periodically to find new namespaces and close removed ones. */
   refresh(): void {
     const nowMs = performance.now();
     if (nowMs - this.#searchedMs > STALE_MS) this.#search(nowMs);
@@ -133,13 +133,13 @@ export class NetworkSpaces {
     this.#byAddress.clear();
   }
 
-  /** @returns false if the last search is too recent */
+  /** @returns false if the last search was too recent */
   #search(nowMs: number): boolean {
     if (nowMs < this.#searchAfterMs) return false;
     const { paths, refused } = (this.#opener.list ?? namespacePaths)();
     if (refused) this.#refused = true;
     for (const [name, space] of this.#spaces)
-      // Its open sockets would keep an ended namespace alive.
+      // Otherwise, its open sockets would keep the namespace alive after it has ended.
       if (space !== this.#own && !paths.has(name)) {
         space.sockets.close();
         this.#spaces.delete(name);
@@ -161,7 +161,7 @@ export class NetworkSpaces {
           this.#spaces.set(name, { name, sockets: this.#opener.sockets(path), addresses });
         return;
       } catch (error) {
-        // The process exited and the namespace may have another one, or access is denied.
+        // The process has exited and the namespace may have another one, or access is denied.
         const { code } = error as { readonly code?: string };
         if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = true;
       }
@@ -181,16 +181,14 @@ export class NetworkSpaces {
   }
 }
 
-/** Formats an address as captures print it, without the interface of a link-local address. */
+/** Formats an address as captures print it, leaving out a link-local address's interface. */
 function canonical(address: string): string {
   const [plain = ''] = address.split('%');
   const bytes = parseAddress(plain);
   return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
 }
 
-/**
- * Returns paths for each namespace that has a process or a name. There are a few per namespace, because processes exit.
- */
+/** Returns paths for each namespace that has a process or a name. Each has several paths, because processes exit. */
 function namespacePaths(): NamespacePaths {
   const found = new Map<string, string[]>();
   let refused = false;

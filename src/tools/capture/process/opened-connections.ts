@@ -1,6 +1,6 @@
 /**
- * Connections that processes open to addresses they looked up: the target, its translation, and the process that
- * accepted.
+ * Connections that processes open to addresses they have looked up: the target, its translation, and the process that
+ * accepted it.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -19,15 +19,15 @@ export interface OpenedConnection {
   readonly server: Peer;
   readonly openedMs: number;
   readonly asker: Asker;
-  /** The server after translation, or null if not translated, or unknown. */
+  /** The server after translation, or null if it is unknown or not translated. */
   behind: Peer | null;
-  /** The process that accepted, or listens there, or null if not looked up yet. */
+  /** The process that accepted the connection or listens there, or null if it has not been looked up yet. */
   acceptor: Asker | null;
 }
 
-/** Milliseconds until the acceptor has its connection. The connection tracking entry lasts longer. */
+/** Milliseconds until the accepting process has the connection. The connection tracking entry lasts longer. */
 const SETTLE_MS = 5;
-/** A program uses a looked-up address within this many milliseconds. */
+/** Programs use an address within this many milliseconds of looking it up. */
 const SOON_MS = 10_000;
 /** The oldest are dropped first. */
 const CONNECTIONS_MAX = 10_000;
@@ -41,17 +41,17 @@ export class OpenedConnections {
   readonly #attribution: Attribution;
   readonly #ports: ReadonlySet<number>;
   readonly #packet = emptyPacket();
-  /** By client address and port, which translated copies and repeats share. */
+  /** By client address and port, which translated copies and repeats have in common. */
   readonly #all = new Map<string, OpenedConnection>();
   #unsettled: OpenedConnection[] = [];
 
-  /** @param ports name server ports, whose connections are queries */
+  /** @param ports name server ports, where connections count as queries */
   constructor(attribution: Attribution, ports: readonly number[]) {
     this.#attribution = attribution;
     this.#ports = new Set(ports);
   }
 
-  /** @returns false if the packet does not open a connection, or opens one to a name server */
+  /** @returns false if the packet does not open a connection, or if the connection is to a name server */
   take(bytes: Uint8Array, start: number, end: number, timeMs: number): boolean {
     const packet = this.#packet;
     const isIp =
@@ -89,7 +89,7 @@ export class OpenedConnections {
     }
   }
 
-  /** The connections, in order, for which the process used a lookup's addresses. */
+  /** The connections, in order, for which the process used addresses from a lookup. */
   after(lookup: SeenLookup): readonly OpenedConnection[] {
     const pids = new Set(
       lookup.exchanges.flatMap(({ asker }) => (asker?.processes ?? []).map(({ pid }) => pid)),
@@ -110,10 +110,10 @@ export class OpenedConnections {
   #opened(client: Peer, server: Peer, timeMs: number): void {
     const key = `${client.address} ${client.port}`;
     const before = this.#all.get(key);
-    // The same packet after translation, on another interface, or repeated.
+    // This is the same packet after translation, on another interface, or repeated.
     if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
     const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
-    // Without a process, the connection cannot be matched to a lookup.
+    // If the process is unknown, the connection cannot be matched to a lookup.
     if (asker.processes.length === 0) return;
     const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
     this.#all.delete(key);

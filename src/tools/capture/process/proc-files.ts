@@ -1,11 +1,11 @@
-/** Reads processes from /proc (proc(5)). A process may exit between two calls. */
+/** Reads processes from /proc (proc(5)). A process may exit between any two calls. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
 
-/** The number of characters of a command line to show. */
+/** The number of command line characters to show. */
 const LINE_MAX = 200;
-/** In milliseconds: a clock tick in /proc on every supported architecture. */
+/** A clock tick in /proc in milliseconds, on all supported architectures. */
 const TICK_MS = 10;
 
 /** Why a process's files are unreadable. */
@@ -22,21 +22,21 @@ export function allProcesses(): readonly number[] {
   }
 }
 
-/** A process's network namespace, as `net:[4026531840]`, or why it is unknown. */
+/** A process's network namespace, as `net:[4026531840]`, or the reason why it is unknown. */
 export function networkOf(pid: number): { readonly name: string } | Unreadable {
   try {
     return { name: readlinkSync(`/proc/${pid}/ns/net`) };
   } catch (error) {
-    // With the capability, the kernel hides only a few protected processes, which tell nothing about the others.
+    // With the capability, the kernel hides only a few protected processes, which say nothing about the others.
     return whyUnread(error) === 'refused' && !(ptrace ??= hasPtrace()) ? 'refused' : 'ended';
   }
 }
 
-/** The bit of CAP_SYS_PTRACE in capability sets (capabilities(7)). */
+/** The CAP_SYS_PTRACE bit in capability sets (capabilities(7)). */
 const CAP_SYS_PTRACE = 19n;
 let ptrace: boolean | undefined;
 
-/** True if this process has CAP_SYS_PTRACE, which gives access to processes that have more rights. */
+/** True if this process has CAP_SYS_PTRACE, which grants access to processes with more rights. */
 function hasPtrace(): boolean {
   const [, set = '0'] = /^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   return ((BigInt(`0x${set}`) >> CAP_SYS_PTRACE) & 1n) === 1n;
@@ -66,7 +66,7 @@ export function holdsSocket(
   return false;
 }
 
-/** A process's start time, in milliseconds after boot, rounded down to 10, or null if it has exited. */
+/** A process's start time in milliseconds after boot, rounded down to a multiple of 10, or null if it has exited. */
 export function startedMs(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -114,7 +114,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Paths of a process's cgroups: one for v2, and one for each v1 hierarchy. */
+/** Paths of a process's cgroups, one for v2 and one for each v1 hierarchy. */
 export function cgroupsOf(pid: number): readonly string[] {
   try {
     const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trimEnd().split('\n');

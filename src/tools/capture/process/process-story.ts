@@ -1,13 +1,13 @@
 /**
- * Joins lookups with the connections that followed them. Lookups are held back until their connections have been seen.
+ * Combines lookups with the connections that followed. Lookups are held back until their connections have been seen.
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import type { Attribution } from './attribution.ts';
 import { OpenedConnections, type OpenedConnection } from './opened-connections.ts';
 
-/** In milliseconds. A program connects within this time after its last reply. */
+/** In milliseconds. Programs connect within this time after the last reply. */
 const HOLD_MS = 1000;
-/** The number of lookups held back. At the limit, the oldest are reported early. */
+/** Limit on lookups held back. When it is reached, the oldest are reported early. */
 const HELD_MAX = 10_000;
 
 /** Reports a lookup with its connections. */
@@ -25,7 +25,7 @@ export class ProcessStory {
     this.#tell = tell;
   }
 
-  /** @returns true if the packet opens a connection other than DNS */
+  /** @returns true if the packet opens a connection that is not for DNS */
   take(bytes: Uint8Array, start: number, end: number, timeMs: number): boolean {
     this.#connections.settle(timeMs);
     if (!this.#connections.take(bytes, start, end, timeMs)) return false;
@@ -41,7 +41,7 @@ export class ProcessStory {
     if (this.#held.length > HELD_MAX) this.#tellFirst();
   }
 
-  /** Call periodically to report lookups that have been held long enough. */
+  /** Call this periodically to report lookups that have been held for long enough. */
   tell(nowMs: number = Date.now()): void {
     while (this.#held.length > 0 && this.#held[0]!.endMs + HOLD_MS <= nowMs) this.#tellFirst();
   }

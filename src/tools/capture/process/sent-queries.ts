@@ -1,6 +1,6 @@
 /**
- * Notes from kernel programs about queries and connections, with the process that sends them. A note arrives before the
- * capture sees the packet.
+ * Notes about queries and connections from kernel programs, which include the sending process. A note arrives before
+ * the capture sees the packet.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
@@ -16,7 +16,7 @@ export interface SentNote {
   /** The DNS message's ID; 0: a connection. */
   readonly id: number;
   readonly cookie: bigint;
-  /** The process that opened the socket or last connected it; 0: unknown. */
+  /** The process that opened the socket or last connected it, or 0 if unknown. */
   readonly pid: number;
   /** The process that sent the packet; 0: unknown. */
   readonly senderPid: number;
@@ -32,7 +32,7 @@ export interface NoteSource {
 
 export interface QuerySender {
   readonly cookie: bigint;
-  /** Two if one process opened the socket and another used it. */
+  /** Two processes if one opened the socket and another used it. */
   readonly pids: readonly number[];
   readonly cgroup: bigint;
   readonly command: string;
@@ -61,8 +61,9 @@ export class SentQueries {
   }
 
   /**
-   * The sender; null: no note; several: sockets with the same addresses in namespaces that cannot be distinguished.
-   * @param id the message's ID; 0: a connection
+   * The sender, or null if there is no note. There are several if namespaces that cannot be distinguished have sockets
+   * with the same addresses.
+   * @param id the message's ID, or 0 for a connection
    */
   find(
     protocol: 'udp' | 'tcp',

@@ -1,4 +1,4 @@
-/** Finds the processes that hold a socket. Only the socket's cgroup is searched. */
+/** Finds the processes that hold a socket by searching only the socket's cgroup. */
 import { readFileSync } from 'node:fs';
 import type { Asker, SeenProcess, WhyUnknown } from '../pair/asker.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
@@ -14,18 +14,16 @@ import {
   startedMs,
 } from './proc-files.ts';
 
-/**
- * The maximum number of /proc reads, at about 2 µs each. Beyond it, the processes of new sockets are not searched for.
- */
+/** Limit on /proc reads, which take about 2 µs each. Beyond it, new sockets' processes are not searched for. */
 const FILES_PER_SECOND = 100_000;
-/** Files read per process in addition to its open ones. */
+/** Files read for each process in addition to its open ones. */
 const FILES_OF_PROCESS = 4;
 /** In larger cgroups, the namespace's processes come first. */
 const SMALL_GROUP = 8;
 const DESCRIBED_MAX = 20_000;
-/** The number of processes to search for a socket. */
+/** Limit on processes to search for a socket. */
 const SEARCHED_MAX = 512;
-/** In milliseconds: the rounding of a start time plus the delay between reading two clocks. */
+/** In milliseconds. Allows for the rounding of start times and the delay between reading two clocks. */
 const START_BLUR_MS = 20;
 
 export class SocketHolders {
@@ -35,19 +33,19 @@ export class SocketHolders {
   #refused = false;
   readonly #described = new Map<string, Asker>();
 
-  /** @param tree null: there is no cgroup v2, so the namespace's processes are searched */
+  /** @param tree null if there is no cgroup v2, so that all processes in the namespace are searched */
   constructor(tree: CgroupTree | null) {
     this.#tree = tree;
   }
 
-  /** True if access to a process's files was denied. */
+  /** True if access was denied to a process's files. */
   get refused(): boolean {
     return this.#refused;
   }
 
   /**
    * @param network the socket's namespace
-   * @param sentMs when the packet was sent; processes that started later did not send it
+   * @param sentMs when the packet was sent, which excludes processes that started later
    * @param nowMs on the same clock
    */
   find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
@@ -76,7 +74,7 @@ export class SocketHolders {
     return this.#spent.files <= FILES_PER_SECOND;
   }
 
-  /** The processes that kernel programs noted, which are known even if they have exited since. */
+  /** Processes noted by kernel programs, which are known even if they have since exited. */
   describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
     const key = `${sender.cookie} ${sender.pids.join(' ')}`;
     const known = this.#described.get(key);
@@ -126,7 +124,7 @@ export class SocketHolders {
       if (holds === 'refused') refused = true;
       if (holds !== true) continue;
       const process = describeProcess(pid);
-      // A later process with the same PID has a different start time.
+      // A later process with the same PID would have a different start time.
       if (process !== null && startedMs(pid) === started) found.push(process);
     }
     if (refused) this.#refused = true;

@@ -4,7 +4,7 @@ import { isBinary } from '../../../server/base/binary-text.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 
-/** A file's type, and what to do with it. */
+/** The type of a file, and what to do with it. */
 export interface ForeignFile {
   /** `compressed with xz`. */
   readonly what: string;
@@ -20,7 +20,7 @@ const none =
 
 const ofCaptures = 'To read a capture: ndots capture FILE, ndots doctor FILE or ndots plan FILE';
 
-/** Identified by their first bytes (file(1) knows more). Among equal prefixes, the longest comes first. */
+/** Identified by their first bytes (file(1) knows many more). If several match, the longest comes first. */
 const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
   [0, '\x1f\x8b', 'compressed with gzip', piped('zcat')],
   [0, '\x28\xb5\x2f\xfd', 'compressed with zstd', piped('zstdcat')],
@@ -55,7 +55,7 @@ const PREFIX_BYTES = 512;
 // eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;
 
-/** Returns the type of a file that is not a capture, after unpacking it once. Null: it may be text. */
+/** Returns the type of a file that is not a capture, after unpacking it once. Null if it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
   const found = recognised(first);
   const isTwice = found?.what === 'compressed with gzip' || found?.what === 'compressed with zstd';
@@ -67,19 +67,19 @@ function recognised(first: Uint8Array): ForeignFile | null {
   const letters = start.toString('latin1');
   const kind = kinds.find(([at, bytes]) => letters.startsWith(bytes, at));
   if (kind !== undefined) return { what: kind[2], remedy: kind[3] };
-  // A log that was truncated during writing starts with zeros.
+  // A log that was truncated while being written starts with zeros.
   return isBinary(letters.replace(LEADING_ZEROS, ''))
     ? { what: 'binary data of an unknown kind', remedy: none }
     : null;
 }
 
-/** The same for inputs that must be text, where captures and compressed files are also rejected. */
+/** The same for inputs that must be text. Captures and compressed files are rejected as well. */
 export function noText(first: Uint8Array): ForeignFile | null {
   if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: ofCaptures };
   const found = recognised(first);
   if (found === null) return null;
   const { what } = found;
   if (what.startsWith('a capture')) return { what, remedy: ofCaptures };
-  // The advice for commands that read captures does not apply here.
+  // Advice meant for commands that read captures does not apply here.
   return { what, remedy: found.remedy === none ? 'Text is expected here.' : found.remedy };
 }

@@ -14,7 +14,7 @@ const CHUNK = 256 * 1024;
 
 /**
  * Opens a file or another named input, waiting for a pipe's writer.
- * @param stopped ends the wait and stops reading from a pipe
+ * @param stopped ends the wait, and stops reading from a pipe
  * @throws Problem
  */
 export async function openFile(
@@ -48,8 +48,8 @@ function unreadable(path: string, error: unknown): never {
 }
 
 /**
- * A named pipe, or null for something else. Opening a pipe that has no writer would block one of the runtime's threads
- * and keep the program from exiting.
+ * A named pipe, or null for anything else. Opening a pipe that has no writer would block one of the runtime's threads
+ * and prevent the program from exiting.
  */
 async function pipeAt(path: string): Promise<Readable | null> {
   if (!(await stat(path)).isFIFO()) return null;
@@ -57,7 +57,7 @@ async function pipeAt(path: string): Promise<Readable | null> {
   return new Socket({ fd, readable: true, writable: false });
 }
 
-/** Files are read into a single buffer, so each chunk is valid until the next one is requested. */
+/** Files are read into a single buffer, so each chunk is valid only until the next one is requested. */
 async function openRegular(
   name: string,
   handle: FileHandle,
@@ -108,7 +108,7 @@ export async function openStream(
 ): Promise<Input> {
   let taken = 0;
   stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
-  // Recognition needs the first bytes and may have to wait for them.
+  // Recognition needs the first bytes, and may have to wait for them.
   const stop = (): void => void stream.destroy();
   if (stopped?.aborted === true) stop();
   stopped?.addEventListener('abort', stop, { once: true });
@@ -121,7 +121,7 @@ export async function openStream(
   };
 }
 
-/** A stream's chunks up to its end or error. */
+/** A stream's chunks, until it ends or fails. */
 async function* chunksOf(
   stream: Readable,
   name: string,

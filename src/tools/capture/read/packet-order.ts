@@ -1,20 +1,21 @@
 /**
- * Orders packets by time. Packets from several interfaces are written alternately, and exchanges are reported when they
- * end.
+ * Orders packets by time, because those from several interfaces are written alternately and exchanges are reported when
+ * they end.
  */
 import { CopiedBytes } from '../pair/copied-bytes.ts';
 import type { Frame } from './packets/frame.ts';
 
-/** The maximum number of packets held, and of their bytes. At the limit, the earlier half is released. */
+/** Limits on the packets held and on their bytes. When either is reached, the earlier half is released. */
 const HELD_MAX = 40_000;
 const HELD_BYTES = 32 * 1024 * 1024;
 /**
- * In milliseconds: the longest delay in writing packets from several interfaces. dumpcap switches every few tenths of a
- * second.
+ * In milliseconds. The longest delay in writing packets from several interfaces, between which dumpcap switches every
+ * few tenths of a second.
  */
 export const TURN_MS = 1000;
 /**
- * In milliseconds. Packets from one interface that several CPUs read differ by less than this and are not reordered.
+ * In milliseconds. If several CPUs read packets from one interface, the packets differ by less than this and are not
+ * reordered.
  */
 const NEAR_MS = 10;
 /** In milliseconds. A packet that is earlier by more than this starts another capture. */
@@ -29,12 +30,12 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
   #bytes = 0;
   #sortAt = 4000;
   #newestMs = -Infinity;
-  /** The time when the first held item may be released. */
+  /** The time at which the first held item may be released. */
   #dueMs = Infinity;
 
   /**
-   * @param windowMs the most milliseconds by which an item may precede an earlier one
-   * @param sizeOf the number of bytes that an item takes while held
+   * @param windowMs how many milliseconds an item may be earlier than one before it
+   * @param sizeOf how many bytes an item takes up while held
    */
   constructor(give: (item: T) => void, windowMs: number, sizeOf: (item: T) => number) {
     this.#give = give;
@@ -42,7 +43,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sizeOf = sizeOf;
   }
 
-  /** @param item must not change later: a packet's bytes are not reused */
+  /** @param item must not change later, so a packet's bytes must not be reused */
   add(item: T): void {
     const { timeMs } = item;
     if (this.#held.length === 0) this.#dueMs = timeMs + 2 * this.#windowMs;
@@ -64,7 +65,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sort();
     const late = this.#held.findIndex(({ timeMs }) => timeMs > this.#newestMs - this.#windowMs);
     this.#let(full ? Math.max(late, this.#held.length >> 1) : late);
-    // Sorting again pays off once the list has grown this much.
+    // Sorting again pays off once the list has grown by this much.
     this.#sortAt = Math.min(HELD_MAX, this.#held.length + 4000);
     this.#dueMs = this.#newestMs + this.#windowMs;
   }
@@ -82,8 +83,8 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
 }
 
 /**
- * Orders a capture's packets by time. With a single interface and no packet far out of order, each passes immediately,
- * because held packets must be copied.
+ * Orders a capture's packets by time. Held packets have to be copied, so if there is one interface and nothing is far
+ * out of order, packets pass immediately.
  */
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;
@@ -97,7 +98,7 @@ export class CaptureOrder {
     this.#order = new TimeOrder(give, TURN_MS, frameBytes);
   }
 
-  /** @param interfaces the number of interfaces described so far */
+  /** @param interfaces how many interfaces have been described so far */
   take(frame: Frame, interfaces: number): void {
     const { timeMs } = frame;
     if (timeMs < this.#newestMs - BACK_MS) this.end();
@@ -113,7 +114,7 @@ export class CaptureOrder {
     this.#newestMs = -Infinity;
   }
 
-  /** Called when the input has ended, or another capture follows. */
+  /** Called when the input has ended or another capture follows. */
   end(): void {
     this.pause();
     this.#isHolding = false;
@@ -124,7 +125,7 @@ export function frameBytes({ start, end }: Frame): number {
   return end - start;
 }
 
-/** Copies a frame so that it stays valid when the reader continues. */
+/** Copies a frame so that it remains valid when the reader continues. */
 export function ownFrame(frame: Frame, copies: CopiedBytes): Frame {
   const { number, timeMs, link, wireLength, port } = frame;
   const start = copies.add(frame.bytes, frame.start, frame.end);

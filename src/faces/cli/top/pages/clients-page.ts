@@ -1,4 +1,4 @@
-/** The Clients page: addresses and pods, their resolvers, and the results of their lookups. */
+/** The Clients page: addresses and pods, with their resolvers and how their lookups went. */
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';

@@ -1,10 +1,10 @@
-/** Formats the counts of a client, name or server as detail fields. */
+/** Formats counts for a client, name or server as detail fields. */
 import type { LiveCounts } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { printLatencies, printNumber, printRcodes, printShare } from '../../live/figures.ts';
 import { field } from './top-page.ts';
 
-/** Omits the lookup fields if there were no lookups. */
+/** Leaves out the lookup fields if there were no lookups. */
 export function countFields(
   row: LiveCounts & {
     readonly lookups?: number;

@@ -1,4 +1,4 @@
-/** The Findings page: each fault with its start, the affected clients, and the fix. */
+/** The Findings page: each fault with the time it started, the affected clients, and a fix. */
 import type {
   ExampleRow,
   FindingRow,
@@ -39,7 +39,7 @@ const severities: Readonly<Record<Severity, StyleName>> = {
   info: 'accent',
 };
 
-/** The colour of a finding. Ended findings are dimmed. */
+/** A finding's colour. Those that have ended are dimmed. */
 export function findingStyle({
   severity,
   state,
@@ -101,7 +101,7 @@ function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
   ];
 }
 
-/** Renders the findings, followed by the faults that are ruled out or cannot be checked. */
+/** Renders the findings, followed by faults that have been ruled out or cannot be checked. */
 export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
   const table = tableBody(columns(view.atMs), view.rows, findingItem, {
     ...fit,
@@ -141,7 +141,7 @@ const notFoundColumns: readonly ScreenColumn<NotFoundRow>[] = [
   shrinking('REASON', { rank: 1, least: 24, cell: ({ reason }) => [reason, 'dim'] }),
 ];
 
-/** Converts a finding to a row that any page can show. */
+/** Converts a finding into a row for any page. */
 export function findingItem(row: FindingRow): TopItem {
   return {
     id: row.id,
@@ -161,7 +161,7 @@ export function findingItem(row: FindingRow): TopItem {
   };
 }
 
-/** Filters for the clients and names in its examples. */
+/** Filters for the clients and names in the finding's examples. */
 function lookupsOf({ examples }: FindingRow): TopItem['lookups'] {
   if (examples.length === 0) return null;
   const names = new Set(examples.map(({ name }) => name));

@@ -3,8 +3,8 @@ import type { Listed } from '../../../../tools/watch/view.ts';
 import { printNumber, printShare } from '../../live/figures.ts';
 
 /**
- * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Always includes kernel drops, even if there
- * were none, so that readers can trust the counts.
+ * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Includes kernel drops even if there were
+ * none, so that readers can trust the counts.
  */
 export function leavesOut(list: Listed<unknown>, one: string, many: string): string {
   const { shown, total, leftOut, lostByKernel, sampledShare, error } = list;

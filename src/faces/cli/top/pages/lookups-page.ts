@@ -1,4 +1,4 @@
-/** The Lookups page: one row per application call, which expands to its queries. */
+/** The Lookups page: one row per application call, which expands into its queries. */
 import type {
   LookupEnding,
   LookupRow,
@@ -49,7 +49,7 @@ export function outcomeSpan(outcome: LookupEnding, rcode: string): StyledSpan {
   return [outcome === 'error' && rcode !== '' ? rcode : text, style];
 }
 
-/** `✓` found, `!` found late or after a loss, `✗` not found, as in `ndots capture -o flow`. */
+/** `✓` for found, `!` for found late or after a loss, `✗` for not found, as in `ndots capture -o flow`. */
 function mark({ outcome, lost, tookMs }: LookupRow): StyledSpan {
   if (outcome === 'waiting') return ['…', 'dim'];
   if (outcome !== 'answered') return ['✗', outcomes[outcome][1]];
@@ -114,7 +114,7 @@ function lookupItem(lookup: LookupRow): TopItem {
   return {
     id: String(lookup.id),
     details: (ask, width) => {
-      // An unfinished lookup may have progressed since the list was made.
+      // An unfinished lookup may have progressed since the list was created.
       const [now = lookup] = ask({ view: 'lookups', id: lookup.id, most: 1 }).rows;
       return lookupDetails(now, width);
     },

@@ -1,4 +1,4 @@
-/** The Names page: names of lookups, as applications spelled them. */
+/** The Names page: names that were looked up, as applications spelled them. */
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';

@@ -1,4 +1,4 @@
-/** The Now page: rates, latency, waste, findings and changes at a glance. */
+/** The Now page: rates, latency, wasted queries, findings and changes at a glance. */
 import { outcomeText } from '../../../console/reload-text.ts';
 import type { ReloadMark } from '../../../../tools/watch/reload-shape.ts';
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
@@ -26,13 +26,13 @@ import {
 } from './top-page.ts';
 import { findingItem, findingStyle, findingTime } from './findings-page.ts';
 
-/** Column widths of an overview row: label, rate, and totals at the right. */
+/** Column widths in an overview row, for the label, the rate, and totals on the right. */
 const LABEL = 9;
 const RATE = 8;
 const SUMS = 34;
 /** On narrower screens, the sparkline is omitted. */
 const SPARK_LEAST = 10;
-/** Limit of listed workloads and changes. Other pages list all of them. */
+/** Limit on listed workloads and changes. Other pages list all of them. */
 const LISTED = 8;
 
 export function nowBody(view: NowView, { width }: { readonly width: number }): TopBody {
@@ -139,7 +139,7 @@ function parts(counts: readonly (readonly [name: string, count: number])[]): str
   return [...shown, ...(counts.length > 4 ? [`${counts.length - 4} others`] : [])].join(', ');
 }
 
-/** Packs as many short fields on a line as fit. */
+/** Fits as many short fields on a line as possible. */
 function packedFields(
   fields: readonly (readonly [label: string, text: string])[],
   width: number,
@@ -330,7 +330,7 @@ function changes({ changes: list, reloads }: NowView, width: number): readonly T
   ];
 }
 
-/** The answers that were seen to change; `ndots console` also shows the change of the Corefile. */
+/** Answers that were seen to change. `ndots console` also shows how the Corefile changed. */
 function reloadDetails(
   { servers, compared, changed, answers }: ReloadMark,
   width: number,

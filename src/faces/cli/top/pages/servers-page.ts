@@ -1,4 +1,4 @@
-/** The Servers page: servers that clients query, the pods behind them, and their upstreams. */
+/** The Servers page: the servers that clients query, the pods behind them, and their upstreams. */
 import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
@@ -77,7 +77,7 @@ export function serversBody(view: ServersView, fit: PageFit): TopBody {
   };
 }
 
-/** The name or address, with the port unless it is the default. */
+/** A name or address, with the port unless it is the default. */
 function serverName(row: ServerRow): string {
   const port = row.port === 53 ? '' : `:${row.port}`;
   return `${partyName(row)}${port}`;

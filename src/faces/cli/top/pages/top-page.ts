@@ -1,4 +1,4 @@
-/** The parts of a live view page: lines, some of which are rows that can be opened. */
+/** The parts of a live view page, which are lines and rows that can be opened. */
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
 import type { Party, SortKeys, ViewName, ViewQuery, Views } from '../../../../tools/watch/view.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
@@ -16,7 +16,7 @@ export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 export interface TraceTarget {
   readonly name: string;
   readonly client: Party;
-  /** Names of its queries, in order, which reveal the search path. */
+  /** The names in its queries, in order, which reveal the search path. */
   readonly candidates: readonly string[];
   /** Address of the server; empty: unknown. */
   readonly server: string;
@@ -26,19 +26,19 @@ export interface TraceTarget {
 export interface TopItem {
   /** Identifies the same item in every frame. */
   readonly id: string;
-  /** All details, in lines of at most `width` columns. */
+  /** All details, in lines no wider than `width` columns. */
   details(ask: AskModel, width: number): readonly StyledLine[];
   /** Filters for the lookups that the row counts, or null if there are none. */
   readonly lookups: readonly GivenFilter[] | null;
   /** The lookup to trace; null: none. */
   target(ask: AskModel): TraceTarget | null;
-  /** The code of a finding; null for other rows. */
+  /** A finding's code. Null for other rows. */
   readonly code: string | null;
   /** The related row in another view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: string } | null;
 }
 
-/** A line on a page, and the item that it belongs to. */
+/** A line on a page, and the item it belongs to. */
 export interface TopRow {
   readonly line: StyledLine;
   readonly item: TopItem | null;
@@ -49,14 +49,14 @@ export interface TopBody {
   /** Lines that stay at the top. */
   readonly header: readonly StyledLine[];
   readonly rows: readonly TopRow[];
-  /** Description of the omitted parts, for the last line. */
+  /** A description of the omitted parts, for the last line. */
   readonly leavesOut: string;
 }
 
 /** The width and sort order of a page. */
 export interface PageFit {
   readonly width: number;
-  /** Column widths so far, so that tables do not jump between frames. */
+  /** Column widths so far, so that tables do not jump from frame to frame. */
   readonly widths: Map<number, number>;
   readonly sort: SortKey | null;
   readonly reversed: boolean;
@@ -98,7 +98,7 @@ export function paragraph(
 
 /** Width of field labels. */
 const LABEL = 11;
-/** On narrower screens, a field's text is below its label. */
+/** On narrower screens, a field's text is printed below its label. */
 const BESIDE = 45;
 
 /** A label and its text, side by side. */
@@ -122,7 +122,7 @@ export function field(
   );
 }
 
-/** A label with several texts, each with a dash. */
+/** A label for several texts, each of which starts with a dash. */
 export function listField(
   label: string,
   texts: readonly string[],

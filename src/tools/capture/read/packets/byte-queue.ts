@@ -2,7 +2,7 @@
 
 const nothing = new Uint8Array(0);
 
-/** Holds at most one record and one chunk, or twice that. */
+/** Holds one record and one chunk, or at most twice that. */
 export class ByteQueue {
   /** The contents are `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;
@@ -19,7 +19,7 @@ export class ByteQueue {
     const length = rest + chunk.length;
     let room = this.#room;
     if (length > room.length) room = new Uint8Array(Math.max(length, 2 * room.length));
-    // Use one buffer for all chunks; one per chunk would become garbage.
+    // Uses one buffer for all chunks, because separate ones would become garbage.
     if (room === this.#room) room.copyWithin(0, at, bytes.length);
     else room.set(bytes.subarray(at));
     room.set(chunk, rest);

@@ -1,14 +1,14 @@
-/** Code shared by the pcap and pcapng readers: input, byte order, and resynchronisation after damage. */
+/** Code shared by the pcap and pcapng readers for input, byte order, and resynchronising after damage. */
 import { ByteQueue } from './byte-queue.ts';
 import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
 import type { Remarks } from './remarks.ts';
 
-/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN). A longer one means damage. */
+/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN). Anything longer indicates damage. */
 export const PACKET_MAX = 262_144;
-/** The number of bytes after damage to search for the next packet. */
+/** The number of bytes to search for the next packet after damage. */
 const SEARCH_MAX = 16 * 1024 * 1024;
 
-/** Reads a file format made of units: records in pcap, blocks in pcapng. */
+/** Reads a file format that consists of units, which are records in pcap and blocks in pcapng. */
 export abstract class PacketFileReader implements CaptureReader {
   protected readonly queue: ByteQueue = new ByteQueue();
   protected readonly frame: Frame = emptyFrame();
@@ -46,7 +46,7 @@ export abstract class PacketFileReader implements CaptureReader {
   }
 
   protected abstract read(): void;
-  /** Adds remarks about the remainder when the file has ended. */
+  /** Adds remarks about the rest once the file has ended. */
   protected abstract ended(): void;
   /** True if a packet's unit starts at `at` in the queue, or null if more bytes are needed. */
   protected abstract isPacketAt(at: number): boolean | null;
@@ -57,7 +57,7 @@ export abstract class PacketFileReader implements CaptureReader {
     this.queue.at += this.alignment;
   }
 
-  /** @returns true if the next unit can be read, false while searching for a packet after damage */
+  /** @returns true if the next unit can be read, or false while searching for a packet after damage */
   protected get sound(): boolean {
     return this.#damagedAt < 0 || this.#findNext();
   }

@@ -32,7 +32,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 interface Dissected {
   /** `from>to protocol message`. */
   readonly messages: readonly string[];
-  /** Bytes on the wire; the capture may have fewer. */
+  /** Bytes on the wire, although the capture may have fewer. */
   readonly sizes: readonly number[];
   readonly path: readonly string[];
   readonly remarks: readonly string[];
@@ -120,7 +120,7 @@ describe('packets', () => {
           const { messages, remarks } = dissect(order.map((part) => parts[part]!));
           assert.equal(messages[0], `${from} udp ${hex(whole)}`);
           assert.equal(messages.length, 1);
-          // Repeats after the packet is complete start another one that never ends.
+          // Repeats after the packet is complete start another one, which never ends.
           assert.ok(remarks.length <= 1);
         }),
       );
@@ -267,7 +267,7 @@ describe('packets', () => {
       from: `10.1.${index >> 8}.${index & 255}`,
     });
     const chunk = (packet: Uint8Array): Uint8Array => {
-      // As in the buffer of a single file read.
+      // Uses a buffer like the one for a single file read.
       const read = Buffer.alloc(256 * 1024);
       read.set(packet);
       return read.subarray(0, packet.length);

@@ -1,5 +1,5 @@
 /**
- * Finds everything in frames that concerns DNS: messages over UDP and TCP, connections, ICMP errors, encrypted traffic.
+ * Finds everything related to DNS in frames: messages over UDP and TCP, connections, ICMP errors and encrypted traffic.
  */
 import { readUint16, readUint32 } from '../../../../server/base/big-endian.ts';
 import { isLoopback } from '../../../../server/base/ip.ts';
@@ -22,7 +22,7 @@ import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
 
-/** A message on the wire. The object and its bytes are reused, so copy them to keep them. */
+/** A message on the wire. Since the object and its bytes are reused, copy anything to be retained. */
 export interface PassingMessage {
   timeMs: number;
   /** The frame that contains its last byte. */
@@ -32,29 +32,29 @@ export interface PassingMessage {
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Bytes on the wire; the capture may have fewer. */
+  /** Bytes on the wire, although the capture may have fewer. */
   size: number;
-  /** The sender's and receiver's addresses, 4 or 16 bytes each, at `head[addressesAt]`. */
+  /** The addresses of the sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** The IP packet's TTL, which tells a packet's copies apart from other packets. */
+  /** The IP packet's TTL, which distinguishes copies of a packet from other packets. */
   ttl: number;
   ipId: number;
   /**
-   * The interface, if the capture shows it. Packets with the same number may have passed through several; two numbers
-   * are two interfaces.
+   * The interface, if the capture shows it. Packets with the same number may have come through several interfaces, but
+   * two numbers always mean two interfaces.
    */
   port: number;
   /** True if the capture has only its beginning. */
   cut: boolean;
-  /** True if it comes from a name server and has a wrong UDP checksum; omitted: it has no checksum. */
+  /** True if it comes from a name server and has a wrong UDP checksum. Omitted if it has no checksum. */
   damaged?: boolean;
 }
 
-/** An event on a TCP connection, or about a packet in transit. */
+/** An event on a TCP connection, or one about a packet in transit. */
 export interface PathEvent {
   timeMs: number;
   frame: number;
@@ -91,11 +91,14 @@ export interface PathEvent {
    * segment its size in bytes. A multicast message has the type of its question or first record. Otherwise 0.
    */
   code: number;
-  /** The first name of a multicast message, absolute and in lower case; otherwise empty. */
+  /** The first name in a multicast message, absolute and in lower case. Otherwise empty. */
   name: string;
   /** True for a multicast reply. */
   isReply: boolean;
-  /** The header with the packet's source address: the ICMP error's, not that of the packet it quotes. */
+  /**
+   * The header with the packet's source address. For an ICMP error, this is the error's own header, not that of the
+   * packet it quotes.
+   */
   sender: Uint8Array;
   senderAt: number;
 }
@@ -103,15 +106,15 @@ export interface PathEvent {
 /** Callbacks for a capture's contents. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
-  /** A message that looks like a UDP reply between two ports, neither of which is a name server's. */
+  /** A message that looks like a UDP reply, between two ports that do not belong to a name server. */
   elsewhere?(message: PassingMessage): void;
   path?(event: PathEvent): void;
-  /** A fragment or TCP segment whose message is not known yet. */
+  /** A fragment or TCP segment whose message is still unknown. */
   part?(): void;
   /**
-   * An address (4 or 16 bytes) at `at` that is requested or announced on the local network: ARP (RFC 826), neighbour
-   * discovery (RFC 4861). The sender's is at `fromAt`. The hardware address that it claims for the announced
-   * or its own address is at `hardwareAt`; 0: none.
+   * An address (4 or 16 bytes) at `at` that is requested or announced on the local network by ARP (RFC 826) or
+   * neighbour discovery (RFC 4861). The sender's address is at `fromAt`. The hardware address claimed for the announced
+   * or own address is at `hardwareAt`, which is 0 if there is none.
    */
   neighbour?(
     timeMs: number,
@@ -127,36 +130,36 @@ export interface CaptureEvents {
 export interface DissectCounts {
   frames: number;
   messages: number;
-  /** DNS over TLS or QUIC packets (port 853): their addresses are visible, their contents are not. */
+  /** DNS over TLS or QUIC packets (port 853), whose addresses are visible while their contents are not. */
   encrypted: number;
   /** Packets that do not concern DNS. */
   other: number;
 }
 
-/** Tunnels whose inner packets are read: VXLAN (RFC 7348, and flannel's port), Geneve (RFC 8926). */
+/** Tunnels whose inner packets are read: VXLAN (RFC 7348, and flannel's port) and Geneve (RFC 8926). */
 const VXLAN: ReadonlySet<number> = new Set([4789, 8472]);
 const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
 const LLMNR = 5355;
-/** Clients get ports from here up (net.ipv4.ip_local_port_range). */
+/** Client ports start here (net.ipv4.ip_local_port_range). */
 const EPHEMERAL = 32_768;
-/** The `code` of a packet whose TTL ran out, of both families: type 11 code 0 of ICMP (RFC 792). */
+/** The `code` for a packet whose TTL ran out, used for both families. It stands for ICMP type 11, code 0 (RFC 792). */
 export const TIME_EXCEEDED = 0xb00;
 /** Types of ICMPv6 (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
-/** The option with the hardware address of the announced address. */
+/** The option that contains the announced address's hardware address. */
 const LINK_LAYER_OPTION = 2;
 
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
-  /** IP packets by family. ICMPv6 is excluded, because it also occurs where IPv6 is not used. */
+  /** IP packets by family. ICMPv6 is excluded, because it occurs even where IPv6 is not used. */
   readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
   readonly #events: CaptureEvents;
   readonly #remarks: Remarks;
-  /** Those of name servers, and of resolvers on loopback that were met. */
+  /** The ports of name servers, and of resolvers found on loopback. */
   readonly #ports: Set<number>;
   readonly #fragments: Fragments;
   readonly #streams: TcpStreams;
@@ -210,7 +213,7 @@ export class Dissector {
     else this.#remarks.add('a packet is too short', this.#where);
   }
 
-  /** Reads a network packet without a link header, from a live capture. */
+  /** Reads a network packet from a live capture, which has no link header. */
   takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
     this.#frame = ++this.counts.frames;
     this.#timeMs = timeMs;
@@ -218,7 +221,7 @@ export class Dissector {
     if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
   }
 
-  /** Called when the input has ended, or another capture follows. */
+  /** Called when the input has ended or another capture follows. */
   end(): void {
     this.#fragments.end();
     this.#streams.end();
@@ -279,7 +282,7 @@ export class Dissector {
     }
     const source = (bytes[at]! << 8) | bytes[at + 1]!;
     const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
-    // A proxy in the pod, to which rules redirect queries, has any port.
+    // A proxy in the pod may use any port, because rules redirect queries to it.
     if (target < EPHEMERAL && isToLoopback(packet) && isQuery(bytes, at + 8, packet.end))
       this.#ports.add(target);
     if (this.#isDns(packet, source, target)) {
@@ -301,7 +304,7 @@ export class Dissector {
     }
   }
 
-  /** Multicast DNS (RFC 6762) has its own port, which some clusters also use for name servers. */
+  /** Multicast DNS (RFC 6762) has a port of its own, which some clusters also use for name servers. */
   #isDns({ family, head, addressesAt }: IpPacket, source: number, target: number): boolean {
     const ports = this.#ports;
     if (!ports.has(source) && !ports.has(target)) return false;
@@ -309,7 +312,7 @@ export class Dissector {
     return !isToMany({ family, head, addressesAt });
   }
 
-  /** The first name, of a question or of a record, follows the header. */
+  /** The header is followed by the first name, either in a question or in a record. */
   #multicast(packet: IpPacket, source: number, target: number): void {
     const { bytes, at, end } = packet;
     const start = at + 8;
@@ -366,7 +369,7 @@ export class Dissector {
     };
     if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
-      // SYN takes a sequence number (RFC 9293, section 3.4) and may carry data (RFC 7413).
+      // A SYN uses up one sequence number (RFC 9293, section 3.4) and may carry data (RFC 7413).
       const first = opens ? (sequence + 1) >>> 0 : sequence;
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
@@ -388,9 +391,8 @@ export class Dissector {
   }
 
   /**
-   * Errors about DNS packets and TCP; each quotes the beginning of the packet.
-   *
-   * @param unreachable type; that of "time exceeded" is 11 (RFC 792), of ICMPv6 3 (RFC 4443)
+   * Errors about DNS packets and TCP, each of which quotes the beginning of the packet.
+   * @param unreachable the type; "time exceeded" is 11 (RFC 792), or 3 in ICMPv6 (RFC 4443)
    */
   #icmp(packet: IpPacket, unreachable: number, header: number): void {
     const { bytes, at, end, family } = packet;
@@ -499,7 +501,7 @@ export class Dissector {
     message.cut = size > bytes.length;
   }
 
-  /** Fills `#message` from the packet; the caller sets the bytes. */
+  /** Fills `#message` from the packet, except for the bytes, which the caller sets. */
   #ofPacket(packet: IpPacket, source: number, target: number): PassingMessage {
     const message = this.#message;
     message.timeMs = this.#timeMs;
@@ -522,7 +524,7 @@ function isToLoopback({ family, head, addressesAt }: IpPacket): boolean {
   return isLoopback(head.subarray(addressesAt + size, addressesAt + 2 * size));
 }
 
-/** True if it is an ordinary query: one question of class IN and at most an OPT record. */
+/** True if it is an ordinary query, with one question of class IN and nothing else except perhaps an OPT record. */
 function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < 17 || (bytes[start + 2]! & 0xf8) !== 0 || (bytes[start + 3]! & 0xf) !== 0)
     return false;
@@ -542,7 +544,7 @@ function isToMany({
   return head[addressesAt + (family === 4 ? 4 : 16)]! >= 0xe0;
 }
 
-/** A name that a type follows, or null if it is cut, or continues elsewhere. */
+/** A name followed by a type, or null if it is cut or continues elsewhere. */
 function wholeName(
   bytes: Uint8Array,
   from: number,
@@ -554,7 +556,9 @@ function wholeName(
   return { text: printName(bytes, from).toLowerCase(), end: at + 1 };
 }
 
-/** True if it could be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
+/**
+ * True if it could be a reply to an ordinary query, with QR set, opcode 0, one question, and no more sections than fit.
+ */
 function isReply(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < 17) return false;
   return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;

@@ -3,11 +3,11 @@ import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { IpPacket } from './ip-packet.ts';
 import type { Remarks } from './remarks.ts';
 
-/** The number of incomplete packets. The oldest is dropped first. A DNS message has at most 45 fragments. */
+/** Limit on incomplete packets, beyond which the oldest is dropped. A DNS message has at most 45 fragments. */
 const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
 const PACKET_MAX = 65_535;
 const PIECES_MAX = 128;
-/** The memory for all pieces. At the limit, the oldest packets are dropped. */
+/** Memory limit for all pieces. When it is reached, the oldest packets are dropped. */
 const TOTAL_MAX = 8 * 1024 * 1024;
 /** The overhead of a piece in bytes. */
 const PIECE = 256;
@@ -26,11 +26,11 @@ interface Incomplete {
   readonly frame: number;
   readonly pieces: Piece[];
   held: number;
-  /** The packet's size in bytes; -1 until the last fragment arrives. */
+  /** The packet's size in bytes, or -1 until the last fragment has arrived. */
   length: number;
 }
 
-/** Collects fragments and returns the packet once it is complete. */
+/** Collects fragments, and returns the packet once it is complete. */
 export class Fragments {
   readonly #incomplete = new Map<string, Incomplete>();
   readonly #remarks: Remarks;
@@ -43,8 +43,8 @@ export class Fragments {
   }
 
   /**
-   * @param port the interface, because another interface may miss some packets
-   * @returns true if the packet is now complete; it then has other bytes, which are valid until the next call
+   * @param port the interface, because some packets may be missing on another one
+   * @returns true if the packet is now complete, in which case it has other bytes that are valid until the next call
    */
   add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
     this.#expire(timeMs);
@@ -66,7 +66,7 @@ export class Fragments {
     }
     // A repeated fragment changes nothing.
     if (!whole.pieces.some((piece) => piece.offset === offset)) {
-      // Copy it, because a view would pin the file's entire buffer.
+      // Copied, because a view would pin the file's entire buffer.
       const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
       whole.pieces.push({ offset, bytes: piece, size });
       whole.held += piece.length + PIECE;
@@ -118,7 +118,7 @@ export class Fragments {
 /** The remark for an incomplete packet. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
-/** True if every fragment has arrived, even if truncated. Sorts the pieces. */
+/** True if every fragment has arrived, even if some are truncated. Sorts the pieces. */
 function isComplete({ pieces, length }: Incomplete): boolean {
   pieces.sort((one, other) => one.offset - other.offset);
   let reached = 0;
@@ -129,7 +129,7 @@ function isComplete({ pieces, length }: Incomplete): boolean {
   return reached >= length;
 }
 
-/** The packet's bytes up to the first one missing from the capture. */
+/** The packet's bytes up to the first one that the capture does not have. */
 function beginning({ pieces, length }: Incomplete): Uint8Array {
   const whole = new Uint8Array(length);
   let reached = 0;

@@ -1,6 +1,6 @@
 /** A packet as a capture stores it, before it is parsed. */
 
-/** A packet in a capture. A reader reuses the object and the bytes, so copy them to keep them. */
+/** A packet in a capture. Readers reuse the object and its bytes, so copy anything to be retained. */
 export interface Frame {
   /** As in tcpdump and Wireshark, starting at 1. */
   number: number;
@@ -12,7 +12,7 @@ export interface Frame {
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Bytes on the wire; more than in `bytes` if the capture truncated the packet. */
+  /** Bytes on the wire, which are more than in `bytes` if the packet was truncated in the capture. */
   wireLength: number;
   /** The capture interface; 0 if there is only one. */
   port: number;
@@ -54,7 +54,7 @@ export function emptyFrame(): Frame {
 export interface CaptureReader {
   /** True if the rest of the input cannot be read. */
   readonly broken: boolean;
-  /** Adds the next bytes, any number. The caller may reuse them. */
+  /** Adds any number of further bytes. The caller may reuse them. */
   push(bytes: Uint8Array): void;
   /** Ends the input and reports incomplete data. */
   end(): void;

@@ -17,20 +17,20 @@ const EXTENSIONS_MAX = 8;
 /** A reader reuses one object. */
 export interface IpPacket {
   family: 4 | 6;
-  /** The bytes that hold both addresses, 4 or 16 each: source, destination. */
+  /** The bytes that contain both addresses, 4 or 16 each, with the source first. */
   head: Uint8Array;
   addressesAt: number;
   protocol: number;
   ttl: number;
-  /** The identification of an IPv4 packet or an IPv6 fragment; 0: none. */
+  /** The identification of an IPv4 packet or IPv6 fragment, or 0 if there is none. */
   id: number;
   /** The payload is `bytes[at, end)`. */
   bytes: Uint8Array;
   at: number;
   end: number;
-  /** The number of bytes at its end that the capture lacks. */
+  /** The number of bytes at the end that are missing from the capture. */
   missing: number;
-  /** A fragment's position, and whether more follow. 0 and false: not a fragment. */
+  /** A fragment's position, and whether more follow. If it is not a fragment, these are 0 and false. */
   offset: number;
   more: boolean;
 }
@@ -61,7 +61,7 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
   if (at + 20 > end || bytes[at]! >> 4 !== 4) return false;
   const header = (bytes[at]! & 15) * 4;
   if (header < 20 || at + header > end) return false;
-  // 0: the network card segments it later, and the capture has the whole packet.
+  // If it is 0, the network card segments the packet later and the capture has all of it.
   const total = (bytes[at + 2]! << 8) | bytes[at + 3]! || end - at;
   if (total < header) return false;
   const word = (bytes[at + 6]! << 8) | bytes[at + 7]!;
@@ -82,7 +82,7 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
 
 /**
  * Reads the IPv6 packet at `at`.
- * @returns false if it is malformed, or its payload cannot be reached
+ * @returns false if it is malformed or its payload cannot be reached
  */
 export function readIpv6(bytes: Uint8Array, at: number, end: number, into: IpPacket): boolean {
   if (at + 40 > end || bytes[at]! >> 4 !== 6) return false;

@@ -1,4 +1,4 @@
-/** Parses link headers to find a frame's network packet and its protocol. */
+/** Parses link headers to find a frame's network packet and protocol. */
 import { LINK, type Frame } from './frame.ts';
 
 export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6: 0x86dd } = {
@@ -10,7 +10,7 @@ export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6
 const VLAN: ReadonlySet<number> = new Set([0x8100, 0x88a8, 0x9100]);
 const VLANS_MAX = 3;
 
-/** The start of the network packet, and its EtherType; 0: none. */
+/** The start of the network packet, and its EtherType, which is 0 if there is none. */
 export interface NetworkPlace {
   at: number;
   type: number;
@@ -24,7 +24,7 @@ const known: ReadonlySet<number> = new Set(Object.values(LINK));
 
 /**
  * Writes the location of the frame's network packet into `place`.
- * @returns false if the frame is too short, or its link type unknown
+ * @returns false if the frame is too short or the link type is unknown
  */
 export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
   const { bytes, start, end } = frame;
@@ -52,7 +52,7 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
 
 /**
  * Numbers the place where a frame was seen. Captures on all interfaces (`-i any`) include the interface (SLL2) or the
- * direction (SLL), so a packet that passes through a node occurs several times.
+ * direction (SLL), so a packet that passes through a node appears several times.
  */
 export function portOf({ bytes, start, end, link, port }: Frame): number {
   if (link === LINK.SLL2 && start + 8 <= end)
@@ -61,12 +61,12 @@ export function portOf({ bytes, start, end, link, port }: Frame): number {
   return port;
 }
 
-/** Places with the interface’s number (SLL2), and with the direction alone (SLL). */
+/** Places that include the interface’s number (SLL2), and those with only a direction (SLL). */
 const [NUMBERED, DIRECTED] = [2 ** 40, 2 ** 41];
-/** Interface numbers reserved for one capture of several that are read together. */
+/** Interface numbers reserved for each capture when several are read together. */
 export const INTERFACES_MAX = 256;
 
-/** The capture and the number of the interface in it, from a place that `portOf` returned, or null if unknown. */
+/** The capture and the interface number in it, for a place returned by `portOf`. Null if unknown. */
 export function interfaceAt(
   port: number,
 ): { readonly capture: number; readonly number: number } | null {
@@ -105,7 +105,9 @@ function tagged(
   return true;
 }
 
-/** For links without a type field, the packet's version decides (NULL's family number differs between systems). */
+/**
+ * For links without a type field, the packet's version decides, because NULL's family number differs between systems.
+ */
 export function byVersion(
   bytes: Uint8Array,
   at: number,

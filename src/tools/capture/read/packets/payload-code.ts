@@ -1,13 +1,13 @@
-/** Classifies the first bytes of a TCP segment, to show how other programs' connections fare. */
+/** Classifies the first bytes of a TCP segment, to show how other programs' connections are doing. */
 
 /** The segment starts an HTTP/1 request. */
 export const REQUEST = 1;
 /** The segment starts a TLS handshake. */
 export const CLIENT_HELLO = 2;
-/** Codes from here on are fatal TLS alerts; the remainder is the alert description (RFC 8446, section 6). */
+/** Codes from here on are fatal TLS alerts. The rest is the alert description (RFC 8446, section 6). */
 export const ALERT = 1000;
 
-/** A request's method, or a response's protocol (RFC 9112, sections 3 and 4). */
+/** A request's method or a response's protocol (RFC 9112, sections 3 and 4). */
 const REQUEST_LINE = /^(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \//;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)/;
 const LONGEST_LINE = 12;
@@ -15,8 +15,7 @@ const LONGEST_LINE = 12;
 const TLS = { alert: 21, handshake: 22, major: 3, clientHello: 1, fatal: 2, plainAlertBytes: 2 };
 
 /**
- * Returns `REQUEST`, `CLIENT_HELLO`, the status of an HTTP response, or `ALERT` plus its description; 0: something
- * else.
+ * Returns `REQUEST`, `CLIENT_HELLO`, an HTTP response's status, `ALERT` plus its description, or 0 for anything else.
  */
 export function payloadCode(bytes: Uint8Array, at: number, end: number): number {
   if (at + 5 >= end) return 0;

@@ -1,10 +1,10 @@
-/** Reads classic pcap files (draft-ietf-opsawg-pcap): both byte orders, microseconds and nanoseconds. */
+/** Reads classic pcap files (draft-ietf-opsawg-pcap) in both byte orders, with microseconds or nanoseconds. */
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
 
 const MAGIC = { MICRO: 0xa1b2c3d4, NANO: 0xa1b23c4d } as const;
 const HEADER = 24;
 const RECORD = 16;
-/** In seconds. Packets after damage have times close to the last one before it. */
+/** In seconds. Packets after damage have times close to that of the last one before it. */
 const NEAR_SECONDS = 86_400;
 
 export function isPcap(first: Uint8Array): boolean {
@@ -19,7 +19,7 @@ export class PcapReader extends PacketFileReader {
   protected readonly unit = 'packet';
   protected readonly least: number = RECORD;
   protected readonly alignment = 1;
-  /** Milliseconds per unit of a timestamp's second half; 0: the file header has not been read. */
+  /** Milliseconds per unit in a timestamp's second half, or 0 if the file header has not been read. */
   #fraction = 0;
 
   protected ended(): void {
@@ -40,7 +40,7 @@ export class PcapReader extends PacketFileReader {
     const word = view.getUint32(at, true);
     this.little = word === MAGIC.MICRO || word === MAGIC.NANO;
     this.#fraction = view.getUint32(at, this.little) === MAGIC.NANO ? 1e-6 : 1e-3;
-    // The upper bits describe a trailing checksum (FCS), which is not used.
+    // The upper bits describe a checksum at the end (FCS), which is not used.
     this.frame.link = view.getUint32(at + 20, this.little) & 0xffff;
     queue.at += HEADER;
   }

@@ -1,6 +1,6 @@
 /**
- * Reads pcapng files (draft-ietf-opsawg-pcapng): sections in either byte order, several interfaces, times in any
- * resolution.
+ * Reads pcapng files (draft-ietf-opsawg-pcapng), with sections in either byte order, several interfaces, and times in
+ * any resolution.
  */
 import { clipped } from '../../../../server/base/shortened.ts';
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
@@ -9,9 +9,9 @@ import type { Frame } from './frame.ts';
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
 const ORDER = 0x1a2b3c4d;
 const OPTION = { NAME: 2, RESOLUTION: 9, OFFSET: 14, DROPPED: 5 };
-/** A longer block means damage. Name lists and keys are long, but not this long. */
+/** A longer block indicates damage. Name lists and keys are long, but not that long. */
 const BLOCK_MAX = 16 * 1024 * 1024;
-/** Interfaces per section. Old packet blocks cannot number more. */
+/** Limit on interfaces per section, because old packet blocks cannot number more. */
 const INTERFACES_MAX = 65_536;
 
 interface Interface {
@@ -29,7 +29,7 @@ export function isPcapng(first: Uint8Array): boolean {
 }
 
 export class PcapngReader extends PacketFileReader {
-  /** Receives the losses that a live stream reports, or null if they become a remark, as for a file. */
+  /** Receives the losses reported by a live stream. If null, they become a remark, as for a file. */
   dropped: ((packets: number) => void) | null = null;
   protected readonly unit = 'block';
   protected readonly least = 12;
@@ -37,7 +37,7 @@ export class PcapngReader extends PacketFileReader {
   #interfaces: Interface[] = [];
   #ports = 0;
 
-  /** The number described so far, across all sections of the file. */
+  /** The number described so far, across all of the file's sections. */
   get interfaces(): number {
     return this.#ports;
   }
@@ -82,7 +82,7 @@ export class PcapngReader extends PacketFileReader {
     return true;
   }
 
-  /** True if a packet block starts there, with its length at both ends. */
+  /** True if there is a packet block there, with its length at both ends. */
   protected isPacketAt(at: number): boolean | null {
     const { view, left } = this.queue;
     const type = view.getUint32(at, this.little);
@@ -195,30 +195,31 @@ export class PcapngReader extends PacketFileReader {
 }
 
 /**
- * Writes a pcapng file with an interface for each of the packets' interfaces and link types. Times are in microseconds.
+ * Writes a pcapng file, with an interface for each interface and link type that packets have. Times are in
+ * microseconds.
  */
 export class PcapngWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #program: string;
-  /** Interfaces in the current section, by the packets' link type and interface. */
+  /** Interfaces in the current section, by link type and the packets' own interface. */
   readonly #ports = new Map<number, Map<number, number>>();
-  /** The blocks that start the current section: its header, and its interfaces in order. */
+  /** The blocks that start the current section, which are its header followed by its interfaces in order. */
   #head: Uint8Array[] = [];
   #described = 0;
 
-  /** @param program the writing program's name in the file */
+  /** @param program name of the writing program, for the file */
   constructor(write: (bytes: Uint8Array) => void, program: string) {
     this.#write = write;
     this.#program = program;
     this.#section();
   }
 
-  /** The number of blocks in the current section that are not packets. */
+  /** The number of blocks in the current section other than packets. */
   get heads(): number {
     return this.#head.length;
   }
 
-  /** Returns the first of these. A reader that has them can read packets from the described interfaces. */
+  /** Returns the first of these. A reader that has received them can read packets from the interfaces they describe. */
   head(blocks: number): Uint8Array {
     return Buffer.concat(this.#head.slice(0, blocks));
   }
