@@ -1,7 +1,7 @@
 /**
  * Zone files. With 100 000 names, measures the CPU per query, compared with NSD and Knot with one thread. With a
- * million names, measures the memory relative to the text's size, and how long a whole transfer to another server takes
- * compared with BIND.
+ * million names, measures the memory relative to the text's size. The time of a complete transfer to another server is
+ * compared with BIND's.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';

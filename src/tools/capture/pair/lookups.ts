@@ -178,7 +178,7 @@ export class LookupGrouping {
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
-    // The next name follows once the previous one has been settled.
+    // The next name follows once the previous one is settled.
     let settled = true;
     let absent = true;
     for (const one of each.exchanges) {
