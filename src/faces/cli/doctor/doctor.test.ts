@@ -104,7 +104,7 @@ describe('ndots doctor', () => {
     const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
     const { out: list } = await runCommand(doctor, ['--explain', 'ND3007'], {}, { columns: 100 });
-    assert.match(list, /^- A server is silent .*\n {2}six queries are enough\. If others/m);
+    assert.match(list, /^- A server is silent .*\n {2}.*Six queries/m);
     const found = JSON.parse((await run('--explain', 'ND2003', '-o', 'json')).out) as object;
     assert.deepEqual(Object.keys(found), ['code', 'title', 'page']);
   });
@@ -167,7 +167,10 @@ describe('ndots doctor', () => {
   test('if every query is answered, the report states what that proves, and what not', async () => {
     const { code, out } = await run(at('clean.pcap'));
     assert.equal(code, 0);
-    assert.match(out, /✓ Every query got a reply, nine of ten within [^]* right is not proven/);
+    assert.match(
+      out,
+      /✓ Every query got a reply, nine of ten within [^]*not prove that the answers\s+are\s+correct/,
+    );
   });
 
   test('a small capture with a few lost queries does not prove that it is not DNS', async () => {
@@ -222,7 +225,10 @@ describe('ndots doctor', () => {
     writeFileSync(at('all-well.log'), Array.from({ length: 40 }, (_, nth) => line(nth)).join(''));
     const { code, out } = await run(at('all-well.log'), '--ruled-out');
     assert.equal(code, 0);
-    assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*only\s+a\s+capture/);
+    assert.match(
+      out,
+      /✓ Nothing critical was found, as far as logs show\. [^]*a\s+capture\s+also\s+shows/,
+    );
     assert.doesNotMatch(out, /Not DNS/);
     const excluded = /Ruled out[^]*?\n\n/.exec(out)?.[0] ?? '';
     assert.match(excluded, /SERVFAIL of servers/);
@@ -433,7 +439,7 @@ describe('ndots doctor', () => {
     );
     const { code, err } = await run(at('six.pcap'));
     assert.equal(code, 2);
-    assert.match(err, /All 1 packets are IPv6: .* cannot query a name server at an IPv4 address/);
+    assert.match(err, /All 1 packets are IPv6\. .* cannot query a name server at an IPv4 address/);
   });
 
   test('each finding is explained, under its own code and title', async () => {

@@ -24,7 +24,7 @@ interface Limit {
 /** One source’s queries are answered up to a certain rate and refused above it. */
 export const refusedRate: FindingKind = {
   code: 'ND4045',
-  title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
+  title: 'A server limits its reply rate and drops or truncates further replies (RRL)',
   name: 'response rate limiting',
   inCapture(observed, claims) {
     const refusals = observed.failed.filter(({ rcode }) => rcode === RCODE.REFUSED);

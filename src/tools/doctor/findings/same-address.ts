@@ -23,7 +23,7 @@ const PRIVATE = new Set(['test', 'local', 'localhost', 'internal', 'lan', 'corp'
 /** A wildcard upstream, a hijacking resolver or a captive portal answers for every name. */
 export const sameAddress: FindingKind = {
   code: 'ND4033',
-  title: 'Names that do not exist get an address, and all of them the same one',
+  title: 'Names that do not exist all get the same address',
   name: 'one address for missing names',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(

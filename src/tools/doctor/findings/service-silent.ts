@@ -15,7 +15,7 @@ import { ADDRESS_SILENT, MAX_SILENT_ADDRESSES, POD_WELL } from '../thresholds/si
 export const serviceSilent: FindingKind = {
   code: 'ND3018',
   title: 'The DNS Service’s address does not answer, although the DNS pods do',
-  name: 'the Service’s address',
+  name: 'a Service address that does not answer',
   inCapture(observed, claims) {
     const { servers, clients, serverNames } = observed;
     const ofCluster = askedForCluster(observed);

@@ -31,7 +31,7 @@ import {
 export const unseenEndpoint: FindingKind = {
   code: 'ND3008',
   title: 'A DNS pod behind the Service does not answer',
-  name: 'a dead DNS pod that no packet reaches',
+  name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const stopped = stoppedBefore(observed, claims.open);
     if (stopped === null || stopped.lost.length < NEARLY_ALL * claims.open.length)

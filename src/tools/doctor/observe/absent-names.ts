@@ -1,5 +1,6 @@
 /**
- * Names that do not exist and that programs ask for as such: no search path continues from them.
+ * Names that do not exist and that programs query as written, so that no search path continues from
+ * them.
  */
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
@@ -20,7 +21,7 @@ export class AbsentNames {
    */
   queries: number = 0;
   lookups: number = 0;
-  /** Queries of these lookups, those that the search path made included. */
+  /** All queries in these lookups, including the search path’s. */
   walked: number = 0;
   readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
     new BoundedMap(CLIENTS_MAX);
@@ -34,16 +35,16 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const { name: meant } = lookup;
-    // NXDOMAIN of a block list is an answer: the address is not listed.
+    // NXDOMAIN from a block list is an answer, which means that the address is not listed.
     if (isBlockListName(meant)) return;
-    // The program does not want a name that the search path made, not even the last one.
+    // The program does not mean a name that the search path created, not even the last one.
     const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;
     for (const { name, type, rcode } of lookup.exchanges) {
       if (name !== last) continue;
-      // A name that exists for one type exists: the server is at fault, not the program.
+      // A name that exists for one type exists, so the server is at fault and not the program.
       if (rcode === RCODE.NOERROR) return;
-      // Reverse names are not made up: most addresses have none.
+      // Reverse names are not made up, since most addresses have none.
       if (rcode === RCODE.NXDOMAIN && type !== TYPE.PTR && !isServiceConfig(name, type)) queries++;
     }
     if (last === undefined || queries === 0) return;
@@ -63,7 +64,7 @@ export class AbsentNames {
   }
 
   /**
-   * The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in
+   * The longest domain that contains this share of the names, 0 to 1; `.` if they have none in
    * common.
    */
   domain(share: number): string {

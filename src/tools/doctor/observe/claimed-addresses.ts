@@ -1,4 +1,4 @@
-/** Hardware addresses that hosts claim for IP addresses (ARP, neighbour discovery): two hosts with one address. */
+/** Hardware addresses that claim IP addresses (ARP, neighbour discovery), which shows address conflicts. */
 import { BoundedMap } from './bounded-map.ts';
 import { SHARED_ADDRESS } from '../thresholds/transport.ts';
 
@@ -10,21 +10,21 @@ interface Claimed {
   /** Claims by hardware address. */
   readonly hardware: Map<string, number>;
   last: string;
-  /** Times that another hardware address claimed it than the one before. */
+  /** The number of changes of the claiming hardware address. */
   changes: number;
 }
 
 /** An address that several hosts claim in turn. */
 export interface Conflict {
   readonly address: string;
-  /** Hardware addresses, the most frequent first. */
+  /** Hardware addresses, most frequent first. */
   readonly hardware: readonly string[];
   readonly changes: number;
 }
 
 export class ClaimedAddresses {
   readonly #addresses: BoundedMap<string, Claimed> = new BoundedMap(ADDRESSES_MAX);
-  /** The number of addresses that a hardware address claims: a router answers for many (proxy ARP). */
+  /** The addresses that each hardware address claims. A router answers for many (proxy ARP). */
   readonly #owned: BoundedMap<string, Set<string>> = new BoundedMap(ADDRESSES_MAX);
 
   claim(address: string, hardware: Uint8Array): void {
@@ -48,7 +48,7 @@ export class ClaimedAddresses {
     return this.#addresses.size;
   }
 
-  /** Addresses that hosts claim in turn; an address that moved once changed once. */
+  /** Addresses that hosts claim in turn. An address that moved once has changed only once. */
   get conflicts(): readonly Conflict[] {
     return this.#addresses.list.flatMap(({ address, hardware, changes }) => {
       const hosts = [...hardware]

@@ -17,7 +17,7 @@ export class Claims {
     this.#observed = observed;
   }
 
-  /** Lost queries that no rule has explained yet. */
+  /** Lost queries that no rule has explained so far. */
   get open(): readonly SeenExchange[] {
     this.#open ??= this.#observed.losses.filter((loss) => !this.#explained.has(loss));
     return this.#open;
@@ -39,17 +39,17 @@ export class Claims {
     return this.explained.filter((loss) => serversOf(loss).includes(server));
   }
 
-  /** Names below a domain that is known to fail: their failures are expected. */
+  /** Names below a domain that is known to fail, so their failures are expected. */
   readonly names: Set<string> = new Set();
 
-  /** Addresses of answers, of which it is known why connections to them fail. */
+  /** Answered addresses for which the cause of failing connections is known. */
   readonly addresses: Set<string> = new Set();
 
-  /** Servers of which it is known why they are late. */
+  /** Servers for which the cause of late replies is known. */
   readonly late: Set<string> = new Set();
 
   /**
-   * Times in which a server is known to have been silent, milliseconds since 1970: late replies and
+   * Times at which a server is known to have been silent, milliseconds since 1970. Late replies and
    * failures are expected then.
    */
   readonly silences: { readonly fromMs: number; readonly toMs: number }[] = [];
@@ -64,7 +64,7 @@ export class Claims {
     );
   }
 
-  /** True if a rule has explained what became of it. */
+  /** True if a rule has explained its result. */
   isExplained(exchange: SeenExchange): boolean {
     return this.#explained.has(exchange);
   }
@@ -76,7 +76,7 @@ export class Claims {
   }
 }
 
-/** The server that was asked, and those behind it. */
+/** The queried server, and those behind it. */
 function serversOf({ server, hops }: SeenExchange): readonly string[] {
   return [server.address, ...hops.map((hop) => hop.server.address)];
 }

@@ -1,4 +1,4 @@
-/** The queries of one client, in all and by server. */
+/** One client’s queries, in total and by server. */
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { BucketReplay } from './bucket-replay.ts';
@@ -12,46 +12,45 @@ export interface ClientView {
   /** Of these, those over TCP. */
   byTcp: number;
   withEdns: number;
-  /** Of these, those for names that the search path made, and that do not exist. */
+  /** Of these, those for nonexistent names that the search path created. */
   wasted: number;
-  /** Of these, those that turn addresses into names. */
+  /** Of these, reverse lookups. */
   reverse: number;
   lookups: number;
-  /** Queries that the capture shows behind the translation of their server's address, too. */
+  /** Queries that the capture also shows after the translation of their server's address. */
   translated: number;
   readonly recognition: Recognition;
   /**
-   * Begin and end of its lookups, from a slow one on; null: there was none, or other clients had
+   * Start and end of its lookups since a slow one; null if there was none, or other clients had
    * many.
    */
   threads: LookupThreads | null;
   readonly servers: Map<string, Asked>;
 }
 
-/** The queries of a client to one server. */
+/** A client’s queries to one server. */
 export interface Asked {
   asked: number;
   lost: number;
   /**
-   * Ports of the first queries that got no reply, those included of which the capture has not the
-   * end.
+   * Ports of the first queries that got no reply, including those that were still open when the
+   * capture ended.
    */
   readonly silentPorts: Set<number>;
   /**
-   * By the second, from the time on when it had asked often; null: it has not, or many others had
-   * before.
+   * Rates by second since the client became busy; null if it never was, or many others were before.
    */
   rates: Rates | null;
   /** Bytes of the longest reply over UDP that came back to it. */
   longest: number;
-  /** The times of its queries, from the same one on. */
+  /** The times of its queries since then. */
   replay: BucketReplay | null;
 }
 
-/** Ports stored of a client whose queries get no reply. */
+/** The most ports stored for a client whose queries get no reply. */
 const PORTS_MAX = 4;
 
-/** Stores the port of a query without a reply. */
+/** Stores the source port of an unanswered query. */
 export function addPort(asked: Asked | undefined, port: number): void {
   if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
 }

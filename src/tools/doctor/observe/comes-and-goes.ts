@@ -1,9 +1,9 @@
-/** Names that vanish and come back for every server at a time. */
+/** Names that disappear and come back at all servers at once. */
 import { FEW_DEPARTURES } from '../thresholds/errors.ts';
 import type { NameView } from './name-view.ts';
 
 /**
- * True if the name is found and missing in long rows. Servers that disagree are drawn for each
+ * True if long runs of found and missing alternate. Servers that disagree are chosen for each
  * socket, so their answers alternate far more often.
  */
 export function comesAndGoes({ outcomes, departures, sockets }: NameView): boolean {

@@ -1,6 +1,6 @@
 /**
- * Consequences of a silent server: its clients are late themselves, fail, or leave their own
- * clients without a reply.
+ * Consequences of a silent server: its clients are late, fail, or leave their own clients without a
+ * reply.
  */
 import type { Observations } from './observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -8,7 +8,7 @@ import { type Claims } from './claims.ts';
 import { FORWARDER_WAITS_MS, LATE_MS, NEARLY_ALL, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { ASKED_BEFORE_MS, WAITED_FOR_SHARE } from '../thresholds/lateness.ts';
 
-/** Queries that a server lost or answered late. */
+/** Queries that a server did not answer, or answered late. */
 export interface Silence {
   readonly server: string;
   readonly fromMs: number;
@@ -16,8 +16,8 @@ export interface Silence {
 }
 
 /**
- * Lost queries for the same names, at the same time, to other servers: what a server waits for
- * itself it leaves unanswered.
+ * Lost queries to other servers for the same names at the same time. A server does not answer a
+ * query while its own query for the name is unanswered.
  */
 export function waitingForThese(
   { open }: Claims,
@@ -35,7 +35,7 @@ export function waitingForThese(
   );
 }
 
-/** Takes what a silent server lost, and what follows from that at those who ask it. */
+/** Claims a silent server's losses and their consequences at its clients. */
 export function takeSilence(
   observed: Observations,
   claims: Claims,
@@ -46,7 +46,7 @@ export function takeSilence(
   explainWaiting(observed, claims, silencesOf(losses));
 }
 
-/** Times in which a server waits for replies to these. */
+/** Times at which a server waits for replies to these queries. */
 export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] {
   const all: { server: string; fromMs: number; toMs: number }[] = [];
   const open = new Map<string, { server: string; fromMs: number; toMs: number }>();
@@ -64,8 +64,7 @@ export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] 
 }
 
 /**
- * Explains by these silences what those who ask the silent servers lose, fail with, or are late
- * with.
+ * Explains losses, failures and late replies at the silent servers' clients by these silences.
  */
 export function explainWaiting(
   observed: Observations,
@@ -81,14 +80,14 @@ export function explainWaiting(
         [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
           askers.has(address),
         ) &&
-        // Names of the cluster they have in memory.
+        // They answer cluster names from memory.
         !observed.domains.isOfCluster(loss.name) &&
         silences.some(
           ({ fromMs, toMs }) => loss.sentMs >= fromMs - SAME_MOMENT_MS && loss.sentMs <= toMs,
         ),
     ),
   );
-  // In a log without times beside a capture, the time is unknown.
+  // A log without times, read together with a capture, does not show the time.
   const slow = observed.slow.filter(({ sentMs }) => sentMs >= observed.firstMs);
   const late = slow.filter((each) => claims.isOfSilence(each));
   if (late.length >= NEARLY_ALL * slow.length)
@@ -96,8 +95,8 @@ export function explainWaiting(
 }
 
 /**
- * Explains late replies of servers that queried these without success at the time, for the same
- * name: a node cache has one address for its clients and another for its queries.
+ * Explains late replies from servers that were querying these servers for the same name without
+ * success. A node cache has one address for its clients and another for its queries.
  */
 export function explainLate(
   { affected }: Observations,
@@ -123,7 +122,7 @@ export function explainLate(
   }
 }
 
-/** True if the server was late, or failed, because its own query for this name got no reply. */
+/** True if the server was late or failed because its own query for this name got no reply. */
 export function waitedForLost(
   { client, name, type, sentMs, repliedMs }: SeenExchange,
   { losses }: Observations,
@@ -138,7 +137,7 @@ export function waitedForLost(
   );
 }
 
-/** Servers that query one of these, and the addresses in front of them. */
+/** Servers that query one of these servers, and the addresses in front of them. */
 function askersOf(
   { servers, backends, serverNames }: Observations,
   silent: ReadonlySet<string>,
@@ -165,8 +164,8 @@ function askersOf(
 }
 
 /**
- * Names, with their types, that failed at no other time than in these silences, or so shortly
- * afterwards that it was remembered.
+ * Names and types that failed only during these silences, or so shortly afterwards that the failure
+ * was still cached.
  */
 export function failedInSilence(
   { failed, firstMs }: Observations,

@@ -1,8 +1,8 @@
-/** The connections to addresses of one kind, whatever their ports and names are. */
+/** Connections to addresses of one kind, regardless of their ports and names. */
 import { MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import type { Observations } from './observations.ts';
 
-/** Connections, added up. */
+/** Totals of connections. */
 export interface ContactSum {
   readonly opened: number;
   readonly accepted: number;
@@ -13,7 +13,7 @@ export interface ContactSum {
   readonly failing: readonly { readonly server: string; readonly port: number }[];
 }
 
-/** Adds up the connections to the addresses that are wanted. */
+/** Adds up the connections to the selected addresses. */
 export function contactsWithin(
   { contacts, lastMs }: Observations,
   isWanted: (server: string) => boolean,
@@ -34,7 +34,7 @@ export function contactsWithin(
   };
 }
 
-/** True if connections fail, and a large part of them. */
+/** True if a large part of the connections fails. */
 export function isFailing({ opened, failed }: ContactSum): boolean {
   return failed >= MIN_CASES && failed >= OUTAGE_SHARE * opened;
 }

@@ -1,11 +1,11 @@
-/** TCP connections of programs after the lookup, by the server's address. */
+/** Programs' TCP connections after the lookup, by server address. */
 import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
 import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { LastLookups } from './last-lookups.ts';
 
-/** Addresses and ports that are listed; connections that are followed at a time. */
+/** The most addresses and ports to list, and the most connections to follow at a time. */
 const CONTACTS_MAX = 2000;
 const FOLLOWED_MAX = 20_000;
 const CLIENTS_MAX = 100;
@@ -13,7 +13,7 @@ const CLIENTS_MAX = 100;
 const OPENINGS_MAX = 200;
 /** A TLS handshake, the request, and one more. */
 const TURNS_MAX = 3;
-/** The lowest status of HTTP that is the server's own failure (RFC 9110, section 15.6). */
+/** The lowest HTTP status that means a server failure (RFC 9110, section 15.6). */
 const SERVER_ERROR = 500;
 
 /**
@@ -58,15 +58,15 @@ interface Followed {
   readonly client: string;
   readonly ms: number;
   state: 'opening' | 'open' | 'failed';
-  /** The time of a request that waits for its reply; null: there is none. */
+  /** The time of the request that waits for its reply; null if there is none. */
   askedMs: number | null;
-  /** The first request, if it is one that gets a reply. */
+  /** The first request, if it is of a kind that gets a reply. */
   first: 'tls' | 'http' | null;
   /** Turns: a reply after a request. */
   replies: number;
 }
 
-/** Follows connections from their first packet to the first thing that went wrong. */
+/** Follows connections from their first packet to the first failure. */
 export class Contacts {
   /** The lookups before them. */
   readonly lookups: LastLookups = new LastLookups();
@@ -125,7 +125,7 @@ export class Contacts {
     known.contact.accepted++;
   }
 
-  /** The server, or a host on the way (ICMP), ended it. */
+  /** The server, or a host on the path (ICMP), ended it. */
   ended(
     client: string,
     port: number,
@@ -185,14 +185,14 @@ export class Contacts {
 
   #waited(followed: Followed, ms: number): void {
     followed.replies++;
-    // Later ones may be those of a program that waits for events.
+    // Later ones may belong to a program that waits for events.
     if (ms < LONG_WAIT_MS || followed.replies > TURNS_MAX) return;
     const { contact } = followed;
     contact.waitedMs = Math.max(contact.waitedMs, ms);
     fail(followed, 'late');
   }
 
-  /** Nothing more came. */
+  /** Handles connections that got nothing more. */
   #settle(followed: Followed): void {
     if (followed.state === 'opening') fail(followed, 'silent');
     else if (followed.state === 'open' && followed.askedMs !== null && followed.first !== null)

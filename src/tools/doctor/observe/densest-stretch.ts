@@ -5,7 +5,7 @@
 import type { Second } from './server-view.ts';
 import { MIN_CHANGE_LIKELIHOOD } from '../thresholds/silence.ts';
 
-/** Slots of time that are compared; a longer capture has longer ones. */
+/** The number of time slots to compare; they are longer in a longer capture. */
 const SLOTS_MAX = 400;
 
 /** From the first to the last of them, milliseconds since 1970. */

@@ -1,4 +1,4 @@
-/** Connections that failed after their lookup, in words. */
+/** Describes connections that failed after their lookup. */
 import { ALERT } from '../../capture/read/packets/payload-code.ts';
 import { listed, share, took } from '../texts.ts';
 import { MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
@@ -8,7 +8,7 @@ import type { Observations } from './observations.ts';
 import { isServer } from './roles.ts';
 import { specialUse } from './special-address.ts';
 
-/** TLS: this port is DNS itself (RFC 7858). */
+/** The DNS over TLS port, where the connection itself is DNS (RFC 7858). */
 export const DNS_OVER_TLS = 853;
 /** Descriptions of TLS alerts (RFC 8446, section 6). */
 const ALERTS: ReadonlyMap<number, string> = new Map([
@@ -33,19 +33,19 @@ export interface FailedContact {
   readonly failed: number;
   /** The most frequent failure. */
   readonly how: ContactFailure;
-  /** A name whose answers have the address; null: the capture has none. */
+  /** A name whose answers contain the address; null if the capture has none. */
   readonly name: string | null;
-  /** The client is a DNS server: the connection is part of its work. */
+  /** True if the client is a DNS server, so the connection is part of its work. */
   readonly isOfDns: boolean;
-  /** The server on loopback that answered the name with it: a proxy in the pod; null: none did. */
+  /** The loopback server, a proxy in the pod, that returned the address; null if there is none. */
   readonly proxy: string | null;
-  /** Another address of the same name has connections without failure. */
+  /** Another of the name’s addresses, whose connections succeed. */
   readonly otherWorks: string | null;
   /** `34 of 34 (100 %) connections from 10.244.1.7 to 10.96.88.64 port 443 (api.) got no reply to their SYN`. */
   readonly text: string;
 }
 
-/** Addresses whose connections fail, those that the capture has a name for first. */
+/** Addresses whose connections fail, beginning with those that have a name in the capture. */
 export function failedContacts(
   observed: Observations,
   isWanted: (contact: Contact) => boolean = () => true,
@@ -88,7 +88,7 @@ export function failedContacts(
   );
 }
 
-/** Accepted connections to addresses that answers of this capture have. */
+/** The number of accepted connections to addresses from this capture’s answers. */
 export function reachedContacts(observed: Observations): number {
   const contacts = observed.contacts.at(observed.lastMs).filter(({ accepted }) => accepted > 0);
   if (contacts.length === 0) return 0;
@@ -99,11 +99,11 @@ export function reachedContacts(observed: Observations): number {
   );
 }
 
-/** Last labels of external names; a namespace of this name is one as well. */
+/** Last labels of external names. A namespace may also have such a name. */
 const EXTERNAL = /^(?:com|net|org|io|dev|app|cloud|info|gov|edu|[a-z]{2})$/;
 
 /**
- * The reason why the answer itself may be at fault, and not the server at its address; null: there is none.
+ * The reason that the answer may be at fault rather than the server at its address; null if there is none.
  */
 export function addressDoubt(
   { domains }: Observations,
@@ -115,11 +115,11 @@ export function addressDoubt(
   const domain = domains.domainOf(name);
   const typed = domain === null ? '' : name.slice(0, -domain.length);
   if (EXTERNAL.test(typed.split('.').at(-2) ?? '') && typed.split('.').length > 2)
-    return `${name} was completed by the search path, so the address is not that of an external name ${typed}`;
+    return `the search path completed ${name}, so the address does not belong to the external name ${typed}`;
   return null;
 }
 
-/** True if IPv6 connections fail, none is accepted, and IPv4 connections are. */
+/** True if all IPv6 connections fail, while IPv4 connections are accepted. */
 export function onlyIpv6Fails(
   { contacts, lastMs }: Observations,
   failing: readonly FailedContact[],
@@ -133,12 +133,12 @@ export function onlyIpv6Fails(
   );
 }
 
-/** A loopback address with a port that is not that of DNS. */
+/** A loopback address with a port other than the DNS port. */
 function isProxy(server: string): boolean {
   return /^(?:127\.|\[::1\]:)/.test(server) && server.includes(':');
 }
 
-/** All addresses that its answers had. */
+/** All addresses in the name’s answers. */
 function addressesOf({ addresses, sets }: NameView): readonly string[] {
   return [...addresses, ...(sets?.list ?? []).flatMap((set) => set.addresses)];
 }
@@ -161,7 +161,7 @@ function outcomes(contact: Contact): Readonly<Record<ContactFailure, string>> {
     refused: 'were refused (RST)',
     unreachable: 'were rejected in transit (ICMP)',
     reset: 'were reset after the request',
-    alert: `ended with a TLS alert of the ${isServersAlert ? 'server' : 'client'} (${ALERTS.get(code - ALERT) ?? code - ALERT})`,
+    alert: `ended with a TLS alert from the ${isServersAlert ? 'server' : 'client'} (${ALERTS.get(code - ALERT) ?? code - ALERT})`,
     handshake: 'ended in the TLS handshake, after the server’s first message',
     status: `got HTTP ${code}`,
     late: `waited for the first reply, up to ${took(waitedMs)}`,

@@ -61,7 +61,7 @@ export class FailedLookups {
       ({ name: each, rcode }) => each === last.name && rcode === RCODE.NOERROR,
     );
     const isFailed = !found && !isEmpty;
-    // The rest of the walk may have gone to another server.
+    // The rest of the search may have gone to another server.
     if (isFailed && this.#domains.domainOf(last.name) !== null) return;
     if (isFailed) this.count++;
     const counts = this.names.at(absoluteName(name), () => ({ failed: 0, found: 0 }));
@@ -89,7 +89,7 @@ const newEmptyName = (name: string): EmptyName => ({
   ...{ name, lookups: 0, clients: new Map(), samples: [] },
 });
 
-/** A whole reply that says that the name exists and has no IPv4 address. */
+/** True for a complete reply which shows that the name exists but has no IPv4 address. */
 function isNoData(exchange: SeenExchange): boolean {
   const { type, rcode, replyFlags } = exchange;
   return (

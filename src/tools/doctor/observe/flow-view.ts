@@ -1,13 +1,13 @@
 /**
- * All queries between one port of a client and one server: whether replies stopped, while queries
- * went on.
+ * All queries from one of a client's ports to one server, to detect that replies stopped while
+ * queries continued.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { NumberRows } from './number-rows.ts';
 
 const IDS_MAX = 1000;
 
-// Places in the row of a flow.
+// Positions in a flow’s row.
 const ASKED = 0;
 const LOST = 1;
 const FIRST = 0;
@@ -15,7 +15,7 @@ const LAST = 1;
 const LAST_ANSWERED = 2;
 const FIRST_REPLY = 3;
 
-/** Rows for what is counted of flows. */
+/** Rows for the flows’ counts. */
 export function flowRows(): NumberRows {
   return new NumberRows(2, 4);
 }
@@ -28,14 +28,14 @@ interface Unanswered {
 // Most flows have none.
 const none: readonly Unanswered[] = [];
 
-/** The counts of one flow. */
+/** One flow’s counts. */
 export class FlowView {
   readonly client: string;
   readonly port: number;
   readonly server: string;
   readonly #rows: NumberRows;
   readonly #row: number;
-  /** Of queries that were sent after the last one that was answered, and lost. */
+  /** Lost queries that were sent after the last answered one. */
   #since = none;
 
   constructor({ client, server }: SeenExchange, rows: NumberRows) {
@@ -66,12 +66,12 @@ export class FlowView {
     return this.#rows.time(this.#row, LAST);
   }
 
-  /** The time of the last query that was answered; -Infinity = none was. */
+  /** The time of the last answered query; -Infinity if there is none. */
   get lastAnsweredMs(): number {
     return this.#rows.time(this.#row, LAST_ANSWERED);
   }
 
-  /** The time of the first reply; Infinity: there was none. */
+  /** The time of the first reply; Infinity if there was none. */
   get firstReplyMs(): number {
     return this.#rows.time(this.#row, FIRST_REPLY);
   }
@@ -83,7 +83,7 @@ export class FlowView {
     rows.increment(row, ASKED);
     rows.setTime(row, FIRST, Math.min(this.firstMs, sentMs));
     rows.setTime(row, LAST, Math.max(this.lastMs, sentMs));
-    // Exchanges end in another order than they begin.
+    // Exchanges do not end in the order in which they begin.
     if (!isLost(exchange)) {
       rows.setTime(row, FIRST_REPLY, Math.min(this.firstReplyMs, exchange.repliedMs ?? sentMs));
       rows.setTime(row, LAST_ANSWERED, Math.max(this.lastAnsweredMs, sentMs));
@@ -97,32 +97,31 @@ export class FlowView {
   }
 
   /**
-   * True if the socket had got a reply when this query was sent. Exchanges that end before it have
-   * to be added first, and it not yet.
+   * True if the socket had received a reply when this query was sent. Exchanges that end before it
+   * have to be added before this call, and the query itself after it.
    */
   knew({ sentMs }: SeenExchange): boolean {
     return sentMs > this.firstReplyMs;
   }
 
   /**
-   * Queries with ids of their own (a client that repeats one keeps its id) that got no reply, at
-   * the end.
+   * The number of queries with different ids that got no reply at the end. A repeat keeps its id.
    */
   get unanswered(): number {
     return new Set(this.#since.map(({ id }) => id)).size;
   }
 
-  /** The same, with each repeat counted. */
+  /** The same number, counting each repeat. */
   get unansweredTries(): number {
     return this.#since.length;
   }
 
-  /** From when on; Infinity: the last one was answered. */
+  /** The start of the silence; Infinity if the last query was answered. */
   get silentSinceMs(): number {
     return this.#since.reduce((least, { ms }) => Math.min(least, ms), Infinity);
   }
 
-  /** The time for which queries went on without a reply, milliseconds. */
+  /** The time for which queries continued without a reply, milliseconds. */
   get silentMs(): number {
     return this.#since.length === 0 ? 0 : this.lastMs - this.silentSinceMs;
   }

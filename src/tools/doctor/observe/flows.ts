@@ -1,4 +1,4 @@
-/** The flows of a capture: each is one port of a client and one server. */
+/** A capture’s flows. Each is one client port and one server. */
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { flowRows, FlowView } from './flow-view.ts';
 import { PairMap } from './pair-map.ts';
@@ -9,7 +9,7 @@ const PORTS = 65_536;
 
 /** Flows by both ends. */
 export class Flows {
-  /** By the client's address, then by the number of the server and the port. */
+  /** By client address, then by server number and port. */
   readonly #flows: PairMap<string, number, FlowView>;
   readonly #servers = new Map<string, number>();
   readonly #most: number;
@@ -21,7 +21,7 @@ export class Flows {
     return new FlowView(this.#present!, this.#rows);
   };
 
-  /** @param most more are counted and not looked at one by one */
+  /** @param most flows to store; more are only counted */
   constructor(most: number) {
     this.#most = most;
     this.#flows = new PairMap(most);
@@ -33,7 +33,7 @@ export class Flows {
     let number = this.#servers.get(server.address);
     if (number === undefined) {
       number = this.#servers.size;
-      // As many servers as flows: there is no place for one more.
+      // There are as many servers as flows, so there is no room for another one.
       if (number < this.#most) this.#servers.set(server.address, number);
     }
     this.#present = exchange;
@@ -51,7 +51,7 @@ export class Flows {
     return this.#flows.size;
   }
 
-  /** Queries of flows that had no place. */
+  /** Queries in flows beyond the limit. */
   get leftOut(): number {
     return this.#flows.leftOut;
   }
@@ -67,7 +67,7 @@ export class Flows {
     return this.#flows.list;
   }
 
-  /** Those to one server, in the same order. */
+  /** Flows to one server, in the same order. */
   to(server: string): readonly FlowView[] {
     this.#byServer ??= Map.groupBy(this.list, (flow) => flow.server);
     return this.#byServer.get(server) ?? [];

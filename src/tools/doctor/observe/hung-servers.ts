@@ -1,9 +1,9 @@
-/** Servers whose kernel accepts connections and whose process answers nothing. */
+/** Servers whose kernel accepts connections while their process answers nothing. */
 import { answered } from './outcomes.ts';
 import type { Observations } from './observations.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** The proof that the process of this server hangs, as a sentence; null: there is none. */
+/** A sentence with the evidence that this server’s process hangs; null if there is none. */
 export function hungText(
   { connections, servers, backends, lastMs }: Observations,
   address: string,

@@ -1,4 +1,4 @@
-/** Questions about lost queries that several findings ask. */
+/** Tests of lost queries that several findings share. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
@@ -21,8 +21,8 @@ export function answeredBetween(
 }
 
 /**
- * True if connections without DNS fail alike in these seconds: then it is neither the server nor
- * one of its sockets.
+ * True if other connections fail in the same way in these seconds, so neither the server nor its
+ * sockets are at fault.
  */
 export function hitsAllAlike(
   { others }: Observations,
@@ -34,19 +34,19 @@ export function hitsAllAlike(
   return opened >= OTHER_CONNECTIONS.opened && repeated >= OTHER_CONNECTIONS.repeated * opened;
 }
 
-/** True if only AAAA is lost: a silent server or socket loses A as well. */
+/** True if only AAAA is lost. A silent server or socket also loses A. */
 export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
   return losses.length >= MIN_OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
-/** True if the capture has a reply of the server to this lost query, lost on its way back. */
+/** True if the capture has the server’s reply to this query, which was lost on its way back. */
 export function wasAnswered({ stray, hops }: SeenExchange): boolean {
   return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
 }
 
 /**
- * Queries that another address answered, without success: the client waits on, or the kernel reports that it refused the
- * reply (a forwarder retries from other sockets).
+ * Queries whose reply came from another address and was not used. The client keeps waiting, or the kernel reports that it
+ * rejected the reply. (A forwarder retries from other sockets.)
  */
 export function refusedStrays({ strays, refusedReplies }: Observations): readonly SeenExchange[] {
   return strays.filter(
@@ -58,19 +58,19 @@ export function refusedStrays({ strays, refusedReplies }: Observations): readonl
   );
 }
 
-/** True if replies to most of these are in the capture: then no server was silent. */
+/** True if the capture has replies to most of these, so no server was silent. */
 export function wentAstray(losses: readonly SeenExchange[]): boolean {
   return losses.filter(wasAnswered).length >= losses.length / 2;
 }
 
-/** Lost queries that were sent while the clients’ own repeats are left out: each question once. */
+/** Lost queries without the clients’ own repeats. */
 export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
   return losses.filter(({ attempt }) => attempt === 1);
 }
 
 /**
- * True if a server is silent because it waits: it, or one behind its address, keeps querying an
- * upstream that is late, and loses no cluster name. A stopped process sends nothing.
+ * True if a server is silent because it waits. It, or one behind its address, keeps querying a late
+ * upstream and loses no cluster name. A stopped process sends nothing.
  */
 export function waitsForOthers(
   observed: Observations,
@@ -98,7 +98,7 @@ export function waitsForOthers(
 }
 
 /**
- * True if the client gets other replies from the server: a client without any is cut off, and may
+ * True if the client gets other replies from the server. A client without any is cut off, and may
  * be the only one for a while.
  */
 export function isAnsweredElse(

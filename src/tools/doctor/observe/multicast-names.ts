@@ -1,28 +1,28 @@
-/** Names that clients ask for by multicast: Multicast DNS (RFC 6762) and LLMNR (RFC 4795). */
+/** Names that clients look up by Multicast DNS (RFC 6762) and LLMNR (RFC 4795). */
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { PathEvent } from '../../capture/read/packets/dissect.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { BoundedMap } from './bounded-map.ts';
 
-/** The other port is that of LLMNR. */
+/** The mDNS port. The other port is LLMNR’s. */
 export const MDNS_PORT = 5353;
 
 const ASKED_MAX = 1000;
 const ANSWERED_MAX = 1000;
 
-/** The queries of one client for the addresses of one name. */
+/** One client’s address queries for one name. */
 export interface MulticastName {
   readonly client: string;
   readonly name: string;
   /** 5353 or 5355. */
   readonly port: number;
-  /** A and AAAA of one moment count once. */
+  /** A and AAAA sent together count once. */
   tries: number;
   firstMs: number;
   lastMs: number;
 }
 
-/** Counts the names in queries, and notes those in replies. */
+/** Counts the names in queries and records those in replies. */
 export class MulticastNames {
   readonly #asked = new BoundedMap<string, MulticastName>(ASKED_MAX);
   readonly #answered = new BoundedMap<string, true>(ANSWERED_MAX);
@@ -36,7 +36,7 @@ export class MulticastNames {
     const made = { client, name, port, tries: 0, firstMs: timeMs, lastMs: -Infinity };
     const entry = this.#asked.at(`${client} ${port} ${name}`, () => made);
     if (entry === null) return;
-    // Each interface may have its own copy.
+    // Each interface may capture its own copy.
     if (timeMs - entry.lastMs > SAME_MOMENT_MS) entry.tries++;
     entry.lastMs = timeMs;
   }
@@ -46,7 +46,7 @@ export class MulticastNames {
     this.#answered.clear();
   }
 
-  /** Names that nothing answers. */
+  /** Names that were never answered. */
   get unanswered(): readonly MulticastName[] {
     return this.#asked.list.filter(({ name }) => this.#answered.get(name) === undefined);
   }

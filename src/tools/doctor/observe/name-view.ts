@@ -1,6 +1,6 @@
 /**
- * The replies for one name and type: servers, times and addresses. Counts are in rows that all
- * names share.
+ * The replies for one name and type, with servers, times and addresses. All names share the rows
+ * that hold the counts.
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
@@ -23,13 +23,13 @@ const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
 const TTLS_MAX = 16;
 /**
- * The same TTL again says nothing for so long, milliseconds: a busy capture would show but the
- * first moment.
+ * An unchanged TTL is ignored for this long, milliseconds. Otherwise a busy capture would store only
+ * the first moment.
  */
 const SAME_TTL_MS = 1000;
 const CACHED_MS = 1.5;
 
-/** True if the reply came so soon that the server did not ask another one for it. */
+/** True if the reply came too soon for the server to have queried another one. */
 export function isAtOnce(exchange: Pick<SeenExchange, 'sentMs' | 'repliedMs'>): boolean {
   return (latencyOf(exchange) ?? Infinity) < CACHED_MS;
 }
@@ -42,39 +42,39 @@ export interface NegativeTtl {
 }
 
 /**
- * The times at which one server denied a name, and had it; milliseconds since 1970, Infinity:
+ * The times at which one server denied a name and had it, milliseconds since 1970; Infinity if
  * never.
  */
 export interface ServerTimes {
   readonly server: string;
   /**
-   * The last NXDOMAIN, and until when all that it said may be remembered, by their TTLs; -Infinity:
-   * there is none.
+   * The last NXDOMAIN, and the time until which all its denials may be cached according to their
+   * TTLs; -Infinity if there is none.
    */
   readonly missingMs: number;
   readonly untilMs: number;
-  /** The first answer that says that the name exists. */
+  /** The first reply that shows that the name exists. */
   readonly existsMs: number;
 }
 
-/** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
+/** Consecutive errors: NXDOMAIN, SERVFAIL, REFUSED. */
 export interface ErrorRun {
   readonly fromMs: number;
   readonly toMs: number;
   readonly count: number;
 }
 
-/** Negative answers in a row, after the name had been found. */
+/** Consecutive negative answers after the name had been found. */
 export interface Absence extends ErrorRun {
-  /** The last time before it that the name was found. */
+  /** The last time before them that the name was found. */
   readonly foundMs: number;
 }
 
-// Places in the row of a name. Its outcomes come first, in `outcomeOrder`.
+// Positions in a name’s row. The outcomes come first, in `outcomeOrder`.
 const SOCKETS = outcomeOrder.length;
 const LONGEST = SOCKETS + 1;
 const QUICK_FAILURES = SOCKETS + 2;
-/** Port of the query before. */
+/** Port of the previous query. */
 const PORT = SOCKETS + 3;
 /** The first rows of lists (1-based, 0 for an empty list), and the lengths of the lists. */
 const SERVERS = SOCKETS + 4;
@@ -83,20 +83,20 @@ const ANSWERED = SOCKETS + 6;
 const ANSWERED_COUNT = SOCKETS + 7;
 const TTLS = SOCKETS + 8;
 const TTL_COUNT = SOCKETS + 9;
-/** Streaks: how many answers the present and the longest one have; 0: there is none. */
+/** Streaks: the number of answers in the current and the longest one; 0 if there is none. */
 const DENIED_NOW = SOCKETS + 10;
 const DENIED = SOCKETS + 11;
 const ABSENT_NOW = SOCKETS + 12;
 const ABSENT = SOCKETS + 13;
-/** The number of times that it was gone after it had been found. */
+/** The number of times that the name was gone after it had been found. */
 const DEPARTURES = SOCKETS + 14;
 /**
- * Times NXDOMAIN before it was said for the first time that it exists, and answers that say so
- * since the last NXDOMAIN.
+ * NXDOMAIN replies before the first one that shows that the name exists, and such replies since the
+ * last NXDOMAIN.
  */
 const MISSING_FIRST = SOCKETS + 15;
 const EXISTING_LAST = SOCKETS + 16;
-/** The greatest TTL of NXDOMAIN, seconds. */
+/** The highest TTL of an NXDOMAIN reply, seconds. */
 const LONGEST_TTL = SOCKETS + 17;
 const COUNTS = SOCKETS + 18;
 
@@ -104,14 +104,14 @@ const FIRST_FOUND = 0;
 const LAST_FOUND = 1;
 const FIRST_NEGATIVE = 2;
 const LAST_NEGATIVE = 3;
-/** From when to when each streak is, and for those of absence when the name was found before. */
+/** Start and end of each streak, and for absence the time at which the name was last found. */
 const DENIED_NOW_TIMES = 4;
 const DENIED_TIMES = 6;
 const ABSENT_NOW_TIMES = 8;
 const ABSENT_TIMES = 11;
 const TIMES = 14;
 
-/** Places in the row of a list: the row before (counted from 1), the server, and what is listed. */
+/** Positions in a list’s row: the previous row (counted from 1), the server, and the item. */
 const NEXT = 0;
 const SERVER = 1;
 const LISTED = 2;
@@ -119,14 +119,14 @@ const LISTED = 2;
 const WHOLE = LISTED + outcomeOrder.length;
 
 /**
- * Times in the row of a server: when it first said that the name exists, when it last said that it
- * does not, and until when that may be remembered; 0: it did not.
+ * Times in a server’s row: the first reply with the name, the last denial, and the end of that
+ * denial’s TTL; 0 if there is none.
  */
 const FIRST_EXISTING = 0;
 const LAST_MISSING = 1;
 const MISSING_UNTIL = 2;
 
-/** Storage that all names share: rows, lists, and the addresses of servers. */
+/** Storage that all names share: rows, lists, and server addresses. */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
   readonly servers: NumberRows = new NumberRows(WHOLE + 1, 3);
@@ -135,7 +135,7 @@ export class NameRows {
   readonly #addresses: string[] = [];
   readonly #numbers = new Map<string, number>();
 
-  /** The number of a server, made on first use. */
+  /** The server’s number, assigned on first use. */
   numberOf(address: string): number {
     let number = this.#numbers.get(address);
     if (number === undefined) {
@@ -150,7 +150,7 @@ export class NameRows {
     return this.#addresses[number]!;
   }
 
-  /** -1: it has none, so that nothing is counted of it. */
+  /** -1 if the server has none, so that it is not counted. */
   knownNumberOf(address: string): number {
     return this.#numbers.get(address) ?? -1;
   }
@@ -158,13 +158,13 @@ export class NameRows {
 
 const none: readonly string[] = [];
 
-/** The counts of one name and type. */
+/** The counts for one name and type. */
 export class NameView {
   readonly name: string;
   readonly type: number;
-  /** Of the first answers. */
+  /** Addresses in the first answers. */
   addresses: readonly string[] = none;
-  /** The addresses of each server; null: there are none. */
+  /** The addresses that each server returned; null if there are none. */
   sets: AnswerSets | null = null;
   readonly #rows: NameRows;
   readonly #row: number;
@@ -188,31 +188,31 @@ export class NameView {
     return outcomesIn(this.#rows.names, this.#row, 0);
   }
 
-  /** The number of queries from another socket than the one before. */
+  /** The number of queries from a different socket than the previous one. */
   get sockets(): number {
     return this.#rows.names.count(this.#row, SOCKETS);
   }
 
-  /** The clients that asked last: two at most, of which one may forward the queries of the other. */
+  /** The last two clients, one of which may forward the other’s queries. */
   get lastClients(): readonly string[] {
     return [this.#client, this.#otherClient].filter((client) => client !== '');
   }
 
   /**
-   * Bytes of the longest reply that a client got or that was seen in transit. A truncated one
-   * counts as too long for any packet.
+   * Size in bytes of the longest reply that a client got or that was seen in transit. A truncated
+   * one counts as too long for any packet.
    */
   get longest(): number {
     return this.#rows.names.count(this.#row, LONGEST);
   }
 
-  /** Notes the size of its replies elsewhere, bytes. */
+  /** Records the size of its replies elsewhere, bytes. */
   knowLength(bytes: number): void {
     const { names } = this.#rows;
     names.setCount(this.#row, LONGEST, Math.max(names.count(this.#row, LONGEST), bytes));
   }
 
-  /** SERVFAIL that came from a cache, by the look of it. */
+  /** SERVFAIL replies that appear to come from a cache. */
   get quickFailures(): number {
     return this.#rows.names.count(this.#row, QUICK_FAILURES);
   }
@@ -239,14 +239,14 @@ export class NameView {
     return at < 0 ? 0 : this.#rows.servers.count(at, WHOLE);
   }
 
-  /** By server; of those behind a service, where they can be seen. */
+  /** Outcomes by server; by the servers behind a Service if they are visible. */
   get servers(): ServerOutcomes {
     return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
   }
 
   /**
-   * By server: when it denied the name, and when it had it; of those behind a service, where they
-   * can be seen.
+   * The times at which each server denied the name and had it; by the servers behind a Service if
+   * they are visible.
    */
   get serverTimes(): readonly ServerTimes[] {
     const { names, servers } = this.#rows;
@@ -261,24 +261,24 @@ export class NameView {
     return found.toReversed();
   }
 
-  /** The number of denials before any reply said that it exists. */
+  /** The number of denials before the first reply that shows that it exists. */
   get missingFirst(): number {
     return this.#rows.names.count(this.#row, MISSING_FIRST);
   }
 
-  /** The number of replies that it exists since the last denial. */
+  /** The number of replies since the last denial that show that it exists. */
   get existingLast(): number {
     return this.#rows.names.count(this.#row, EXISTING_LAST);
   }
 
-  /** The greatest TTL that came with NXDOMAIN, seconds. */
+  /** The highest TTL of its NXDOMAIN replies, seconds. */
   get longestTtl(): number {
     return this.#rows.names.count(this.#row, LONGEST_TTL);
   }
 
   /**
-   * By the address that was asked: when the last query was sent that was answered, and not with a
-   * failure; milliseconds since 1970.
+   * By queried address, the time of the last query that was answered without a failure,
+   * milliseconds since 1970.
    */
   get answeredMs(): ReadonlyMap<string, number> {
     const { names, answered } = this.#rows;
@@ -291,12 +291,12 @@ export class NameView {
     return new Map(found.toReversed());
   }
 
-  /** The number of TTLs of negative answers that are known. */
+  /** The number of known TTLs of negative answers. */
   get negativeTtlCount(): number {
     return this.#rows.names.count(this.#row, TTL_COUNT);
   }
 
-  /** TTLs of negative answers, in the order in which they came: the first ones. */
+  /** The first TTLs of negative answers, in order of arrival. */
   get negativeTtls(): readonly NegativeTtl[] {
     const { names, ttls } = this.#rows;
     const found: NegativeTtl[] = [];
@@ -309,7 +309,7 @@ export class NameView {
     return found.toReversed();
   }
 
-  /** The longest row of errors; null: there was none. */
+  /** The longest run of errors; null if there was none. */
   get denial(): ErrorRun | null {
     const { names } = this.#rows;
     const count = names.count(this.#row, DENIED);
@@ -318,7 +318,7 @@ export class NameView {
     return { fromMs, toMs: names.time(this.#row, DENIED_TIMES + 1), count };
   }
 
-  /** The longest time for which the name was gone; null: it never was. */
+  /** The longest time for which the name was gone; null if it never was. */
   get absence(): Absence | null {
     const { names } = this.#rows;
     const count = names.count(this.#row, ABSENT);
@@ -329,7 +329,7 @@ export class NameView {
     return { fromMs, toMs, foundMs, count };
   }
 
-  /** The number of times that the name was gone after it had been found. */
+  /** The number of times that the name disappeared after it had been found. */
   get departures(): number {
     return this.#rows.names.count(this.#row, DEPARTURES);
   }
@@ -409,12 +409,12 @@ export class NameView {
     answered.setTime(at, 0, Math.max(sentMs, answered.time(at, 0)));
   }
 
-  /** The last row about a server in a list; -1: there is none. */
+  /** The last row about a server in a list; -1 if there is none. */
   #rowOf(rows: NumberRows, list: number, address: string): number {
     return rowOf(this.#rows, rows, this.#rows.names.count(this.#row, list), address);
   }
 
-  /** A new row in front of a list. @returns its number */
+  /** Adds a row at the front of a list. @returns its number */
   #listed(rows: NumberRows, list: number, length: number, address: string): number {
     const { names } = this.#rows;
     const made = rows.add();
@@ -426,8 +426,8 @@ export class NameView {
   }
 
   /**
-   * One more in the present streak, which is the longest one if none was longer.
-   * @param times that are remembered of a streak
+   * Adds one to the current streak, which becomes the longest one if none was longer.
+   * @param times that are stored for a streak
    */
   #streak(
     atMs: number,
@@ -477,7 +477,7 @@ export class NameView {
     const { names, ttls } = this.#rows;
     names.setCount(this.#row, LONGEST_TTL, Math.max(this.longestTtl, ttl));
     if (this.negativeTtlCount >= TTLS_MAX) return;
-    // Behind the server's address there may be several caches, each with its own TTL, by turns.
+    // Several caches, each with its own TTL, may alternate behind the server's address.
     const number = this.#rows.knownNumberOf(server);
     for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
       if (
@@ -492,10 +492,10 @@ export class NameView {
   }
 }
 
-/** The results for one name by server, read from the rows on use. */
+/** The results for one name by server, read from the rows on demand. */
 export class ServerOutcomes implements Iterable<readonly [server: string, Outcomes]> {
   readonly #rows: NameRows;
-  /** Of the last one, counted from 1. */
+  /** The last row, counted from 1. */
   readonly #last: number;
 
   constructor(rows: NameRows, last: number) {
@@ -518,7 +518,7 @@ export class ServerOutcomes implements Iterable<readonly [server: string, Outcom
     return at < 0 ? undefined : outcomesIn(this.#rows.servers, at, LISTED);
   }
 
-  /** In the order in which they were first asked. */
+  /** In the order in which they were first queried. */
   [Symbol.iterator](): Iterator<readonly [server: string, Outcomes]> {
     const { servers } = this.#rows;
     const found: (readonly [string, Outcomes])[] = [];
@@ -536,12 +536,12 @@ export class ServerOutcomes implements Iterable<readonly [server: string, Outcom
 }
 
 /**
- * The first row about a server in the list that begins with the row `first` (counted from 1; 0: the
- * list is empty); -1: there is none.
+ * The first row about a server in the list that begins with the row `first`; -1 if there is none.
+ * `first` is counted from 1, and is 0 for an empty list.
  */
 function rowOf(all: NameRows, rows: NumberRows, first: number, address: string): number {
-  // A server without a number is in no list, and gets none before it has a place in one: a capture
-  // may name any number of addresses.
+  // A server without a number is not in any list. It gets a number only with its first entry,
+  // because a capture may contain any number of addresses.
   const number = all.knownNumberOf(address);
   if (number < 0) return -1;
   let at = first;
@@ -574,8 +574,7 @@ function isAddressType(type: number): boolean {
 const records = new Records();
 
 /**
- * The TTL of the SOA record with which a negative answer comes, seconds; -1: it has none that can
- * be read.
+ * The TTL of a negative answer’s SOA record, seconds; -1 if it has none that can be read.
  */
 function negativeTtlOf(reply: Uint8Array): number {
   for (records.over(reply); records.next();)

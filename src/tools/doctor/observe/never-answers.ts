@@ -1,8 +1,8 @@
-/** Servers that fail for some names each time. */
+/** Servers that always fail for certain names. */
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import type { NameView } from './name-view.ts';
 
-/** True if the server fails for these names, and has none of them at any time. */
+/** True if the server fails for these names and never answers any of them. */
 export function neverAnswers(address: string, names: readonly NameView[]): boolean {
   let failed = 0;
   for (const { servers } of names)

@@ -1,29 +1,29 @@
-/** The time that packets take to and from a server: the fastest replies, and TCP handshakes. */
+/** Round-trip times to servers, from the fastest replies and TCP handshakes. */
 import { addressOf, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { COPY_MS, SLOW_PATH } from '../thresholds/transport.ts';
 
 const PAIRS_MAX = 2000;
-/** Times stored of each pair and client: the first ones. */
+/** The most times stored for each pair and client. */
 const TIMES_MAX = 200;
 const OPENING_MAX = 5000;
 
-/** The times of one client with one server, milliseconds. */
+/** One client’s reply times from one server, milliseconds. */
 interface PairTimes {
   readonly client: string;
   readonly server: string;
   readonly replies: number[];
 }
 
-/** A path whose travel time explains the time of replies. */
+/** A path whose round-trip time explains the reply times. */
 export interface SlowPath {
-  /** The fastest and the usual reply, milliseconds. */
+  /** The fastest and the median reply, milliseconds. */
   readonly fastestMs: number;
   readonly usualMs: number;
-  /** TCP handshakes of the same clients, which no DNS server delays; 0: none was seen. */
+  /** TCP handshakes by the same clients, which no DNS server delays; 0 if none was seen. */
   readonly handshakes: number;
   readonly handshakeMs: number;
-  /** Replies seen at the server itself, and the time it took for them there; 0: none was. */
+  /** Replies seen at the server itself, and their times there; 0 if none was seen. */
   readonly inside: number;
   readonly insideMs: number;
 }
@@ -52,12 +52,12 @@ export class PathTimes {
     if (inside !== null) push(inside, last.repliedMs - last.sentMs);
   }
 
-  /** A first packet of TCP or its repeat. */
+  /** Records a TCP connection’s first packet or its retransmission. */
   opening(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
     const key = `${client} ${port} ${server} ${serverPort}`;
     const known = this.#opening.get(key);
     if (known !== undefined && timeMs - known < COPY_MS) return;
-    // The reply to a repeated packet measures nothing.
+    // The reply to a retransmitted packet gives no usable time.
     if (known !== undefined) {
       this.#opening.set(key, NaN);
       return;
@@ -66,7 +66,7 @@ export class PathTimes {
     this.#opening.set(key, timeMs);
   }
 
-  /** Its reply. */
+  /** Records the reply to it. */
   opened(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
     const key = `${client} ${port} ${server} ${serverPort}`;
     const sentMs = this.#opening.get(key);
@@ -78,8 +78,8 @@ export class PathTimes {
   }
 
   /**
-   * The path to a server whose replies all take about the same time, most of it on the way; null:
-   * they do not, or too few are known.
+   * The path to a server whose replies all take about the same time, mostly in transit. Null if they
+   * do not, or too few are known.
    */
   of(server: string): SlowPath | null {
     const pairs = this.#pairs.list.filter(
@@ -116,7 +116,7 @@ export class PathTimes {
   }
 }
 
-/** True if something other than DNS replies shows that the time passes on the path. */
+/** True if something other than DNS replies shows that the path takes the time. */
 export function isProven({
   usualMs,
   handshakes,

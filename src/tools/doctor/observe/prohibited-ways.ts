@@ -1,4 +1,4 @@
-/** ICMP errors of firewalls (administratively prohibited), by the ends of the packets that they are about. */
+/** Firewalls’ ICMP errors (administratively prohibited), by client and server of the rejected packets. */
 
 const WAYS_MAX = 2000;
 const SENDERS_MAX = 8;
@@ -22,7 +22,7 @@ export class ProhibitedWays {
     if (entry.senders.size < SENDERS_MAX) entry.senders.add(sender);
   }
 
-  /** `client server`, and the errors. */
+  /** Errors by `client server`. */
   get entries(): readonly (readonly [way: string, Prohibited])[] {
     return [...this.#ways];
   }

@@ -1,6 +1,6 @@
-/** Names that hold the name of another owner, with a domain appended: `api.stripe.com.corp.example.` */
+/** Names that contain another owner’s name with a domain appended: `api.stripe.com.corp.example.` */
 
-/** Top-level domains with most registered names. Zones of one owner are hardly ever called like this, as they are `dev` or `app`. */
+/** The top-level domains with the most names. Unlike `dev` or `app`, one owner’s zones hardly ever have these labels. */
 const COMMON_TOPS = /^(?:com|net|org)$/;
 
 /**
@@ -19,7 +19,7 @@ export function registeredWithin(name: string): { stem: string; domain: string }
   return null;
 }
 
-/** Namespaces and hosts are hardly ever called like these top-level domains. */
+/** Top-level domains that are hardly ever the names of namespaces or hosts. */
 const TOPS =
   /\.(?:com|net|org|edu|gov|mil|int|info|biz|io|co|me|ai|eu|us|uk|de|fr|nl|ch|at|jp|cn|in|br|au|ca|se|no|es|pl|be|dk|fi)\.$/;
 

@@ -12,7 +12,7 @@ import { UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.t
 import { isIterative } from './delegations.ts';
 import { MIN_REASON_BYTES } from '../thresholds/errors.ts';
 
-/** Why a reply is of no use, or of less. */
+/** The faults that make a reply useless or less useful. */
 export type ReplyFault =
   /** The checksum of its datagram is wrong. */
   | 'checksum'
@@ -22,11 +22,11 @@ export type ReplyFault =
   | 'class'
   /** The client's part of the COOKIE is not the one that was sent (RFC 7873 section 5.3). */
   | 'cookie'
-  /** BADCOOKIE: the server does not accept the cookie of the client (RFC 7873 section 5.2.3). */
+  /** BADCOOKIE: the server does not accept the client's cookie (RFC 7873 section 5.2.3). */
   | 'bad-cookie'
-  /** BADVERS: the server does not know the version of EDNS (RFC 6891 section 6.1.3). */
+  /** BADVERS: the server does not support the EDNS version (RFC 6891 section 6.1.3). */
   | 'bad-version'
-  /** No record of the answer is of the name and type that were asked for. */
+  /** No record in the answer has the queried name and type. */
   | 'foreign'
   /** A CNAME record follows the records of its target. */
   | 'order'
@@ -34,13 +34,13 @@ export type ReplyFault =
   | 'endless'
   /** The aliases lead back to a name before them. */
   | 'loop'
-  /** NXDOMAIN, and a CNAME: the name exists, its target does not. */
+  /** NXDOMAIN with a CNAME: the name exists, but its target does not. */
   | 'dangling'
   /** A referral: NOERROR without an answer, and with the name servers of a zone. */
   | 'referral'
   /** NOERROR without an answer and without a SOA record. */
   | 'bare'
-  /** More bytes over UDP than the query offered to take. */
+  /** Larger over UDP than the query allows. */
   | 'oversized';
 
 /** The content of one reply. One object is reused. */
@@ -122,7 +122,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
       }
     } else if (records.type === TYPE.OPT) {
       isOtherCookie = readOptions(exchange, reply);
-      // The upper bits of the error (RFC 6891 section 6.1.3).
+      // The upper bits of the error code (RFC 6891 section 6.1.3).
       error = (reply[records.ttlAt]! << 4) | rcode;
     }
   }
@@ -138,7 +138,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
     if (fault !== null) return fault;
   }
   if (rcode === RCODE.NOERROR && answers === 0 && shape.soaOwnerAt === 0)
-    // A resolver that follows delegations asks without RD, and wants a referral.
+    // A resolver that follows delegations queries without RD and expects a referral.
     return hasNs ? (isIterative(exchange) ? null : 'referral') : authorities === 0 ? 'bare' : null;
   const most = Math.max(UDP_BYTES, udpSize);
   return protocol === 'udp' && reply.length > most ? 'oversized' : null;

@@ -150,7 +150,7 @@ function unserved(
   };
 }
 
-/** True if the query was seen to leave the node for the same server, with any source address. */
+/** True if the query left the node for the same server, with any source address. */
 export function leftUntranslated({ server, hops, routed }: SeenExchange): boolean {
   return (
     (routed === true || hops.length > 0) &&

@@ -1,20 +1,20 @@
-/** Addresses that no server on the network can have: special ranges, and what they are made for. */
+/** Special address ranges that no server on the network can use, and their purpose. */
 import { netHolds, parseAddress, parseNet, type Net } from '../../../server/base/ip.ts';
 
 const ranges: readonly (readonly [net: Net, use: string])[] = (
   [
-    ['0.0.0.0/8', 'is not an address of a host'],
+    ['0.0.0.0/8', 'is not a host address'],
     ['127.0.0.0/8', 'is a loopback address'],
-    ['198.18.0.0/15', 'is reserved for tests, and used by proxies for addresses of their own'],
+    ['198.18.0.0/15', 'is reserved for tests and used by proxies as a fake address'],
     ['224.0.0.0/4', 'is a multicast address'],
-    ['240.0.0.0/4', 'is reserved, and used by service meshes for addresses of their own'],
-    ['64:ff9b::/96', 'is made by DNS64, and needs a NAT64 gateway'],
+    ['240.0.0.0/4', 'is reserved and used by service meshes as a virtual address'],
+    ['64:ff9b::/96', 'was created by DNS64 and requires a NAT64 gateway'],
     ['100::/64', 'is a discard address'],
     ['::1/128', 'is a loopback address'],
   ] as const
 ).map(([net, use]) => [parseNet(net)!, use]);
 
-/** `is reserved, …`; null: an ordinary address. */
+/** `is reserved …`; null for an ordinary address. */
 export function specialUse(address: string): string | null {
   const bytes = parseAddress(address);
   if (bytes === null) return null;

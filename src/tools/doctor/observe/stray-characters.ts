@@ -1,4 +1,4 @@
-/** Characters that no host name has, in a name as `printName` writes it. */
+/** Characters that are not allowed in host names, in a name as `printName` prints it. */
 
 /** `\010` and `\"`. */
 const ESCAPE = /\\(\d{3}|.)/gs;
@@ -16,20 +16,20 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   [';', 'a semicolon'],
   ['\0', 'a zero byte'],
 ]);
-/** From here on bytes are not ASCII. */
+/** The first byte value outside ASCII. */
 const NOT_ASCII = 0x80;
 
 export interface StrayCharacters {
   /** `a line feed (byte 0x0a)`. */
   readonly what: string;
-  /** ` at its end`; empty: within. */
+  /** ` at its end`; empty if it is within the name. */
   readonly where: string;
-  /** The name without it, absolute; null: it is not clear. */
+  /** The name without it, absolute; null if unclear. */
   readonly meant: string | null;
   readonly isTemplate: boolean;
 }
 
-/** Null: all characters may be part of a host name. */
+/** Null if all characters are allowed in a host name. */
 export function strayCharacters(name: string): StrayCharacters | null {
   const raw = name
     .replaceAll(ESCAPE, (_, code: string) =>

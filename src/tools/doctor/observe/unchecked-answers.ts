@@ -28,7 +28,7 @@ export class UncheckedAnswers {
     const { replyFlags, rcode, answers, reply, name } = exchange;
     if ((replyFlags & FLAG.CD) === 0 || rcode !== RCODE.NOERROR || answers === 0) return;
     if (isLost(exchange) || reply === null) return;
-    // Servers of the zone do not validate: a resolver asks them without RD.
+    // The zone’s own servers do not validate, and a resolver queries them without RD.
     if ((replyFlags & FLAG.RD) === 0) return;
     const server = exchange.server.address;
     const entry = this.names.at(name, () => ({

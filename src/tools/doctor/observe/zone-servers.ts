@@ -1,15 +1,15 @@
-/** Servers that get queries for one zone alone: its authoritative servers, or those of a forward for it. */
+/** Servers that get queries for only one zone: its authoritative servers, or upstreams that it is forwarded to. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { Observations } from './observations.ts';
 import { isForwarder } from './roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** By server: the zone of all names that it is asked for, where its clients are resolvers or ask others for other names. */
+/** The zone of all names that each server is queried for, if its clients are resolvers or query others for other names. */
 export function zonesOfServers(observed: Observations): ReadonlyMap<string, string> {
   const zones = new Map<string, string>();
   for (const { name, servers } of observed.names.list)
     for (const [address] of servers) {
-      // Health checks of forwarders are for the root.
+      // Forwarders’ health checks query the root.
       if (name === '.') continue;
       const known = zones.get(address);
       zones.set(address, known === undefined ? name : commonZone(known, name));
