@@ -1,6 +1,6 @@
-/** Thresholds: SERVFAIL, REFUSED, negative answers and replies that clients cannot use. */
+/** Thresholds for SERVFAIL, REFUSED, negative answers and replies that clients cannot use. */
 
-/** More failing names are not those of a few Services. Names; chosen. */
+/** The most failing names that may belong to a few Services. Names; chosen. */
 export const MAX_FAILING_TARGETS = 5;
 
 /** This many other cluster names that are found show that the server has its data. Names; chosen. */
@@ -12,7 +12,7 @@ export const LOOP_RETURN_MS = 2000;
 /** A query in a loop returns within this time after it was forwarded. Milliseconds; chosen. */
 export const LOOP_AT_ONCE_MS = 5;
 
-/** From this share of queries on that come back, they go round. Share; chosen. */
+/** The minimum share of returning queries that shows a loop. Share; chosen. */
 export const LOOP_COMES_BACK = 0.5;
 
 /** Queries for the same name that are compared with one of them. Queries; a limit of work. */
@@ -24,93 +24,94 @@ export const MIN_LOOP_QUERIES = 5;
 /** A loop has fewer servers than this. Servers; chosen, and a limit of work. */
 export const MAX_LOOP_SERVERS = 100;
 
-/** Upstreams of one cause that get a finding of their own. Upstreams; chosen. */
+/** The most upstreams with one cause that each get a separate finding. Upstreams; chosen. */
 export const MAX_LOGGED_UPSTREAMS = 5;
 
-/** From this share of refusals for names answered at other times on, refusals do not depend on the name. Share; chosen. */
+/** The share of refusals for names that are answered at other times, above which refusals do not depend on the name. Share; chosen. */
 export const REFUSED_AT_TIMES = 0.3;
 
 /** If no external name resolves, this share of the failures comes at once when failures are cached. Share; chosen. */
 export const CACHED_FAILURE_SHARE = 0.7;
 
-/** A name that fails again at this many moments, so far apart, is not a failure that a cache keeps. Moments, milliseconds; chosen. */
+/** A name that fails again at this many moments, this far apart, is not a cached failure. Moments, milliseconds; chosen. */
 export const FAILS_ANEW = { moments: 3, apartMs: 1000 };
 
-/** So long a cache may keep a failure: 5 s in CoreDNS, and a second for chance. Milliseconds; CoreDNS. */
+/** The longest time for which a cache may keep a failure: 5 s in CoreDNS, plus a margin of 1 s. Milliseconds; CoreDNS. */
 export const FAILURE_KEPT_MS = 6000;
 
-/** Queries that show that a name always fails, and other names that resolve. Chosen. */
+/** The number of queries that shows that a name always fails, and of other names that resolve. Chosen. */
 export const ALWAYS_FAILS = { asked: 4, fine: 2 };
 
 /** This many replies show that a name does not fail. Replies; chosen. */
 export const MIN_FINE_REPLIES = 2;
 
-/** Names (each of a type) that disappear together are a zone from this number on. Names; chosen. */
+/** The minimum number of names, counted by type, that disappear together as a zone. Names; chosen. */
 export const MIN_GONE_NAMES = 4;
 
-/** The same without the type. Names; chosen. */
+/** The minimum number of such names regardless of type. Names; chosen. */
 export const MIN_GONE_DIFFERENT = 3;
 
-/** At least this share of a name's negative answers comes in one time. Share; chosen. */
+/** The minimum share of a name's negative answers that fall into one period. Share; chosen. */
 export const GONE_TOGETHER_SHARE = 0.7;
 
-/** Names that disappear within this time go together. Milliseconds; chosen. */
+/** Names that disappear within this time disappear together. Milliseconds; chosen. */
 export const GONE_TOGETHER_MS = 60_000;
 
 /** Names that come back sooner alternate. Milliseconds; chosen. */
 export const MIN_GONE_MS = 1500;
 
-/** The zone is back if this share of the names is. Share; chosen. */
+/** The share of names that have to return for the zone to be back. Share; chosen. */
 export const BACK_SHARE = 0.5;
 
-/** If more names than this, for each that goes with the others, alternate on their own, all of them do. Ratio; chosen. */
+/** The most names that alternate separately, for each that disappears with the others; above it, all alternate. Ratio; chosen. */
 export const ALTERNATING_NAMES = 0.5;
 
-/** Answers of a server that show that it has all these names, or none. Replies; chosen. */
+/** The number of answers that shows that a server has all these names, or none. Replies; chosen. */
 export const MIN_SERVER_ANSWERS = 2;
 
-/** From this share of repeats on, clients repeat queries because they reject the reply. Share; chosen. */
+/** The minimum share of repeats that shows that clients reject the reply. Share; chosen. */
 export const REJECTED_SHARE = 0.3;
 
-/** The INFO-CODE of an Extended DNS Error. Bytes; RFC 8914 section 2. */
+/** The size of an Extended DNS Error's INFO-CODE. Bytes; RFC 8914 section 2. */
 export const MIN_REASON_BYTES = 2;
 
-/** An upstream that gave no reply was waited for this long. Milliseconds; chosen. */
+/** The time for which a server waits for a silent upstream. Milliseconds; chosen. */
 export const UPSTREAM_WAIT_MS = 5000;
 
-/** Queries of a loop are seen up to this many seconds after the one that began it. Seconds; chosen. */
+/** A loop's queries are seen up to this long after the query that started it. Seconds; chosen. */
 export const LOOP_SECONDS = 7;
 
-/** A server in a loop: queries, and the share that fails. Chosen. */
+/** The minimum number of queries at a server in a loop, and the share that fails. Chosen. */
 export const LOOPING_SERVER = { queries: 10, failed: 0.5 };
 
-/** From this share of lookups on that REFUSED ends, it is critical. Share; chosen. */
+/** REFUSED is critical if it ends at least this share of the lookups. Share; chosen. */
 export const ENDED_LOOKUPS = 0.05;
 
-/** Cluster names fail and external ones do not: the share that fails at least, and at most. Chosen. */
+/** The minimum share of cluster names that fail, and the maximum share of external names. Chosen. */
 export const CLUSTER_SERVFAIL = { inside: 0.3, outside: 0.1 };
 
-/** Cached failures: the share that comes at once, the share that comes with a denial, and the largest share of names. Chosen. */
+/** Cached failures: the minimum shares that come at once and with a denial, and the maximum share of names. Chosen. */
 export const QUICK_FAILURES = { quick: 0.8, denied: 0.9, names: 0.6 };
 
-/** One client is refused one name this often, and never answered: a rule. Replies; chosen. */
+/** The number of refusals for one client and name, without an answer, that shows a rule. Replies; chosen. */
 export const MIN_RULED = 2;
 
-/** An RRSIG record: its least length, and where its expiration and inception are. Bytes; RFC 4034 section 3.1. */
+/** An RRSIG record's minimum length, and the offsets of its expiration and inception. Bytes; RFC 4034 section 3.1. */
 export const RRSIG = { leastBytes: 18, expirationAt: 8, inceptionAt: 12 };
 
-/** One of several servers refuses: slots of the capture, queries in each, queries of a refused lookup, and the spread compared with chance at most (standard deviations). Chosen. */
+/** One of several servers refuses: time slots, queries in each, queries in a refused lookup, and the maximum spread compared with chance (standard deviations). Chosen. */
 export const REFUSED_IN_TURN = { slots: 8, asked: 8, perLookup: 4, uneven: 3 };
 
-/** A name comes and goes in rows: the times that it vanishes by chance at least, and how much less it does (standard deviations). Chosen. */
+/** A name comes and goes in long runs: the minimum number of disappearances expected by chance, and how far below it the actual number is (standard deviations). Chosen. */
 export const FEW_DEPARTURES = { expected: 4, deviations: 3 };
 
-/** A client gets BADCOOKIE once from each server; more are this share of all replies. Share; chosen. */
+/** The minimum share of BADCOOKIE replies that is a fault, since a client gets one from each server. Share; chosen. */
 export const REJECTED_COOKIES = 0.02;
 
 /**
- * A rate limit refuses. The answered queries of a second are near their median in this share of the busy seconds. Busy
- * seconds have this many times as many queries. One client is the cause from this share of all queries on. Chosen.
+ * A rate limit that refuses queries. In `steady` of the busy seconds, the number of answered queries is within `near` of
+ * its median. Busy seconds have at least `above` times as many queries. One client is the cause if it sends `ofOne` of
+ * all queries. Chosen.
  */
 export const REFUSED_RATE = { near: 0.5, steady: 0.6, above: 1.5, ofOne: 0.5 };
 

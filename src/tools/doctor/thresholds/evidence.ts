@@ -1,54 +1,54 @@
-/** Thresholds that several findings share: how much evidence is enough. */
+/** Thresholds that several findings share for sufficient evidence. */
 
 /** Fewer losses, failures or replies of a kind may be chance. Cases; chosen. */
 export const MIN_CASES = 3;
 
-/** From this share on, "nearly all" of something has a property. Share; chosen. */
+/** The minimum share that counts as "nearly all". Share; chosen. */
 export const NEARLY_ALL = 0.9;
 
-/** From this share on, most of the losses fit a cause. Share; chosen. */
+/** The minimum share that counts as "most", for example of the losses that fit a cause. Share; chosen. */
 export const MOST = 0.8;
 
 /** A pattern less likely than this is not chance. Probability; chosen. */
 export const MAX_CHANCE = 0.01;
 
-/** The same where many patterns are tried and the most striking one is taken. Probability; chosen. */
+/** The limit if many patterns are tried and the most striking one is used. Probability; chosen. */
 export const MAX_CHANCE_OF_MANY = 0.0001;
 
-/** With fewer queries, a share of them says nothing. Queries; chosen. */
+/** With fewer queries, a share of them is not meaningful. Queries; chosen. */
 export const MIN_QUERIES = 20;
 
-/** With fewer queries between two readings of metrics, a share of them says nothing. Queries; chosen. */
+/** With fewer queries between two metrics readings, a share of them is not meaningful. Queries; chosen. */
 export const MIN_MEASURED_QUERIES = 50;
 
-/** From this share of all queries on, users notice failures. Share; chosen. */
+/** The minimum share of failing queries that users notice. Share; chosen. */
 export const FELT_SHARE = 0.01;
 
 /** Below this share of all queries or connections, failures without a pattern are rare. Share; chosen. */
 export const RARE_SHARE = 0.02;
 
-/** From this share of all replies on, errors are an outage. Share; chosen. */
+/** The minimum share of error replies that counts as an outage. Share; chosen. */
 export const OUTAGE_SHARE = 0.1;
 
 /** Clients, types or ports are spared if they lose at most this share. Share; chosen. */
 export const SPARED_SHARE = 0.1;
 
-/** An upstream of the server causes an error if it gives this share of it. Share of the errors seen on both sides of the server; chosen. */
+/** An upstream is the cause if it returns at least this share of the errors. Share of the errors seen on both sides of the server; chosen. */
 export const FROM_UPSTREAM_SHARE = 0.3;
 
-/** From this share of all queries on, needless queries deserve a warning. Share; chosen. */
+/** The minimum share of unnecessary queries that deserves a warning. Share; chosen. */
 export const COSTLY_SHARE = 0.3;
 
-/** From this score of recognition on, the kind of a resolver is known. 0 to 1; chosen. */
+/** The minimum score at which a resolver's kind is known. 0 to 1; chosen. */
 export const SURE_RESOLVER = 0.75;
 
-/** A reply that takes longer is late. Milliseconds; chosen: a person notices it. */
+/** A reply that takes longer is late. Milliseconds; chosen, because users notice it. */
 export const LATE_MS = 400;
 
 /** A reply that takes this long keeps its program waiting. Milliseconds; chosen: just below a second. */
 export const FELT_MS = 900;
 
-/** A DNS pod never takes this long for what it has in memory; a reply that does was waited for. Milliseconds; chosen. */
+/** A DNS pod never takes this long to answer from memory, so it waited for another server. Milliseconds; chosen. */
 export const LONG_WAIT_MS = 1000;
 
 /** A query sent this shortly before the last reply may still overtake it. Milliseconds; chosen. */
@@ -69,11 +69,11 @@ export const UNFRAGMENTED_BYTES = 1232;
 /** A client that repeats a query within this time has not used the reply. Milliseconds; chosen: more than two timeouts of 5 s (resolv.conf(5)). */
 export const SAME_QUERY_MS = 12_000;
 
-/** From this many errors on, they are reported. Replies or lookups; chosen. */
+/** The minimum number of errors to report. Replies or lookups; chosen. */
 export const MANY_ERRORS = 5;
 
 /** A server or address that loses this share is dead. Share; chosen. */
 export const DEAF_SHARE = 0.95;
 
-/** The quantile of latencies that stands for slow replies: one reply in ten takes longer. Quantile; chosen. */
+/** The latency quantile that represents slow replies; one reply in ten takes longer. Quantile; chosen. */
 export const SLOW_QUANTILE = 0.9;

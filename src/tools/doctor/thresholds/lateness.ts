@@ -1,4 +1,4 @@
-/** Thresholds: slow servers, overload and limits. */
+/** Thresholds for slow servers, overload and limits. */
 
 /**
  * Mean time of cluster names below which a server is not busy, unless several clients lose queries.
@@ -16,30 +16,30 @@ export const BUCKET_CHANCE_FACTOR = 2;
 export const BUCKET_OF_CLIENT = { error: 0.25, clients: 2, others: 0.4 };
 
 /**
- * A low limit: replies a second from which it counts, seconds in which it is seen, and spread
+ * A low limit: the minimum replies per second, the seconds in which it is visible, and the spread
  * compared with chance. Chosen.
  */
 export const LOW_LIMIT = { rate: 8, seconds: 10, spread: 0.6 };
 
 /**
- * Under a constant load: how much more even than chance (standard deviations), losses expected of
- * others, and the share of these that they lose. Chosen.
+ * Under a constant load, replies are this much more even than chance (standard deviations). Other
+ * clients lose at most `spared` of the losses expected for them, of which there are `others`. Chosen.
  */
 export const EVEN_REPLIES = { least: -4, others: 10, spared: 0.1 };
 
 /**
- * A socket is not a silent one after this many queries with at most this share of its losses at its
- * end. Chosen.
+ * A socket is not silent after this many queries if at most this share of its losses is at its end.
+ * Chosen.
  */
 export const ALIVE_SOCKET = { asked: 3, share: 0.2 };
 
-/** Replies that take longer come from a server that is behind with its work. Milliseconds; chosen. */
+/** Replies that take longer come from a server with a backlog. Milliseconds; chosen. */
 export const BEHIND_WITH_WORK_MS = 150;
 
-/** From this share on, the losses are those of one search domain. Share; chosen. */
+/** The minimum share of losses in one search domain that makes it the cause. Share; chosen. */
 export const LIMIT_OF_DOMAIN = 0.95;
 
-/** A second is full from this many queries on: from all clients, from one client. Chosen. */
+/** The minimum number of queries in a full second, from all clients and from one client. Chosen. */
 export const FULL_SECOND = { all: 60, one: 15 };
 
 /** Fewer losses show no limit. Queries; chosen. */
@@ -51,16 +51,16 @@ export const MIN_LIMIT_LOSSES = 20;
  */
 export const CONSTANT_LOAD = 1.3;
 
-/** Others may have asked the server for the same name up to this long before. Milliseconds; chosen. */
+/** Others may have queried the server for the same name up to this long before. Milliseconds; chosen. */
 export const ASKED_BEFORE_MS = 3000;
 
 /**
- * Waiting clients send nothing: a server whose quantile here is late keeps clients waiting most of
- * the time. Quantile; chosen.
+ * Waiting clients send nothing, so a server that is late at this quantile keeps clients waiting most
+ * of the time. Quantile; chosen.
  */
 export const LATE_QUANTILE = 0.65;
 
-/** Late replies, and their share of all, that are reported although most replies are quick. Chosen. */
+/** The minimum number and share of late replies to report although most replies are quick. Chosen. */
 export const LATE_AT_TIMES = { late: 5, share: 0.01 };
 
 /** Programs give up if this share of the lookups takes a second or more. Share; chosen. */
@@ -68,7 +68,7 @@ export const SLOW_LOOKUPS = 0.5;
 
 /**
  * A slow zone: late replies, their share of its queries, other names or quick replies for them, and
- * the least share of slow lookups. Chosen.
+ * the minimum share of slow lookups. Chosen.
  */
 export const SLOW_ZONE = { late: 5, share: 0.5, others: 3, quick: 5, felt: 0.02 };
 
@@ -76,8 +76,8 @@ export const SLOW_ZONE = { late: 5, share: 0.5, others: 3, quick: 5, felt: 0.02 
 export const WAITS_AT_TIME_MS = 1500;
 
 /**
- * A server slower than another with the same names: factor, milliseconds at least, replies, names.
- * Chosen.
+ * A server that is slower than another with the same names: factor, minimum milliseconds, replies
+ * and names. Chosen.
  */
 export const SLOW_SISTER = { times: 10, ms: 8, replies: 10, names: 2 };
 
@@ -94,8 +94,8 @@ export const BUCKET_SLOT_MS = 50;
 export const WAITED_FOR_SHARE = 0.7;
 
 /**
- * Mean time of cluster names in a second, from which the server is late. Milliseconds; measured: of
- * 116 captures of healthy clusters none took more than 32 ms, except one whose server was far away.
+ * A server is late if cluster names take this long on average in a second. Milliseconds; measured in
+ * 116 captures of healthy clusters. None took more than 32 ms, except one with a distant server.
  */
 export const MEMORY_LATE_MS = 50;
 
@@ -103,12 +103,12 @@ export const MEMORY_LATE_MS = 50;
 export const MEMORY_LATE = { seconds: 4, share: 0.5, replies: 20 };
 
 /**
- * Otherwise the server is this many times quicker, or this many at least: else the way to it is
- * long. Factors; chosen.
+ * The server is `otherwise` times, or at least `least` times, quicker in other seconds. If not, the
+ * path to it is long. Factors; chosen.
  */
 export const MEMORY_QUICKER = { otherwise: 4, least: 1.5 };
 
-/** From this many queries for cluster names on, an upstream gets them by configuration. Queries; chosen. */
+/** The minimum number of cluster name queries that shows that an upstream gets them by configuration. Queries; chosen. */
 export const MIN_FORWARDED = 5;
 
 /** A free thread takes the next lookup within this time. Milliseconds; chosen. */
@@ -117,7 +117,7 @@ export const NEXT_LOOKUP_MS = 2;
 /** Fewer lookups that began with all threads at work show nothing. Lookups; chosen. */
 export const MIN_FULL_LOOKUPS = 30;
 
-/** At least this share of these follows the end of another one; the rest begins a batch. Share; chosen. */
+/** The minimum share of these that follow the end of another one; the others start a batch. Share; chosen. */
 export const HANDED_SHARE = 0.8;
 
 /** A shorter wait is not felt. Milliseconds; chosen. */
@@ -126,7 +126,7 @@ export const THREAD_WAIT_MS = 10;
 /** Fewer queries show no queue. Queries; chosen. */
 export const MIN_LINE_QUERIES = 60;
 
-/** A query sent this much later came behind the late one. Milliseconds; chosen. */
+/** A query sent this much later is queued after the late one. Milliseconds; chosen. */
 export const BEHIND_MS = 20;
 
 /** Fewer late replies show no queue. Replies; chosen. */
@@ -135,19 +135,19 @@ export const MIN_LINE_LATE = 8;
 /** A reply that takes less than this share of the queue's time did not wait. Share; chosen. */
 export const DID_NOT_WAIT = 0.1;
 
-/** Lines without times that are many. Lines; chosen. */
+/** The number of lines without times that counts as many. Lines; chosen. */
 export const MANY_LINES = 20;
 
-/** Lines a minute that are many. Lines; chosen. */
+/** The number of lines per minute that counts as many. Lines; chosen. */
 export const MANY_LINES_A_MINUTE = 2;
 
 /**
- * A finding that hits this many times more queries is listed before a finding about certain names.
+ * A finding that affects this many times more queries is listed before one about certain names.
  * Factor; chosen.
  */
 export const MANY_MORE_HITS = 2;
 
-/** From this share of messages without their end on, what was not found may be in those. Share; chosen. */
+/** With at least this share of truncated messages, missing evidence may be in those. Share; chosen. */
 export const CUT_SHARE = 0.05;
 
 /** Fewer failures or losses show no pattern in time. Cases; chosen. */
@@ -156,39 +156,39 @@ export const MIN_PART_CASES = 4;
 /** A stretch is a part of the capture if this much time precedes it. Milliseconds; chosen. */
 export const BEFORE_PART_MS = 1500;
 
-/** The same after it: queries of the last seconds may still be answered. Milliseconds; chosen. */
+/** The minimum time after it, since queries in the last seconds may still be answered. Milliseconds; chosen. */
 export const AFTER_PART_MS = 5000;
 
 /**
- * Failures are those of a few clients only if these send at most this share of all queries. Share;
+ * Failures belong to a few clients only if these send at most this share of all queries. Share;
  * chosen.
  */
 export const FEW_CLIENTS_SHARE = 0.6;
 
-/** A part explains its losses from this share on. Share; chosen. */
+/** The minimum share of a part's losses that its finding has to explain. Share; chosen. */
 export const PART_EXPLAINS = 0.5;
 
 /** A shorter part is chance. Milliseconds; chosen. */
 export const MIN_PART_MS = 1000;
 
-/** A finding about the whole with this confidence has its cause, so that no part has to be examined. 0 to 1; chosen. */
+/** With this confidence in a finding about the whole capture, no part has to be examined. 0 to 1; chosen. */
 export const PART_NEEDLESS = 0.9;
 
 /** A finding about a part with less confidence does not replace one about the whole. 0 to 1; chosen. */
 export const PART_SURE = 0.7;
 
-/** Loss without a pattern is reported for a part from this many losses on. Queries; chosen. */
+/** The minimum number of losses to report loss without a pattern for a part. Queries; chosen. */
 export const MIN_PART_LOSSES = 6;
 
-/** The same, for a part of this length at least. Milliseconds; chosen. */
+/** The minimum length of such a part. Milliseconds; chosen. */
 export const PART_LASTS_MS = 3000;
 
-/** With fewer lookups, nothing is said about threads. Lookups; chosen. */
+/** With fewer lookups, threads are not examined. Lookups; chosen. */
 export const MIN_THREAD_LOOKUPS = 30;
 
 /**
- * Cluster names take this long on average while a server is busy: with nothing to compare, else at
- * least, and compared with the time before (factor). Chosen.
+ * The minimum mean time of cluster names while a server is busy: `aloneMs` without a comparison,
+ * otherwise `ms`, and `times` the earlier mean time. Chosen.
  */
 export const BUSY = { aloneMs: 500, ms: 150, times: 4 };
 
@@ -198,25 +198,25 @@ export const BUSY = { aloneMs: 500, ms: 150, times: 4 };
  */
 export const QUEUE = { correlation: 0.8, longest: 4, quantile: 0.65 };
 
-/** From this share of slow lookups on, clients wait most of the time. Share; chosen. */
+/** The minimum share of slow lookups at which clients wait most of the time. Share; chosen. */
 export const WAITING_LOOKUPS = 0.3;
 
 /**
- * With fewer queries a server has no limit that a capture shows: at all, and by its seconds.
+ * The minimum number of queries for a capture to show a server's limit, overall and by seconds.
  * Queries; chosen.
  */
 export const MIN_LIMITED_QUERIES = { busy: 150, measured: 300 };
 
 /**
- * Limits of about 1024 packets a second are those of AWS for each network interface. Packets a
- * second; AWS VPC quotas.
+ * AWS limits each network interface to about 1024 packets per second. Packets per second; AWS VPC
+ * quotas.
  */
 export const AWS_LIMIT = { from: 900, to: 1100 };
 
-/** Clients send this many times the limit where it is seen. Factor; chosen. */
+/** Clients send at least this many times the limit in seconds that show it. Factor; chosen. */
 export const LIMIT_EXCEEDED = 1.15;
 
-/** A steady rate of replies: replies a second at least, and the largest relative deviation. Chosen. */
+/** A steady reply rate: the minimum replies per second, and the maximum relative deviation. Chosen. */
 export const LIMIT_RATE = { least: 50, deviation: 0.06 };
 
 /**
@@ -238,33 +238,31 @@ export const MEMORY_FULL = 0.9;
 export const OVERLOAD_LOSSES = 5;
 
 /**
- * Exchanges this near to a part are read with it: a query of the part waits for them, or repeats
- * them. Milliseconds; chosen.
+ * Exchanges this close to a part are read with it, because a query in the part waits for them or
+ * repeats them. Milliseconds; chosen.
  */
 export const AROUND_PART_MS = 20_000;
 
 /**
- * One pod is late and another is not: their means differ this many times; where the pods are not
- * seen, the mean and the geometric mean of all do. Factors; chosen.
+ * One pod is late while another is not if their means differ by `times`. If the pods are not
+ * visible, the mean and the geometric mean of all replies differ by `ofUsual`. Factors; chosen.
  */
 export const PODS_APART = { times: 10, ofUsual: 6 };
 
 /**
- * One client floods the DNS: its share of all queries while some are lost, queries a second, and
- * the share of its replies that are NXDOMAIN, at least. Chosen; a busy pod sends some tens a
- * second.
+ * One client floods DNS: its minimum share of all queries while some are lost, queries per second,
+ * and share of NXDOMAIN replies. Chosen; a busy pod sends some tens of queries per second.
  */
 export const FLOOD = { share: 0.5, perSecond: 15, absent: 0.75 };
 
 /**
- * A cold cache: lookups that are slow at most, names that the upstream was asked for, and the share
- * of them that it was asked once. Chosen.
+ * A cold cache: the maximum share of slow lookups, the minimum number of names queried at the
+ * upstream, and the share of them queried once. Chosen.
  */
 export const COLD_CACHE = { slow: 0.03, names: 5, once: 0.9 };
 
 /**
- * Response rate limiting: queries a second with losses, at least this many times those without (factor). Or queries
- * in the time before a lost one, at least this many times those before others (factor, standard errors, milliseconds).
- * Chosen.
+ * Response rate limiting: the minimum ratio of the query rates with and without losses. Also the minimum ratio of the
+ * rates in the window before lost and other queries, and its deviations in standard errors. Factors; chosen.
  */
 export const RESPONSE_LIMIT = { factor: 3, before: 1.25, deviations: 4, windowMs: 500 };

@@ -1,4 +1,4 @@
-/** Thresholds: servers and pods that stop answering. */
+/** Thresholds for servers and pods that stop answering. */
 
 /** With this many new sockets for each pod, every pod gets one in all likelihood. Factor; e⁻³ is 5 %. */
 export const SOCKETS_PER_POD = 3;
@@ -6,22 +6,22 @@ export const SOCKETS_PER_POD = 3;
 /** This many losses before a silence are not chance. Queries; chosen. */
 export const MIN_EARLIER_LOSSES = 4;
 
-/** Fewer losses than this share of the explained ones in the same silence are their rest. Share; chosen. */
+/** Losses below this share of the explained ones in the same silence have the same cause. Share; chosen. */
 export const OUTAGE_REST = 0.5;
 
 /** An address stopped answering: queries, and milliseconds. Chosen. */
 export const ADDRESS_SILENT = { queries: 8, ms: 2000 };
 
-/** A DNS pod is well at the time: replies, and the largest share that it loses. Chosen. */
+/** A DNS pod works at the time: the minimum replies, and the maximum share that it loses. Chosen. */
 export const POD_WELL = { replies: 3, lost: 0.1 };
 
-/** Silent addresses examined, busiest first: few addresses are those of a DNS Service. Addresses; chosen. */
+/** The most silent addresses to examine, busiest first, since few addresses belong to a DNS Service. Addresses; chosen. */
 export const MAX_SILENT_ADDRESSES = 16;
 
 /** Share of all sockets that dead pods of a Service can have: from one of twelve replicas to more dead than live ones. Chosen. */
 export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
 
-/** A share of lost choices may differ this much from that of one dead endpoint. Standard deviations; chosen: 1 % by chance. */
+/** The maximum deviation of the share of lost choices from one dead endpoint's. Standard deviations; chosen, 1% by chance. */
 export const ENDPOINT_SHARE_DEVIATIONS = 2.5;
 
 /** Losses of new sockets that last for less of the capture may come from a table that was full. Share; chosen. */
@@ -39,13 +39,13 @@ export const SILENT_BY_CLIENT = { each: 3, answered: 0.05, others: 12 };
 /** With one query for each socket, only a loss larger than a link ever has points to a pod: share, losses, queries, milliseconds. Chosen. */
 export const SILENT_SINGLE_QUERIES = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
 
-/** A port stays without replies: queries with ids of their own, and milliseconds. Chosen. */
+/** A port gets no replies: the minimum queries with different ids, and milliseconds. Chosen. */
 export const STALE_FLOW = { queries: 3, ms: 1500 };
 
-/** The same for a client that repeats the same queries on its socket, each under one id: queries with their repeats, and milliseconds. Chosen: longer than any resolver library keeps a socket. */
+/** The minimum if a client repeats the same queries, each with one id: queries including repeats, and milliseconds. Chosen; no resolver library keeps a socket for so long. */
 export const STALE_REPEATS = { tries: 4, ms: 12_000 };
 
-/** The only socket to an address was well before it fell silent: queries answered. Chosen. */
+/** The answered queries that show that the only socket to an address worked before it fell silent. Chosen. */
 export const MIN_ANSWERED_BEFORE = 4;
 
 /** This many new sockets to other servers, and none to this one, show that it gets no new ones. Sockets; chosen. */
@@ -60,25 +60,25 @@ export const FELL_SILENT = { answered: 20, lost: 2, asked: 4, sockets: 3, names:
 /** A shorter standstill is hardly felt. Milliseconds; chosen. */
 export const MIN_STANDSTILL_MS = 1500;
 
-/** Shorter ones count if they repeat: times, queries that wait each time, and queries for cluster names among these. Chosen. */
+/** Shorter standstills count if they repeat: times, waiting queries each time, and queries for cluster names among these. Chosen. */
 export const REPEATED_STANDSTILL = { times: 3, waited: 6, own: 2 };
 
 /** At most one reply for this many waiting queries was already on its way. Ratio; chosen. */
 export const WAITING_PER_REPLY = 10;
 
-/** Queries that wait, their sockets, their names, and the cluster names among these. Chosen. */
+/** The minimum numbers of waiting queries, their sockets, their names, and the cluster names among these. Chosen. */
 export const STANDSTILL_WAITING = { queries: 6, sockets: 3, names: 2, own: 2 };
 
 /** Without cluster names: queries, names and clients that have only the server in common. Chosen. */
 export const STANDSTILL_OF_ALL = { queries: 10, names: 3, clients: 3 };
 
-/** A stopped process sends no reply for this many seconds, and then late ones, milliseconds. Chosen. */
+/** A stopped process sends no reply for this many seconds, then replies that are this late (milliseconds). Chosen. */
 export const STOPPED_PROCESS = { seconds: 3, ms: 2000 };
 
 /** A queue answers for about as long as it was filled; a stopped process was filled this many times longer. Factor; chosen. */
 export const STANDSTILL_RATIO = 3;
 
-/** The least number of queries that waited, and of their sockets. Chosen. */
+/** The minimum number of waiting queries, and of their sockets. Chosen. */
 export const STANDSTILL = { waited: 3, sockets: 2 };
 
 /** Pauses, and in each the queries without a reply, their sockets and their names. Chosen. */
@@ -99,10 +99,10 @@ export const MIN_WENT_ON = 2;
 /** For each of those, at most this many are repeated to the same server. Ratio; chosen. */
 export const MAX_STAYED = 0.1;
 
-/** At least this share of a server's losses is of names that it never answers. Share; chosen. */
+/** The minimum share of a server's losses for names that it never answers. Share; chosen. */
 export const DEAD_NAMES_SHARE = 0.95;
 
-/** From this share of sockets with replies after losses on, each query is a trial of its own, not each socket. Share; chosen. */
+/** With at least this share of sockets that get replies after losses, each query is a separate trial rather than each socket. Share; chosen. */
 export const MIXED_SOCKETS = 0.3;
 
 /** Names that chance leaves unanswered with this probability are dead. Probability; chosen. */
@@ -114,7 +114,7 @@ export const MIN_CHANGE_LIKELIHOOD = 12;
 /** Most replies of an overloaded server take this many times longer than otherwise. Factor; chosen. */
 export const BREATHLESS_FACTOR = 15;
 
-/** The same, milliseconds at least. Chosen. */
+/** The minimum difference in milliseconds. Chosen. */
 export const BREATHLESS_MS = 15;
 
 /** A node cache that answered before is down after this silence. Milliseconds; chosen. */
@@ -123,10 +123,10 @@ export const NODE_CACHE_SILENT_MS = 3000;
 /** A shorter capture shows no silence. Seconds; chosen. */
 export const MIN_OUTAGE_SECONDS = 3;
 
-/** At most this many sockets, for each silent one, have both. Ratio; chosen. */
+/** The most sockets with both losses and replies, for each silent one. Ratio; chosen. */
 export const MIXED_SILENT = 0.1;
 
-/** Sockets with several queries that show whether losses go by socket. Sockets; chosen. */
+/** The number of sockets with several queries that shows whether losses depend on the socket. Sockets; chosen. */
 export const MIN_SEVERAL = 4;
 
 /** More silent sockets are not single ones. Sockets; chosen. */
@@ -141,10 +141,10 @@ export const REJECTED_WITHIN_MS = 1000;
 /** Rejections further apart than this, with replies in between, belong to two separate incidents. Milliseconds; more than the 5 s that resolv.conf(5) waits. */
 export const REJECTED_APART_MS = 6000;
 
-/** After the last rejection a server that runs again answers this many queries, with this share lost at most. Chosen. */
+/** A server that runs again answers this many queries after the last rejection, and loses at most this share. Chosen. */
 export const RUNS_AGAIN = { replies: 5, lost: 0.1 };
 
-/** From this many times on, a process ends and starts again: a rollout ends each pod once. Times; chosen. */
+/** The number of times that shows that a process restarts, since a rollout ends each pod only once. Times; chosen. */
 export const ENDS_AGAIN = 3;
 
 /** Other names, answered elsewhere, that show that one zone is forwarded separately. Names; chosen. */

@@ -1,4 +1,4 @@
-/** Thresholds: packets lost on the way: sockets, sizes, ports, families, firewalls. */
+/** Thresholds for packets lost in transit: sockets, sizes, ports, families, firewalls. */
 
 /** Evidence about the client that is cut off: queries, ports, milliseconds. Chosen. */
 export const CUT_CLIENT = { queries: 4, ports: 2, ms: 2000 };
@@ -39,18 +39,18 @@ export const MIN_NAMES_OF_ONE = 3;
  */
 export const MIN_SIDE_NAMES = 4;
 
-/** The least number of sockets: silent ones, and answered ones outside the range. Chosen. */
+/** The minimum numbers of silent sockets, and of answered sockets outside the range. Chosen. */
 export const PORT_RANGE_SOCKETS = { silent: 6, fine: 12 };
 
 /**
- * Share of the silent sockets within the range at least, and share of the sockets within the range
- * that is answered at most. Chosen.
+ * The minimum share of silent sockets that are within the range, and the maximum share of sockets
+ * within the range that are answered. Chosen.
  */
 export const PORT_RANGE_SHARES = { silent: 0.9, fine: 0.1 };
 
 /**
- * Below this, silent sockets come in stretches of time: clients that take ports in order then have
- * silent ports in a row. Standard deviations; chosen.
+ * Below this, silent sockets come in periods of time, in which clients that use ports in order have
+ * consecutive silent ports. Standard deviations; chosen.
  */
 export const SILENT_BY_TIME = -3;
 
@@ -64,12 +64,12 @@ export const MIN_LARGE_LOSSES = 0.3;
 export const NEIGHBOUR_REPORT_MS = 4000;
 
 /**
- * A smaller part of the losses that other findings explain is their rest, not a cause of its own.
- * Share; chosen.
+ * Losses below this share of those that other findings explain do not have a separate cause. Share;
+ * chosen.
  */
 export const REST_OF_OTHERS = 0.1;
 
-/** At least this share of the halves that a race loses left second. Share; chosen. */
+/** The minimum share of a race's losses that were sent second. Share; chosen. */
 export const SECOND_OF_PAIR = 0.75;
 
 /** This many pairs suffice if all lost the second query and nothing else is lost. Pairs; chosen. */
@@ -84,10 +84,10 @@ export const LOSS_RARE = 0.002;
 /** Losses within this time count as one moment. Milliseconds; chosen. */
 export const LOSS_MOMENT_MS = 1000;
 
-/** Good queries before the first loss are reported from this many of the losses on. Ratio; chosen. */
+/** The minimum number of answered queries before the first loss to report, as a ratio of the losses. Ratio; chosen. */
 export const LOSS_LATER_HALF = 0.5;
 
-/** At most this share of explained losses, close to them in time, is their rest. Share; chosen. */
+/** Losses up to this share of explained ones, close to them in time, have the same cause. Share; chosen. */
 export const LOSS_REST = 0.3;
 
 /** "Close in time" to explained losses. Milliseconds; chosen. */
@@ -96,7 +96,7 @@ export const LOSS_AROUND_MS = 1500;
 /** Other clients are spared only if this many losses would be expected of them. Queries; chosen. */
 export const LOSS_EXPECTED = 10;
 
-/** From this share of their own queries on, the only clients that lose something notice it. Share; chosen. */
+/** The minimum share of their own queries at which the only losing clients notice it. Share; chosen. */
 export const LOSS_FELT_BY_FEW = 0.1;
 
 /** Fewer stray replies were on their way while the pods behind a Service changed. Replies; chosen. */
@@ -109,12 +109,12 @@ export const STRAYS_RARE = 0.005;
 export const STRAYS_LOST = 0.95;
 
 /**
- * Questions asked again whose replies the client’s kernel refused: of those of such clients, at
- * least this share. Share; kernels limit their ICMP errors to one a second.
+ * The minimum share of such clients' repeated queries whose replies the kernel rejected. Share;
+ * kernels limit their ICMP errors to one per second.
  */
 export const REPLIES_REFUSED = 0.2;
 
-/** A pair of client and server fails from this share of its connections on. Share; chosen. */
+/** A client and server pair fails if at least this share of its connections does. Share; chosen. */
 export const TCP_PAIR_FAILS = 0.5;
 
 /**
@@ -129,7 +129,7 @@ export const TCP_PER_TRUNCATED = 0.1;
  */
 export const TCP_WAIT_MS = { before: 6000, after: 20_000 };
 
-/** No resolver waits for less before it retries. Milliseconds; chosen. */
+/** No resolver retries sooner. Milliseconds; chosen. */
 export const SHORTEST_PATIENCE_MS = 250;
 
 /** Both queries of a pair leave within this time. Milliseconds; chosen. */
@@ -148,7 +148,7 @@ export const MIN_EDNS_QUERIES = 4;
 export const EDNS_LOST = 0.9;
 
 /**
- * The same where long replies come at other times: lookups that lose theirs, and probability of
+ * The limits if long replies arrive at other times: lookups that lose them, and the probability of
  * chance. Chosen.
  */
 export const LONG_AT_TIMES = { lookups: 4, chance: 0.002 };
@@ -174,18 +174,18 @@ export const OTHER_CONNECTIONS = { opened: 5, repeated: 0.5 };
  */
 export const MIN_OF_ONE_TYPE = 5;
 
-/** New sockets lose everything: of at least this many queries. Queries; chosen. */
+/** The minimum number of queries from new sockets that lose everything. Queries; chosen. */
 export const MIN_NEW_QUERIES = 8;
 
-/** Known sockets lose nothing: of at least this many queries. Queries; chosen. */
+/** The minimum number of queries from known sockets that lose nothing. Queries; chosen. */
 export const MIN_KNOWN_QUERIES = 20;
 
 /** Known sockets lose at most this share. Share; chosen. */
 export const MAX_KNOWN_LOST = 0.02;
 
 /**
- * At least this share of the sockets opened at the time gets no reply: a dead server would take
- * only its part. Share; chosen.
+ * The minimum share of sockets opened at the time that get no reply. A dead server would affect only
+ * its own share. Share; chosen.
  */
 export const NEW_SILENT = 0.9;
 
@@ -217,8 +217,8 @@ export const WHOLE_PAIRS = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
 export const ALL_NEW_LOST = { lost: 20, others: 10 };
 
 /**
- * From this share of losses during a silence on, this many queries of known sockets show that those
- * are spared. Chosen.
+ * With at least this share of losses during a silence, this many queries from known sockets show
+ * that those are spared. Chosen.
  */
 export const LOST_IN_SILENCE = { share: 0.3, known: 3 };
 
@@ -261,7 +261,7 @@ export const NEIGHBOUR_GIVEN_UP_MS = { from: 900, to: 1300 };
  */
 export const REUSED_PORTS = 0.02;
 
-/** The least number of silent sockets and of alternations that show a pattern. Chosen. */
+/** The minimum numbers of silent sockets and of alternations that show a pattern. Chosen. */
 export const SILENT_BY_TURNS = { silent: 3, turns: 4 };
 
 /**
@@ -273,7 +273,7 @@ export const TABLE_FULL = { entries: 0.98, nearly: 0.95, dropped: 0.8 };
 /** This many queries of known sockets make a full table sure. Queries; chosen. */
 export const SURE_NEW_QUERIES = 60;
 
-/** With fewer other connections, nothing is said about them. Connections; chosen. */
+/** With fewer other connections, they are not examined. Connections; chosen. */
 export const MIN_OTHER_CONNECTIONS = 10;
 
 /** Other connections fail like DNS: their rate compared with that of DNS, and at least. Chosen. */
@@ -294,7 +294,7 @@ export const SURE_PAIRS = 8;
 /** A client that a rule cuts off: queries without a reply, and the share that others lose at most. Chosen. */
 export const POLICY_CUT = { queries: 4, others: 0.2 };
 
-/** With fewer queries, a loss rate says nothing. Queries; chosen. */
+/** With fewer queries, a loss rate is not meaningful. Queries; chosen. */
 export const MIN_LOSS_QUERIES = 5;
 
 /**
@@ -304,8 +304,8 @@ export const MIN_LOSS_QUERIES = 5;
 export const ONE_REPLY = { sockets: 8, others: 0.05 };
 
 /**
- * Losses go by the pod: the minimum and maximum share that one loses. Then the losses of others at
- * that share, and the maximum part of them. Chosen.
+ * Losses depend on the pod: the minimum and maximum share that one loses. Also the losses expected
+ * for the others at that share, and the maximum part of these that they lose. Chosen.
  */
 export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
 
@@ -334,7 +334,7 @@ export const FLOW_SURGE = 25;
 /** Addresses whose connections fail that a finding lists. Addresses; chosen. */
 export const MAX_LISTED_CONTACTS = 3;
 
-/** From this share of failed connections to an upstream on, it is critical. Share; chosen. */
+/** The minimum share of failed connections to an upstream that is critical. Share; chosen. */
 export const LOST_CONNECTIONS = 0.3;
 
 /** This many connections that a name server did not accept are not chance. Connections; chosen. */

@@ -1,15 +1,15 @@
-/** Thresholds: what keeps a report without critical findings from saying that DNS is well. */
+/** Thresholds that prevent a report without critical findings from stating that DNS works. */
 
-/** Errors that explain themselves or not: from this many replies on the head of a report names them. Replies; chosen. */
+/** The minimum number of error replies that a report's head lists, explained or not. Replies; chosen. */
 export const MIN_HEAD_ERRORS = 10;
 
-/** With replies slower than this, no report says that it is not DNS. Milliseconds; chosen: a person notices it. */
+/** With slower replies, no report states that it is not DNS. Milliseconds; chosen, because users notice it. */
 export const NOTICED_MS = 800;
 
-/** From this many losses, errors or slow lookups on, they may matter. Queries or lookups; chosen. */
+/** The minimum number of losses, errors or slow lookups that may matter. Queries or lookups; chosen. */
 export const MIN_TROUBLES = 2;
 
-/** From this share of lookups without an address on, these are more than misspelled names. Share; chosen. */
+/** The minimum share of lookups without an address that is more than misspelled names. Share; chosen. */
 export const FAILED_LOOKUPS_SHARE = 0.05;
 
 /** A lookup that waits this long for a retry keeps its program waiting. Milliseconds; chosen. */
