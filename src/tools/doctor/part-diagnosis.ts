@@ -43,7 +43,7 @@ interface Symptom {
   isTold(finding: Finding): boolean;
 }
 
-/** Findings about a server at all times, which a part does not show: outside of it a server may ask again. */
+/** Findings about a server at all times, which a part does not show, because a server may retry outside it. */
 const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018', 'ND4007']);
 /** Findings about a server, which some of its clients cannot show. */
 const ofServers: ReadonlySet<string> = new Set([
@@ -61,7 +61,7 @@ const ofLateness: ReadonlySet<string> = new Set([
 
 /** Errors, without their cause. */
 const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
-/** Refusals; if the rule behind them is known, the finding is sure, and a part shows less of it. */
+/** Refusals. If their rule is known, the finding has a high confidence, and a part would show less. */
 const REFUSED = 'ND4010';
 /** Loss without a pattern. */
 const RANDOM = 'ND3013';

@@ -1,4 +1,4 @@
-/** Returns a name as it is in DNS messages, with its last dot. Names of lookups are as programs wrote them. */
+/** Returns a name as in DNS messages, with its final dot. Lookups have names as programs wrote them. */
 export function absoluteName(written: string): string {
   return written.endsWith('.') ? written : `${written}.`;
 }

@@ -1,6 +1,6 @@
 /**
- * The addresses of one name by server: the answers of each, from when to when, and
- * how often the answers of one server alternate. The order of addresses does not count.
+ * One name's addresses by server, with the period of each answer and the number of alternations at
+ * one server. The order of addresses does not count.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 import { printAddress } from '../../../server/base/ip.ts';
@@ -9,33 +9,33 @@ import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
-/** Sets stored for one name; a name with more changes all the time. */
+/** The most sets stored for one name; a name with more changes constantly. */
 const SETS_MAX = 24;
 const ADDRESSES_MAX = 4;
 
-/** One set of addresses, as one server gave it. */
+/** One set of addresses from one server. */
 export interface AnswerSet {
-  /** The address that was asked, and that of the server behind it, where the capture shows it. */
+  /** The queried address, and the server behind it if the capture shows it. */
   readonly asked: string;
   readonly server: string;
   readonly hash: number;
   /** The number of addresses, and the first ones. */
   readonly size: number;
   readonly addresses: readonly string[];
-  /** True if a CNAME record leads to them: they may be of an external name. */
+  /** True if a CNAME record leads to them, so they may belong to an external name. */
   isAlias: boolean;
   count: number;
   firstMs: number;
   lastMs: number;
-  /** The greatest TTL, seconds. */
+  /** The highest TTL, seconds. */
   ttl: number;
-  /** Sum of the times that its replies took, milliseconds. */
+  /** The sum of its reply times, milliseconds. */
   tookMs: number;
-  /** The number of times that its TTL went up: the server fetched the addresses again. */
+  /** The number of times that its TTL rose because the server fetched the addresses again. */
   renewed: number;
   /** The last of these times; -Infinity: there was none. */
   renewedMs: number;
-  /** Of the last answer, seconds. */
+  /** The last answer’s TTL, seconds. */
   lastTtl: number;
   /** Answers with TTL 0 since the last one with a TTL, and when they began. */
   zeros: number;
@@ -48,13 +48,13 @@ export interface AnswerSet {
 }
 
 const records = new Records();
-/** Of the reply that was read last. */
+/** The reply that was read last. */
 const read = { hash: 0, size: 0, ttl: 0, isAlias: false };
 
-/** The sets of one name and type. */
+/** The sets for one name and type. */
 export class AnswerSets {
   readonly list: AnswerSet[] = [];
-  /** Answers that had no place. */
+  /** Answers beyond the limit. */
   leftOut: number = 0;
   #last: AnswerSet | null = null;
 

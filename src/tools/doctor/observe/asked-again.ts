@@ -1,6 +1,6 @@
 /**
- * Queries that were sent again although their reply had passed: the reply did not reach the program
- * that waits for it. A capture at a DNS pod or on a node shows losses beyond it in no other way.
+ * Queries that were repeated although their reply had passed, so it did not reach the waiting
+ * program. A capture at a DNS pod or on a node shows losses beyond it in no other way.
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
@@ -20,13 +20,13 @@ import {
   SHORTEST_PATIENCE_MS,
 } from '../thresholds/transport.ts';
 
-/** Repeats of which the exchanges are stored, and clients and questions that are followed. */
+/** Limits for stored repeats, and for clients and questions to follow. */
 const REPEATS_MAX = 1000;
 const CLIENTS_MAX = 8000;
 const QUESTIONS_MAX = 20_000;
 const LONG_MAX = 2000;
 
-/** One question that was asked again. */
+/** One repeated question. */
 export interface RepeatedQuery {
   /** The answered exchange, and the one that repeats its question. */
   readonly first: SeenExchange;
@@ -35,9 +35,9 @@ export interface RepeatedQuery {
 
 interface Asker {
   asked: number;
-  /** Queries with the id of the query before, and another name. */
+  /** Queries with the previous query’s id and a different name. */
   reused: number;
-  /** The most queries in a row with one id and question. */
+  /** The most consecutive queries with one id and question. */
   longestRun: number;
   /** The last query. */
   lastMs: number;
@@ -45,13 +45,13 @@ interface Asker {
   lastId: number;
   /** The last query for another name than the last one. */
   otherMs: number;
-  /** Questions with small replies that came again soon, with another id. */
+  /** Questions with small replies that were soon repeated with another id. */
   smallAnew: number;
-  /** Queries for the root, by which forwarders see whether their upstream works. */
+  /** Queries for the root, which forwarders use as health checks. */
   probes: number;
 }
 
-/** An exchange, and how many before it had its id and question. */
+/** An exchange, and the number of earlier ones with its id and question. */
 interface Last {
   readonly exchange: SeenExchange;
   readonly run: number;
@@ -61,21 +61,21 @@ interface Last {
 export class AskedAgain {
   readonly #domains: SearchDomains;
   readonly #repeats: RepeatedQuery[] = [];
-  /** By client and name: half a pair that was asked again, until the other half is. */
+  /** By client and name: one half of a pair that was repeated, until the other half is. */
   readonly #halves = new Map<string, RepeatedQuery>();
   /** By client, type and name: those of the last seconds, and of the seconds before them. */
   #present = new Map<string, Last>();
   #before: ReadonlyMap<string, Last> = new Map();
   #sinceMs = -Infinity;
-  /** `unexplained`, until something is added. */
+  /** The cached `unexplained`, until something is added. */
   #settled: readonly RepeatedQuery[] | null = null;
-  /** Those of replies larger than a packet may be: several programs of a client may ask at a time. */
+  /** Repeats after replies larger than a packet. A client’s programs may also query at the same time. */
   readonly #longRepeats: RepeatedQuery[] = [];
-  /** The same with another id: a cache that got the reply does not ask again. */
+  /** Such repeats with another id. A cache that got the reply does not repeat the query. */
   readonly #longAnew: RepeatedQuery[] = [];
   /** Those of replies that fit into a packet, but not into UDP without EDNS. */
   readonly #middleAnew: RepeatedQuery[] = [];
-  /** Health checks of forwarders that were answered, and repeated. */
+  /** Forwarders’ health checks that were answered and repeated. */
   readonly #checks: RepeatedQuery[] = [];
   readonly #long = new Map<string, SeenExchange>();
   readonly #askers = new Map<string, Asker>();
@@ -85,7 +85,7 @@ export class AskedAgain {
     this.#domains = domains;
   }
 
-  /** Takes exchanges in the order of their ends. */
+  /** Adds exchanges in the order in which they end. */
   add(exchange: SeenExchange): void {
     if (exchange.protocol !== 'udp' || exchange.logged !== undefined) return;
     const { client, id, name, type, sentMs } = exchange;
@@ -105,7 +105,7 @@ export class AskedAgain {
     const last = this.#last(key);
     const half = `${client.address} ${name}`;
     const other = this.#halves.get(half)?.again;
-    // Both families again: a program that asks for the name every 5 s.
+    // Both families are repeated by a program that queries the name every 5 s.
     if (other !== undefined && other.type !== type && isTogether(other, exchange))
       this.#halves.delete(half);
     let run = 0;
@@ -135,12 +135,12 @@ export class AskedAgain {
     if (isUsable(exchange)) this.#present.set(key, { exchange, run });
   }
 
-  /** Questions with large replies that were asked again with the same id. */
+  /** Questions with large replies that were repeated with the same id. */
   get longRepeats(): readonly RepeatedQuery[] {
     return this.#longRepeats;
   }
 
-  /** Health checks of forwarders that were answered, and soon repeated: their replies do not arrive. */
+  /** Forwarders’ health checks that were answered but soon repeated, so their replies do not arrive. */
   get checks(): readonly RepeatedQuery[] {
     return this.#checks;
   }
@@ -150,12 +150,12 @@ export class AskedAgain {
     return this.#middleAnew;
   }
 
-  /** Questions with small replies that this client asked again soon, with another id. */
+  /** Questions with small replies that this client soon repeated with another id. */
   smallAnewOf(client: string): number {
     return this.#askers.get(client)?.smallAnew ?? 0;
   }
 
-  /** Questions with large replies that clients asked again with another id, and hardly any with small ones. */
+  /** Questions with large replies that clients repeated with another id, while those with small ones hardly were. */
   get longAnew(): readonly RepeatedQuery[] {
     const byClient = Map.groupBy(this.#longAnew, ({ first }) => first.client.address);
     return [...byClient].flatMap(([client, repeats]) =>
@@ -168,14 +168,14 @@ export class AskedAgain {
     return this.smallAnewOf(client) + middle <= SPARED_SHARE * repeats.length;
   }
 
-  /** True if the client asks whether its upstream works. */
+  /** True for a client that sends health checks to its upstream. */
   isProbing(client: string): boolean {
     return (this.#askers.get(client)?.probes ?? 0) > 0;
   }
 
   #addAnew(asker: Asker, first: SeenExchange, again: SeenExchange): void {
     if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) return;
-    // Forwarders see by this question whether their upstream works, and stop after one reply.
+    // Forwarders use this question as a health check, and stop after one reply.
     if (first.name === '.') {
       if (again.sentMs - first.sentMs <= HEALTH_CHECK_MS && this.#checks.length < REPEATS_MAX) {
         this.#kept.keep(first);
@@ -209,7 +209,7 @@ export class AskedAgain {
       this.#longRepeats.push({ first: before, again: exchange });
   }
 
-  /** Drops what takes most of the memory. */
+  /** Drops the parts that use the most memory. */
   clear(): void {
     this.#long.clear();
     this.#present.clear();
@@ -217,7 +217,7 @@ export class AskedAgain {
   }
 
   /**
-   * Repeats that no loss explains: a client that lost one of two replies asks for both again.
+   * Repeats that no loss explains. A client that lost one of two replies repeats both queries.
    *
    * @param losses queries without a reply
    */
@@ -236,7 +236,7 @@ export class AskedAgain {
       }
     return [...this.#repeats, ...this.#halves.values()].filter(({ first, again }) => {
       if (hasFixedIds(this.#askers.get(first.client.address)!)) return false;
-      // A client with two address families loses at the one what it asks again from the other.
+      // A client with two address families repeats from one what it lost on the other.
       const isSure = first.id === again.id;
       const key = isSure ? `${first.client.address} ${first.name}` : first.name;
       const times = lost.get(key) ?? [];

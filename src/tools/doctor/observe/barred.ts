@@ -1,11 +1,11 @@
-/** Clients that a server refuses whatever they ask. */
+/** Clients that a server refuses for every query. */
 import type { ClientView } from './client-view.ts';
 import type { Observations } from './observations.ts';
 import { programs } from './roles.ts';
 import type { StatedReason } from './reply-faults.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** True if the client is refused for every name; queries without a reply show nothing. */
+/** True if the client is refused for every name. Unanswered queries do not count. */
 export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
   return asked > lost && count >= 0.9 * (asked - lost);
 }

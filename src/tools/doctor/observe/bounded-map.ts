@@ -1,11 +1,11 @@
-/** A map with a limit: further keys are only counted. */
+/** A map with a limit, beyond which keys are only counted. */
 
 /** Values by key, made on first use; null once the table is full. */
 export class BoundedMap<K, V> {
   readonly #values = new Map<K, V>();
   readonly #list: V[] = [];
   readonly #most: number;
-  /** The number of values that had no room. */
+  /** The number of values beyond the limit. */
   leftOut: number = 0;
 
   constructor(most: number) {
@@ -13,7 +13,7 @@ export class BoundedMap<K, V> {
   }
 
   /**
-   * @param make one function for all calls: a new one for each exchange costs more than the lookup
+   * @param make one function for all calls, since a new one for each exchange costs more than the lookup
    */
   at(key: K, make: (key: K) => V): V | null {
     const known = this.#values.get(key);
@@ -45,7 +45,7 @@ export class BoundedMap<K, V> {
     this.#list.length = 0;
   }
 
-  /** In the order of their making. */
+  /** In the order in which they were created. */
   get list(): readonly V[] {
     return this.#list;
   }

@@ -1,6 +1,6 @@
 /**
- * Replays the queries of one server through a token bucket and compares its drops with the losses.
- * Firewalls, clouds and network plugins limit a rate so.
+ * Replays one server's queries through a token bucket and compares its drops with the losses.
+ * Firewalls, clouds and network plugins limit rates in this way.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BUCKET_SLOT_MS, LOSS_SETTLED_MS, RESPONSE_LIMIT } from '../thresholds/lateness.ts';
@@ -18,12 +18,12 @@ const RATE_STEP = 1.08;
 
 /** The limit that explains the losses best. */
 export interface Bucket {
-  /** Packets a second, and the burst after a pause. */
+  /** Packets per second, and the burst after a pause. */
   readonly rate: number;
   readonly burst: number;
   /** Losses that the bucket puts in another slot, or not at all, as a share of all. */
   readonly error: number;
-  /** The same, if each query had the same chance to be lost. */
+  /** The error if each query had the same probability of being lost. */
   readonly chance: number;
 }
 
@@ -45,7 +45,7 @@ const meanOf = ({ count, sum }: Moments): number => sum / count;
 const varianceOf = ({ count, sum, squares }: Moments): number =>
   Math.max(0, squares / count - (sum / count) ** 2);
 
-/** The queries to one server in the order in which they are known to be over. */
+/** The queries to one server in the order in which they end. */
 export class BucketReplay {
   /** The send times; negative for lost queries. */
   #queries: number[] = [];

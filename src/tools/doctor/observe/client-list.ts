@@ -1,6 +1,6 @@
 /**
- * The clients of a capture, with their queries and with the lookups that show their resolvers.
- * Memory is bounded.
+ * A capture's clients, with their queries and the lookups that show their resolvers. Memory is
+ * bounded.
  */
 import {
   forwarder,
@@ -14,7 +14,7 @@ import { isServiceConfig } from './service-config.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
 
-/** Clients examined one by one: the first ones. */
+/** The most clients to examine individually. */
 export const CLIENTS_MAX = 10_000;
 
 export interface CountedClient {
@@ -30,14 +30,14 @@ export interface ListedClient extends Omit<CountedClient, 'recognition'> {
   readonly resolver: NamedResolver;
 }
 
-/** Clients, those that ask most first. */
+/** Clients, busiest first. */
 export interface ListedClients {
   readonly listed: readonly ListedClient[];
-  /** Null: all are listed. */
+  /** Null if all are listed. */
   readonly others: OtherClients | null;
 }
 
-/** Clients that have no place in a list. */
+/** Clients beyond the limit of a list. */
 export interface OtherClients {
   readonly clients: number;
   readonly queries: number;
@@ -45,15 +45,15 @@ export interface OtherClients {
   readonly more: boolean;
 }
 
-/** Counts what clients ask. */
+/** Counts clients’ queries. */
 export class ClientList {
   readonly #clients = new BoundedMap<string, CountedClient>(CLIENTS_MAX);
   /** The time of the last query that counts. */
   #lastMs = -Infinity;
-  /** Queries that count, of clients that found no place. */
+  /** Counted queries from clients beyond the limit. */
   #leftOut = 0;
 
-  /** Takes a finished query. @param counts whether it counts; its client is examined in any case */
+  /** Adds a finished query. @param counts whether it counts; its client is examined in any case */
   exchange(exchange: SeenExchange, counts: boolean): void {
     const client = this.#clients.at(exchange.client.address, newClient);
     if (!counts) return;

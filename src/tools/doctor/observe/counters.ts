@@ -1,4 +1,4 @@
-/** Evidence from text: conntrack counters, kernel messages, metrics of CoreDNS. */
+/** Evidence from text: conntrack counters, kernel messages, CoreDNS metrics. */
 
 /** Patterns of lines, each with its counter. Patterns are linear. */
 const patterns: readonly (readonly [CountedEvent, RegExp])[] = [
@@ -47,10 +47,10 @@ export type CountedEvent =
   | 'setupErrors'
   | 'healthcheckFailures';
 
-/** Reads lines of any such text. */
+/** Reads lines from any such text. */
 export class Counters {
   readonly #found = new Map<CountedEvent, number>();
-  /** Lines that said something. */
+  /** Lines that contained a counter. */
   lines: number = 0;
 
   /** @returns whether the line was of one of these */
@@ -66,7 +66,7 @@ export class Counters {
     return known;
   }
 
-  /** Null: no line says it. (Zero is a value.) */
+  /** Null if no line has it. (Zero is a value.) */
   get(counter: CountedEvent): number | null {
     return this.#found.get(counter) ?? null;
   }

@@ -7,11 +7,11 @@ import { isCut } from '../../capture/pair/message-head.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { DEAD_NAMES_SHARE, MIXED_SOCKETS } from '../thresholds/silence.ts';
 
-/** Names that a server does not answer from some moment on, while it answers others. */
+/** Names that a server stops answering at some moment, while it answers others. */
 export interface DeadNames {
   readonly server: string;
   readonly names: readonly string[];
-  /** The common suffix of all of them and of no answered name; empty: there is none. */
+  /** The common suffix of all of them and of no answered name; empty if there is none. */
   readonly suffix: string;
   /** Names that are answered at the time. */
   readonly answered: readonly string[];
@@ -94,7 +94,7 @@ function trialsOf(
   return { all, silent: losses.length };
 }
 
-/** The longest domain that all of these are below, and none of the others; empty: there is none. */
+/** The longest domain that contains all of these and none of the others; empty if there is none. */
 function suffixOf(names: readonly string[], others: readonly string[]): string {
   const [one = ''] = names;
   for (let at = one.indexOf('.') + 1; at > 0 && at < one.length; at = one.indexOf('.', at) + 1) {

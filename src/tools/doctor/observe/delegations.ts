@@ -1,6 +1,6 @@
 /**
- * Referrals and refusals of queries without RD, which resolvers send to the servers that a zone is
- * delegated to.
+ * Referrals and refusals in response to queries without RD, which resolvers send to a zone's
+ * delegated servers.
  */
 import { FLAG, HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
@@ -16,7 +16,7 @@ const SERVERS_MAX = 200;
 const NAMES_MAX = 500;
 const SAMPLES_MAX = 200;
 
-/** A zone, and the addresses of the servers that a referral names. */
+/** A zone, and the server addresses in its referral. */
 export interface Delegation {
   readonly zone: string;
   readonly servers: Set<string>;
@@ -30,7 +30,7 @@ export interface RefusedReferral {
   readonly samples: SeenExchange[];
 }
 
-/** True for a query without RD, as of a resolver that follows delegations. */
+/** True for a query without RD, as sent by a resolver that follows delegations. */
 export function isIterative({ query }: Pick<SeenExchange, 'query'>): boolean {
   return query.length >= HEADER.SIZE && ((query[2]! << 8) & FLAG.RD) === 0;
 }
@@ -58,7 +58,7 @@ export class Delegations {
     entry.samples.push(exchange);
   }
 
-  /** The closest delegation of a name in the capture; null: there is none. */
+  /** A name’s closest delegation in the capture; null if there is none. */
   of(name: string): Delegation | null {
     return this.zones.list
       .filter(({ zone }) => isWithin(name, zone))

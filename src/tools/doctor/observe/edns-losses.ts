@@ -1,4 +1,4 @@
-/** Servers that leave queries with EDNS without a reply, and answer those without it. */
+/** Servers that do not answer queries with EDNS, but answer those without it. */
 import { deadNames } from './dead-names.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { ClientView } from './client-view.ts';

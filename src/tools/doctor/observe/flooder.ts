@@ -1,10 +1,10 @@
-/** One client that asks more than all others together while queries are lost. */
+/** One client that sends more queries than all others together while queries are lost. */
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
 import { answered } from './outcomes.ts';
 import { FLOOD } from '../thresholds/lateness.ts';
 
-/** A client, and what it asked in that time. */
+/** A client, and its queries in that time. */
 export interface Flooder {
   readonly address: string;
   readonly asked: number;
@@ -13,7 +13,7 @@ export interface Flooder {
   readonly perSecond: number;
 }
 
-/** The client whose flood of names that do not exist makes the others lose; null: none. */
+/** The client whose flood of nonexistent names makes the others lose queries; null if there is none. */
 export function flooderOf(observed: Observations, losses: readonly SeenExchange[]): Flooder | null {
   const { clients } = observed;
   const { fromMs, toMs } = sentSpan(losses);

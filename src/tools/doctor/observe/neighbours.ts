@@ -10,13 +10,13 @@ export interface Neighbour {
   readonly address: string;
   asked: number;
   answered: number;
-  /** Asked for since the last answer. */
+  /** Requests since the last reply. */
   unanswered: number;
-  /** Most often that it was asked for without an answer in between. */
+  /** The most consecutive requests without a reply. */
   longest: number;
 }
 
-/** All addresses that were asked for. */
+/** All requested addresses. */
 export class Neighbours {
   readonly #addresses: BoundedMap<string, Neighbour> = new BoundedMap(ADDRESSES_MAX);
 

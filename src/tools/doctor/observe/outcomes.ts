@@ -2,7 +2,7 @@
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
-/** Exchanges of one kind: how many, and what became of them. */
+/** Exchanges of one kind, counted by result. */
 export interface Outcomes {
   asked: number;
   lost: number;
@@ -12,7 +12,7 @@ export interface Outcomes {
   nxdomain: number;
   servfail: number;
   refused: number;
-  /** Another error: FORMERR, NOTIMP and what else there is. */
+  /** Another error, such as FORMERR or NOTIMP. */
   error: number;
 }
 
@@ -21,7 +21,7 @@ export function noOutcomes(): Outcomes {
   return { asked: 0, lost: 0, found: 0, nodata: 0, nxdomain: 0, servfail: 0, refused: 0, error: 0 };
 }
 
-/** The counts of `Outcomes` in order: what became of an exchange is a place in it. */
+/** The counts of `Outcomes` in order. A result is an index into it. */
 export const outcomeOrder: readonly (keyof Outcomes)[] = [
   'asked',
   'lost',
@@ -38,7 +38,7 @@ export function outcomeOf(exchange: SeenExchange): number {
   if (isLost(exchange)) return 1;
   switch (exchange.rcode) {
     case RCODE.NOERROR:
-      // A truncated reply exists, and does not fit.
+      // A truncated reply exists but does not fit.
       return exchange.answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0 ? 2 : 3;
     case RCODE.NXDOMAIN:
       return 4;
@@ -55,7 +55,7 @@ export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
   countIn(into, outcomeOf(exchange));
 }
 
-/** Counts one of which it is known what became of it. @param outcome its place in `outcomeOrder` */
+/** Counts one exchange with a known result. @param outcome its index in `outcomeOrder` */
 export function countIn(into: Outcomes, outcome: number): void {
   into.asked++;
   into[outcomeOrder[outcome]!]++;
@@ -66,7 +66,7 @@ export function addOutcomes(into: Outcomes, more: Outcomes): void {
   for (const key of outcomeOrder) into[key] += more[key];
 }
 
-/** Those that got no reply, or a failure. */
+/** Queries that got no reply or a failure. */
 export function wrong({ lost, servfail, refused, error }: Outcomes): number {
   return lost + servfail + refused + error;
 }
@@ -81,7 +81,7 @@ export function lossRate({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): num
   return asked === 0 ? 0 : lost / asked;
 }
 
-/** Those that were answered at all. */
+/** Queries that got any reply. */
 export function answered({ asked, lost }: Outcomes): number {
   return asked - lost;
 }

@@ -1,20 +1,20 @@
 /**
- * Replies whose question is spelled otherwise than the query's. Some resolvers draw the capitals of
- * a name by chance and take no reply that does not repeat them (draft-vixie-dnsext-dns0x20): what
- * looks answered is thrown away, and asked for again.
+ * Replies whose question is not spelled like the query's. Some resolvers choose a name's capitals at
+ * random and accept only replies that repeat them (draft-vixie-dnsext-dns0x20). Others are dropped,
+ * and the query is repeated although it looks answered.
  */
 import { HEADER } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_HUMPS, SAME_ATTEMPT_MS } from '../thresholds/answers.ts';
 
-/** Questions that are waited for; when there are more, all are forgotten. */
+/** The most waiting questions; with more, all are dropped. */
 const WAITING_MAX = 5000;
 const IGNORED_MAX = 5000;
-/** Names and clients whose spelling is stored; more are not compared. */
+/** The most names and clients whose spelling is stored and compared. */
 const SPELLINGS_MAX = 5000;
 
-/** A reply that its client did not take. */
+/** A reply that its client did not accept. */
 export interface IgnoredReply {
   readonly exchange: SeenExchange;
   /** The time from the reply to the retry, milliseconds. */
@@ -25,19 +25,19 @@ export interface IgnoredReply {
 export class QuestionCase {
   /** Replies to questions with capitals. */
   asked: number = 0;
-  /** Of these, with a question that is spelled otherwise. */
+  /** Of these, those whose question is spelled differently. */
   changed: number = 0;
   readonly #ignored: IgnoredReply[] = [];
   /** Repeats with another id and the same capitals: retries, if the client draws its capitals. */
   readonly #suspected: IgnoredReply[] = [];
   /** By client and name: the spelling that came first. */
   readonly #spellings = new Map<string, string>();
-  /** Clients that draw their capitals by chance. */
+  /** Clients that choose their capitals at random. */
   readonly #drawing = new Set<string>();
   readonly #waiting = new Map<string, SeenExchange>();
   readonly #kept = new CopiedBytes();
 
-  /** Mismatching replies that their clients asked for again. */
+  /** Mismatching replies whose clients repeated the query. */
   get ignored(): readonly IgnoredReply[] {
     const retries = this.#suspected.filter(({ exchange: { client } }) =>
       this.#drawing.has(client.address),
@@ -67,7 +67,7 @@ export class QuestionCase {
     this.#waiting.set(key, exchange);
   }
 
-  /** Detects a client that spells one name in several ways, or a top-level domain like no person. */
+  /** Detects a client that spells one name in several ways, or a top-level domain as no person would. */
   #readSpelling({ client, name, query }: SeenExchange): void {
     if (this.#drawing.has(client.address) || this.#drawing.size >= SPELLINGS_MAX) return;
     const spelling = Buffer.from(query.subarray(HEADER.SIZE, HEADER.SIZE + name.length)).toString(

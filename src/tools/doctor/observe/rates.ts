@@ -1,4 +1,4 @@
-/** Queries of one client to one server in each second, and their replies. */
+/** One client’s queries to one server in each second, and their replies. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
@@ -8,13 +8,13 @@ const SECONDS_MAX = 600;
 /** One second. */
 export interface Rate {
   asked: number;
-  /** Replies that came in it. */
+  /** Replies that arrived in it. */
   replied: number;
   /** Of those asked in it. */
   lost: number;
 }
 
-/** Seconds since 1970 and what was counted in each. */
+/** Seconds since 1970 and the counts in each. */
 export type RateHistory = readonly (readonly [second: number, Rate])[];
 
 const noRate = (): Rate => ({ asked: 0, replied: 0, lost: 0 });

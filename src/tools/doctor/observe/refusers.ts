@@ -1,11 +1,11 @@
-/** Servers that refuse what others of their kind answer, and clients that one server refuses. */
+/** Servers that refuse queries which their peers answer, and clients that one server refuses. */
 import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { answered, addOutcomes, noOutcomes, type Outcomes } from './outcomes.ts';
 import { serveTheSame } from './roles.ts';
 
-/** Some refuse, and others do not. */
+/** Some refuse while others do not. */
 export interface Refusers {
   readonly refusing: readonly string[];
   readonly answering: readonly string[];

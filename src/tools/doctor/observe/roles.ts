@@ -1,4 +1,4 @@
-/** Finds the clients, DNS servers and upstreams of a capture. */
+/** Finds a capture’s clients, DNS servers and upstreams. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import { resolverOf } from '../../capture/fingerprint/named-resolver.ts';
 import type { ClientView } from './client-view.ts';
@@ -22,8 +22,8 @@ export function serveTheSame(
 }
 
 /**
- * Servers that are asked for names of the cluster: those that found some, and those that did not
- * find some.
+ * Servers that are queried for cluster names: those that found some, and those that did not find
+ * some.
  */
 export function askedForCluster({ names, domains }: Observations): {
   readonly found: ReadonlySet<string>;
@@ -65,7 +65,7 @@ export function isServer(
   );
 }
 
-/** True if the client is a name server, or asks like one: it queries for other clients. */
+/** True if the client is a name server, or behaves like one by querying for other clients. */
 export function isForwarder(observed: Observations, address: string): boolean {
   const view = observed.clients.get(address);
   return (
@@ -74,14 +74,14 @@ export function isForwarder(observed: Observations, address: string): boolean {
   );
 }
 
-/** Clients that are not name servers; all clients, if the capture has only name servers. */
+/** Clients that are not name servers, or all clients if the capture has only name servers. */
 export function programs(observed: Observations): readonly ClientView[] {
   const { list } = observed.clients;
   const theirs = list.filter(({ address }) => !isServer(observed, address));
   return theirs.length > 0 ? theirs : list;
 }
 
-/** `3 clients`, `1 client and 2 DNS servers`: these, by what they are in the capture. */
+/** Counts these by their role in the capture: `3 clients`, `1 client and 2 DNS servers`. */
 export function askersText(observed: Observations, addresses: Iterable<string>): string {
   const all = [...new Set(addresses)];
   const servers = all.filter((address) => isServer(observed, address)).length;
@@ -93,7 +93,7 @@ export function askersText(observed: Observations, addresses: Iterable<string>):
 
 const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
 
-/** True for an address that only the node has, as its cache does. */
+/** True for an address that exists only on the node, such as its cache’s. */
 export function isLinkLocal(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));

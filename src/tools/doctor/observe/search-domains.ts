@@ -1,11 +1,11 @@
-/** Search domains of which all names fail, or are the only ones that get no reply. */
+/** Search domains whose names all fail, or are the only ones that get no reply. */
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Claims } from './claims.ts';
 import type { DeadNames } from './dead-names.ts';
 import { isAllBelow } from './failing-walks.ts';
 import type { Observations } from './observations.ts';
 
-/** The domains of search paths, without those of namespaces: those end in that of the cluster. */
+/** The domains in search paths, without those of namespaces, which end in the cluster’s domain. */
 export function domainsOf({ domains }: Observations): readonly string[] {
   return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
 }
@@ -21,7 +21,7 @@ export function failingDomain(observed: Observations, claims: Claims): string | 
   );
 }
 
-/** True if this search domain made a name, and not a longer one. */
+/** True if this search domain, and not a longer one, created a name. */
 export function makes(domain: string, { domains }: Observations): (name: string) => boolean {
   return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
 }
