@@ -1,4 +1,4 @@
-/** A webhook is asked before a DNS pod starts, and may itself wait for DNS. */
+/** A webhook that is called before a DNS pod starts, and may itself wait for DNS. */
 import { START_WITHOUT_WEBHOOK } from '../cluster/wanted.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 

@@ -92,7 +92,7 @@ describe('“Not DNS” names the connection that fails after the lookup', () =>
     ['silent', /28 of 30 .* got no reply to their SYN/],
     ['refused', /30 of 30 .* were refused \(RST\)/],
     ['rejected', /30 of 30 .* were rejected in transit \(ICMP\)/],
-    ['alert', /30 of 30 .* TLS alert of the server \(handshake_failure\)/],
+    ['alert', /30 of 30 .* TLS alert from the server \(handshake_failure\)/],
     ['unavailable', /30 of 30 .* got HTTP 503/],
     ['late', /30 of 30 .* waited for the first reply, up to 5\.0 s/],
   ] as const)
@@ -145,7 +145,7 @@ test('a DNS server whose own connections fail is not “Not DNS”', () => {
   assert.match(verdict, /10\.0\.0\.2 port 853/);
 });
 
-test('IPv6 connections fail and IPv4 ones open: IPv6 does not work', () => {
+test('IPv6 does not work if its connections fail while IPv4 ones open', () => {
   const six = { from: 'fd00::7', to: '2001:db8::1' };
   const all = inOrder([
     packets(opens),
@@ -155,7 +155,7 @@ test('IPv6 connections fail and IPv4 ones open: IPv6 does not work', () => {
       ),
     ).flat(),
   ]);
-  assert.match(verdictOf(all).verdict, /IPv6 does not work: 10 of 10/);
+  assert.match(verdictOf(all).verdict, /IPv6 does not work, because 10 of 10/);
 });
 
 test('a failing address that the answer itself may be wrong about is not “Not DNS”', () => {
@@ -180,8 +180,8 @@ test('a failing address that the answer itself may be wrong about is not “Not 
   );
 });
 
-test('answers without a connection to their addresses prove no more than that replies came', () => {
-  assert.match(verdictOf(packets(() => [])).verdict, /^Every query got a reply, .* not proven/);
+test('answers without connections to their addresses prove only that replies arrived', () => {
+  assert.match(verdictOf(packets(() => [])).verdict, /^Every query got a reply, .* does not prove/);
 });
 
 test('a SYN that is seen again behind a translation is one connection', () => {

@@ -84,7 +84,7 @@ export const noPods: Verdict = unknown('pods could not be listed');
 export const unread: Verdict = unknown('no DNS pod’s metrics could be read');
 /** Metrics are known, and hardly move. */
 export const quiet: Verdict = unknown('too few queries came while it was measured (--for 60s)');
-/** No name below a search domain was asked for. */
+/** No name below a search domain was queried. */
 export const noSuffix: Verdict = unknown(
   'no server could be queried for names below search domains',
 );

@@ -17,7 +17,7 @@ interface TwoViews {
   readonly isByServer: boolean;
 }
 
-/** Upstreams with an internal and a public version of a zone are asked in turn. */
+/** Queries alternate between upstreams with an internal and a public version of a zone. */
 export const privateAndPublic: FindingKind = {
   code: 'ND8008',
   title: 'A name alternates between private and public addresses because the upstreams disagree',

@@ -97,7 +97,7 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     denied,
     ({ name }) => replyFaults.zones.get(name)?.zone ?? '',
   )) {
-    // A domain at the top has no version of its own.
+    // A top-level domain has no separate version.
     if (zone.split('.').length <= 2) continue;
     const own = names.list.filter(
       ({ name, outcomes, addresses }) =>

@@ -112,7 +112,7 @@ function ruleOf(kind: Kind): FindingKind {
       const reasons = replyFaults.reasons.list
         .filter(({ code: each }) => kind.codes.has(each))
         .filter(({ failed }) => kind.whole || failed > 0)
-        // A rule about the client (ND4010) does not go by names.
+        // A rule about the client (ND4010) does not depend on names.
         .filter(
           (each) => kind !== filtered || !(isOfClient(each, observed) || isOfRule(each, observed)),
         )

@@ -82,7 +82,7 @@ export const tcpBlocked: FindingKind = {
         `${truncated.length} truncated answers, and TCP was answered: ${acceptedText(observed)}`,
       );
     const hasTcp = observed.connections.any || observed.clients.list.some(({ byTcp }) => byTcp > 0);
-    // Some resolvers always ask again: if these do not, it is the capture that has no TCP.
+    // Some resolvers always retry. If these do not, the capture has no TCP.
     const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
     if (odd.length === 0)
       return unknown(
@@ -154,7 +154,7 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
   );
 }
 
-/** Connections that were accepted in the time in which others were not. */
+/** Connections that were accepted while others were not. */
 function meanwhile({ acceptedMs, failedFromMs, failedToMs }: ConnectionPair): number {
   return acceptedMs.filter((ms) => ms > failedFromMs && ms < failedToMs).length;
 }
@@ -178,7 +178,7 @@ function waitingForTcp(
   const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
   const failed = within.filter(fails);
   if (failed.length >= MOST * within.length) return failed;
-  // What it was asked before it has in memory.
+  // It has earlier answers in memory.
   const asked = within.filter(({ name, type }) => {
     const view = names.get(name, type);
     return view === undefined || Math.min(view.firstFoundMs, view.firstNegativeMs) >= fromMs;

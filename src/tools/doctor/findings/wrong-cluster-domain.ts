@@ -123,7 +123,7 @@ function isAlone(
   { replyFaults, clients }: Observations,
 ): boolean {
   if (failed.length < MIN_FAILED_LOOKUPS || names.length < MIN_FAILED_NAMES) return false;
-  // An upstream denies the domain of the cluster: its other clients ask it only for external names.
+  // An upstream denies the cluster’s domain, since its other clients query it only for external names.
   const isUpstream = clients.list.some(
     ({ wasted, outcomes: { found } }) => wasted === 0 && found >= MIN_CASES,
   );

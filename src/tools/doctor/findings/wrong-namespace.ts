@@ -57,7 +57,7 @@ export const wrongNamespace: FindingKind = {
   },
 };
 
-/** Names of one label that were asked for there and never exist; empty: one exists there. */
+/** Single-label names that were queried there and never exist; empty if one exists there. */
 function shortNames({ names, failedLookups }: Observations, domain: string): readonly string[] {
   const stems = new Set<string>();
   for (const { name, outcomes } of names.list) {
