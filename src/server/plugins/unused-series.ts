@@ -13,8 +13,8 @@ const counters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Shows CoreDNS's series for plugins that no Corefile names, unlabelled and at zero, because dashboards and alerts
- * expect them. When a plugin is used, it registers the same names with the same type.
+ * Shows CoreDNS's series for plugins that no Corefile names, without labels and at zero, because dashboards and alerts
+ * expect them. When such a plugin is used, it registers the same names with the same type.
  */
 export function showUnused(registry: Registry): void {
   for (const [name, help] of Object.entries(counters)) registry.counter(name, help, []).with();

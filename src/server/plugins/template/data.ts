@@ -6,10 +6,10 @@ import { printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { asString, Struct, type GoValue } from './go-values.ts';
 
-/** A matched query, with the data for its templates. */
+/** A query that matched, with the data for its templates. */
 export interface Matched {
   readonly zone: string;
-  /** Class and type names from the query, or from the template if the query has ANY. */
+  /** The names of class and type, from the query or, if that has ANY, from the template. */
   readonly class: string;
   readonly type: string;
   readonly pattern: string;
@@ -31,8 +31,8 @@ export const dataFields: readonly string[] = [
 ];
 
 /**
- * Returns the query as Go's templates see it. Fields are only read while the template runs, so the query need not be
- * retained.
+ * Returns the query in the form that Go's templates see. Fields are read only while the template runs, so the query
+ * need not be retained.
  */
 export function templateData(
   query: Query,
@@ -72,7 +72,9 @@ function questionOf(query: Query): Struct {
   });
 }
 
-/** Builds the header and the question; a query's sections are empty except for transport records. */
+/**
+ * Builds the header and the question. The query's other sections are empty, except for records used by the transport.
+ */
 function messageOf(query: Query): Struct {
   const flag = (bit: number) => () => (query.flags & bit) !== 0;
   return new Struct('*dns.Msg', {

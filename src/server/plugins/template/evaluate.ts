@@ -21,13 +21,13 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** A longer text is an error rather than a record. */
+/** If the text is longer, it is an error rather than a record. */
 const OUTPUT_MAX = 65_536;
-/** Maximum number of iterations of all loops in a template. */
+/** Maximum number of iterations for all loops in a template together. */
 const ROUNDS_MAX = 10_000;
 
 /**
- * Evaluates a template with `data` (the first dot).
+ * Evaluates a template with `data` as the initial dot.
  * @throws TemplateError if a value has the wrong type
  */
 export function evaluate(nodes: readonly TemplateNode[], data: GoValue): string {
@@ -119,7 +119,7 @@ class TemplateRun {
     else this.#variables.findLast((variable) => variable.name === name)!.value = value;
   }
 
-  /** @param assign false if range assigns its variables itself */
+  /** @param assign false if range assigns its own variables */
   #pipe({ variables, declares, commands }: Pipe, dot: GoValue, assign = true): GoValue {
     let value: GoValue;
     let piped: GoValue[] = [];
@@ -206,7 +206,7 @@ class TemplateRun {
     return piped.length > 0 ? piped[0] : value;
   }
 
-  /** Evaluates `.A.B`, `$x.A` and `(…).A`; only the last field in a path takes arguments. */
+  /** Evaluates `.A.B`, `$x.A` and `(…).A`. Only the last field in a path can have arguments. */
   #fields(
     operand: Operand & { readonly kind: 'field' | 'variable' | 'pipe' },
     path: readonly string[],
@@ -226,7 +226,7 @@ class TemplateRun {
     return value;
   }
 
-  /** Adds the position of a value with the wrong type. */
+  /** Adds the position of a value that has the wrong type. */
   #guard<T>(at: number, what: string, run: () => T, lead = ''): T {
     try {
       return run();
@@ -259,7 +259,7 @@ function fieldOf(value: GoValue, name: string, given: readonly GoValue[]): GoVal
   throw new TemplateValueError(`can't evaluate field ${name} in type ${typeOf(value)}`);
 }
 
-/** Returns a value's number of loop iterations, or null if it cannot be iterated. */
+/** Returns how often a loop over this value runs, or null if it cannot be iterated. */
 function sizeOf(value: GoValue): bigint | null {
   if (typeof value === 'bigint') return value > 0n ? value : 0n;
   if (isList(value)) return BigInt(value.length);

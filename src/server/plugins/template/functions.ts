@@ -28,7 +28,10 @@ function atLeast(count: number, run: TemplateFunction['run']): TemplateFunction 
   return { least: count, most: Infinity, run };
 }
 
-/** The functions of Go's text/template, and CoreDNS's `parseInt`. `and` and `or` stop at the deciding value. */
+/**
+ * The functions in Go's text/template, and `parseInt` from CoreDNS. `and` and `or` stop at the value that decides the
+ * result.
+ */
 export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
   ['and', atLeast(1, (values) => decided(values, false))],
   ['or', atLeast(1, (values) => decided(values, true))],
@@ -56,7 +59,7 @@ export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, 
   ],
 ]);
 
-/** Returns the first value that is (or is not) true, otherwise the last. */
+/** Returns the first value that is (or is not) true or, failing that, the last one. */
 function decided(values: readonly GoValue[], by: boolean): GoValue {
   const at = values.findIndex((value) => isTrue(value) === by);
   return values.at(at);
@@ -123,7 +126,7 @@ function sliced(value: GoValue, bounds: readonly GoValue[]): GoValue {
     : items.slice(from, to);
 }
 
-/** Go's Sprint: a space between two operands if neither is a string. */
+/** Go's Sprint, which puts a space between two operands if neither is a string. */
 function printed(values: readonly GoValue[]): string {
   let text = '';
   values.forEach((value, index) => {
@@ -168,7 +171,10 @@ function escaped(text: string, what: RegExp, table: Readonly<Record<string, stri
   );
 }
 
-/** Go's QueryEscape: a space becomes `+`, and all characters but letters, digits and `-_.~` are percent-encoded. */
+/**
+ * Go's QueryEscape, where a space becomes `+`, and all other characters except letters, digits and `-_.~` are
+ * percent-encoded.
+ */
 function urlQuery(text: string): string {
   return encodeURIComponent(text)
     .replaceAll('%20', '+')

@@ -1,6 +1,6 @@
 /**
- * Values in Go's templates. Integers are bigint, for all 64 bits; floating-point numbers are number. `null` is nil,
- * `undefined` the value of a map's missing key.
+ * Values in Go's templates. Integers are bigint, to cover all 64 bits, and floating-point numbers are number. `null` is
+ * nil, and `undefined` is the value of a missing key in a map.
  */
 export type GoValue =
   | string
@@ -49,7 +49,7 @@ export class TemplateValueError extends Error {
   override readonly name = 'TemplateValueError';
 }
 
-/** Returns Go's name for the value's type, for messages. */
+/** Returns Go's name for the value's type, as used in messages. */
 export function typeOf(value: GoValue): string {
   if (value === null || value === undefined) return 'nil';
   if (Array.isArray(value)) return '[]string';
@@ -67,7 +67,7 @@ export function typeOf(value: GoValue): string {
   }
 }
 
-/** As in Go, true for everything but the type's zero value, and always for structs. */
+/** As in Go, any value except its type's zero value is true, and structs always are. */
 export function isTrue(value: GoValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Map) return value.size > 0;
@@ -118,8 +118,8 @@ export function printValue(value: GoValue): string {
 }
 
 /**
- * Formats a number as the shortest text that parses to the same number; exponents from 21 on and below -4, with two
- * digits.
+ * Formats a number as the shortest text that is parsed as the same number. Exponents are used from 21 on and below -4,
+ * and have two digits.
  */
 export function printFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';

@@ -32,16 +32,16 @@ export interface Lexeme {
   readonly kind: LexemeKind;
   readonly text: string;
   readonly at: number;
-  /** True if white space precedes it: `.a.b` is one operand, `.a .b` are two. */
+  /** True if it follows white space: `.a.b` is one operand, while `.a .b` is two. */
   readonly spaced: boolean;
 }
 
-/** Maximum number of words in a template; more is an error. */
+/** Maximum number of words in a template; it is an error to have more. */
 const LEXEMES_MAX = 10_000;
 
 /**
- * Splits a template into texts and the words of its actions, without comments and trimmed white space. @throws
- * TemplateError
+ * Splits a template into texts and the words in its actions, without comments or trimmed white space.
+ * @throws TemplateError
  */
 export function lex(source: string): readonly Lexeme[] {
   const found: Lexeme[] = [];
@@ -69,7 +69,7 @@ export function lex(source: string): readonly Lexeme[] {
   return found;
 }
 
-/** @returns where the following text starts, and whether its white space is trimmed */
+/** @returns where the next text starts, and whether its white space is trimmed */
 function skipComment(source: string, open: number, at: number): [number, boolean] {
   const end = source.indexOf('*/', at);
   if (end < 0) throw new TemplateError('unclosed comment', open);

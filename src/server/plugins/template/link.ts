@@ -1,4 +1,4 @@
-/** `template` in the chain: finds the matching template and builds its reply. */
+/** `template` in the chain, which finds the template that matches and builds its reply. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
@@ -43,11 +43,11 @@ interface Template {
 
 interface Maker {
   readonly template: RecordTemplate;
-  /** The record, if it is the same for all queries. */
+  /** The record, if all queries get the same one. */
   readonly constant: DnsRecord | null;
 }
 
-/** The records of a reply before it is written. */
+/** The records in a reply before it is written. */
 interface DraftReply {
   answers: DnsRecord[];
   readonly additionals: readonly DnsRecord[];
@@ -55,7 +55,7 @@ interface DraftReply {
   truncated: boolean;
 }
 
-/** All templates in one server block; the first one that matches a query answers it. */
+/** All templates in a server block. The first one that matches a query answers it. */
 export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;
@@ -150,8 +150,8 @@ export class TemplateLink {
   }
 
   /**
-   * Looks up the targets of CNAMEs for address queries, and adds the records found after each CNAME.
-   * @param endless the error for an answer whose CNAMEs continue too often
+   * For address queries, looks up the targets of CNAMEs and adds the records found after each CNAME.
+   * @param endless the error for an answer with too many CNAMEs in a row
    */
   #follow(
     query: Query,
@@ -164,7 +164,7 @@ export class TemplateLink {
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
-    // The query that follows an alias loop reports it once; the queries above it only pass the error on.
+    // The query that follows an alias loop reports it once, and the queries above it just pass the error on.
     const fails = (found: Reply, at: number): Reply | null => {
       if (found === endlessAliases) return endless(at, found);
       return isEndless(found) ? failure(RCODE.SERVFAIL, 'template', null, found.errors) : null;
@@ -222,7 +222,7 @@ export class TemplateLink {
 const walker = new Records();
 
 /**
- * Appends the answer section of the reply.
+ * Appends the reply's answer section.
  * @returns true if it was truncated
  */
 function take(found: Reply, all: DnsRecord[]): boolean {

@@ -24,7 +24,7 @@ function numberValue(text: string, at: number): GoValue {
   if (/^(?:0x[\da-f]+|0b[01]+|[1-9]\d*|0)$/i.test(plain)) return signed(sign!, BigInt(plain));
   if (/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
     const value = Number(plain);
-    // As in Go, 1e3 is an integer too: any integral value is valid where an integer is expected.
+    // As in Go, 1e3 is an integer too, because any integral value is allowed where an integer is expected.
     return Number.isSafeInteger(value)
       ? signed(sign!, BigInt(value))
       : sign === '-'

@@ -101,7 +101,7 @@ describe('Go templates', () => {
     test(`${JSON.stringify(text)} outputs ${JSON.stringify(wanted)}`, () =>
       assert.equal(run(text), wanted));
 
-  /** Template, position and reason, for errors found by the parser. */
+  /** Template, position and reason for errors that the parser finds. */
   const mistakes: readonly (readonly [string, string])[] = [
     ['a {{ .Name', '2: unclosed action'],
     ['a {{ /* x', '2: unclosed comment'],

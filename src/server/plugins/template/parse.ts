@@ -4,15 +4,18 @@ import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
 import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './template-tree.ts';
 
-/** Parses a template, supporting a large part of Go's text/template. @throws TemplateError */
+/**
+ * Parses a template, supporting most of Go's text/template.
+ * @throws TemplateError
+ */
 export function parseTemplate(source: string): readonly TemplateNode[] {
   return new TemplateParser(lex(source)).whole();
 }
 
-/** Maximum nesting depth of actions and parentheses; deeper nesting is an error or an attack. */
+/** Maximum nesting depth of actions and parentheses; anything deeper is an error or an attack. */
 const DEPTH_MAX = 100;
 
-/** Words that are useless here, or unknown, because each record is a separate template. */
+/** Words that make no sense here or are unknown, because each record is a separate template. */
 const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
 
 class TemplateParser {
@@ -57,7 +60,7 @@ class TemplateParser {
     );
   }
 
-  /** Parses nodes up to the action (`else`, `end`) that ends them, or to the end of the template. */
+  /** Parses nodes up to the action that ends them (`else` or `end`), or up to the end of the template. */
   #nodes(): { readonly nodes: TemplateNode[]; readonly end: Lexeme } {
     const nodes: TemplateNode[] = [];
     for (;;) {
@@ -124,7 +127,7 @@ class TemplateParser {
     return { kind, pipe, body, otherwise };
   }
 
-  /** Parses the nodes after `else`; `else if` and `else with` share their `end`. */
+  /** Parses the nodes after `else`. `else if` and `else with` have no `end` of their own. */
   #otherwise(kind: BranchNode['kind']): TemplateNode[] {
     const word = this.#next;
     if (word.kind === 'word' && word.text === kind && kind !== 'range') {
@@ -157,7 +160,7 @@ class TemplateParser {
         this.#fail(`non executable command in pipeline stage ${index + 2}`, first!);
       }
     });
-    // Added last, because a variable does not exist in the pipeline that declares it.
+    // Added last, because a variable does not exist yet in the pipeline that declares it.
     if (declares) this.#variables.push(...variables);
     return { at, variables, declares, commands };
   }

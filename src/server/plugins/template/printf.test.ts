@@ -4,7 +4,7 @@ import { printFormatted } from './printf.ts';
 import type { GoValue } from './go-values.ts';
 
 describe('printf', () => {
-  /** Format, values, and the result of Go's fmt.Sprintf. */
+  /** Format, values, and the text that Go's fmt.Sprintf returns for them. */
   const cases: readonly (readonly [string, readonly GoValue[], string])[] = [
     ['%s|%v|%d', ['a', 'b', 3n], 'a|b|3'],
     ['%5s|%-5s|', ['a', 'b'], '    a|b    |'],

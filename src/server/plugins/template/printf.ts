@@ -18,12 +18,12 @@ interface Spec {
   readonly verb: string;
 }
 
-/** Maximum width and length of printed values; a record's text is short. */
+/** Maximum width and length of printed values, since a record's text is short. */
 const WIDTH_MAX = 1000;
 
 const directive = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([^]?)/gu;
 
-/** Go's Sprintf. Errors are printed into the text, as in Go: `%!d(string=x)`. */
+/** Go's Sprintf. As in Go, errors are printed as part of the text: `%!d(string=x)`. */
 export function printFormatted(format: string, values: readonly GoValue[]): string {
   let used = 0;
   const star = (word: string | undefined): number | null => {
@@ -177,7 +177,7 @@ function floatDigits(value: number, { verb, precision }: Spec): string | null {
   }
 }
 
-/** Formats `%.3g` with this many digits, without trailing zeros. */
+/** Formats `%.3g` with this many digits, but without trailing zeros. */
 function general(value: number, digits: number): string {
   const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split('e')[1]);
   if (exponent < -4 || exponent >= digits) {
@@ -190,7 +190,7 @@ function general(value: number, digits: number): string {
   return text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text;
 }
 
-/** @param zeros true if the flag `0` pads with zeros */
+/** @param zeros true if the flag `0` requests padding with zeros */
 function signed(
   negative: boolean,
   prefix: string,

@@ -1,4 +1,4 @@
-/** The template for one record: parses it and builds the record. */
+/** The template for one record, which is parsed here and then builds the record. */
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
@@ -21,7 +21,7 @@ export interface RecordTemplate {
   readonly token: Token;
 }
 
-/** Thrown if a record could not be built, either by the template or from its output. */
+/** Thrown if a record could not be built, because either the template failed or its output is not a record. */
 export class RecordFailure extends Error {
   override readonly name = 'RecordFailure';
   readonly by: 'template' | 'record';
@@ -32,7 +32,7 @@ export class RecordFailure extends Error {
   }
 }
 
-/** Parses one record's template; errors have their Corefile location. */
+/** Parses the template for one record; errors include their location in the Corefile. */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],
@@ -66,7 +66,7 @@ function lineOf(text: string, at: number): number {
 }
 
 /**
- * Returns the record that the template produces for a query, or null if it has no output.
+ * Returns the record that the template produces for a query, or null if there is no output.
  * @throws RecordFailure
  */
 export function makeRecord(template: RecordTemplate, data: Struct): DnsRecord | null {
@@ -100,7 +100,10 @@ function shortened(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** Builds the record of a template without actions once; null if it has actions or gives no record. */
+/**
+ * Builds the record in advance if the template has no actions. Returns null if it has actions or does not produce a
+ * record.
+ */
 export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | null {
   if (nodes.some(({ kind }) => kind !== 'text')) return null;
   try {
@@ -149,7 +152,7 @@ interface Unknown {
   readonly at: number;
 }
 
-/** Returns fields that do not exist in the data, where the dot is the data. */
+/** Returns fields that the data does not have, wherever the dot is the data. */
 function unknownFields(nodes: readonly TemplateNode[], isData = true): Unknown[] {
   return nodes.flatMap((node) => {
     switch (node.kind) {

@@ -9,14 +9,14 @@ const queryLabels = ['server', 'zone', 'view', 'class', 'type'] as const;
 const failureLabels = [...queryLabels, 'section', 'template'] as const;
 
 /**
- * The metrics of one template. Classes and types without a name share the empty label, so that clients cannot create
- * many.
+ * The metrics for one template. Classes and types without a name share the empty label, so that clients cannot create
+ * many labels.
  */
 export class TemplateCounters {
   readonly #matches;
   readonly #templateFailures;
   readonly #recordFailures;
-  /** By route, then by zone, class and type combined in one key. */
+  /** By route, then by a key that combines zone, class and type. */
   readonly #counters = perRoute(() => new Map<string, Map<number, Counter>>());
 
   constructor(metrics: Registry) {
@@ -72,7 +72,7 @@ export class TemplateCounters {
   }
 }
 
-/** Maximum number of cached handles per route and zone; further types are counted without one. */
+/** Maximum number of handles cached per route and zone; types beyond that are counted without one. */
 const KINDS_MAX = 200;
 
 function classLabel(qclass: number): string {

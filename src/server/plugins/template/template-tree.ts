@@ -1,7 +1,7 @@
-/** A template's tree, and its text in Go's format. */
+/** A template as a tree, and as text in Go's format. */
 import type { GoValue } from './go-values.ts';
 
-/** A parsed template: texts to copy and actions to evaluate. Positions are character offsets in the template. */
+/** A parsed template, with texts to copy and actions to evaluate. Positions are character offsets in the template. */
 export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
 
 export interface TextNode {
@@ -9,7 +9,7 @@ export interface TextNode {
   readonly text: string;
 }
 
-/** A pipeline whose value is printed, unless it sets a variable. */
+/** A pipeline, whose value is printed unless it sets a variable. */
 export interface ActionNode {
   readonly kind: 'action';
   readonly pipe: Pipe;
@@ -20,7 +20,7 @@ export interface BranchNode {
   readonly kind: 'if' | 'with' | 'range';
   readonly pipe: Pipe;
   readonly body: readonly TemplateNode[];
-  /** The nodes after `else`; an `else if` is an `if` among them. */
+  /** The nodes after `else`; an `else if` is represented by an `if` among them. */
   readonly otherwise: readonly TemplateNode[];
 }
 
@@ -34,7 +34,7 @@ export interface Pipe {
   readonly at: number;
   /** Variables on the left, including their `$`. */
   readonly variables: readonly string[];
-  /** True for `:=`, which declares them, and false for `=`, which assigns. */
+  /** True for `:=`, which declares variables, and false for `=`, which assigns to them. */
   readonly declares: boolean;
   readonly commands: readonly CommandNode[];
 }

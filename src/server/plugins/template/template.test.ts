@@ -15,8 +15,8 @@ import { errors } from '../errors/errors.ts';
 import { template } from './template.ts';
 
 /**
- * Answers `known.test` at the end of the chain, at once or later. All other names are REFUSED, which shows that this
- * plugin answered.
+ * Answers `known.test` at the end of the chain, at once or later. All other names are REFUSED, so any other answer
+ * comes from this plugin.
  */
 function end(later: boolean): Plugin {
   return definePlugin({
@@ -295,7 +295,7 @@ describe('template with a CNAME', () => {
       const other = await serve(
         'template IN A loop.test {\n answer "{{ .Name }} 60 IN A 10.0.0.1"\n}',
       );
-      // It took minutes with two of them, because each doubles the number of lookups.
+      // With two of them, it used to take minutes, because each one doubles the number of lookups.
       await costsAtMost(
         100 * count,
         () => world.ask('loop.test. A'),

@@ -3,7 +3,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';
 
-/** Answers queries from the first template with a matching zone, class, type and expression. */
+/** Answers queries from the first template whose zone, class, type and expression match. */
 export const template: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A number without a unit is in seconds here. */
+/** A number without a unit means seconds here. */
 const timeout = value('DURATION', ({ text }) => {
   const whole = /^\d+$/.test(text) ? `${text}s` : text;
   const ms = parseDuration(whole);
@@ -65,7 +65,7 @@ const syntax = directive({
       : [pluginProblem('timeouts', at, 'timeouts block with no timeouts specified')],
 });
 
-/** Only affects configuration, for the block's TCP, TLS and HTTPS listeners. */
+/** Affects only the configuration, for the block's TCP, TLS and HTTPS listeners. */
 export const timeouts: Plugin = definePlugin({
   syntax,
   plan(options, plan) {

@@ -1,4 +1,7 @@
-/** Reports the expiry of served certificates, as a metric and, once expired, in the log. Runs in the main thread. */
+/**
+ * Reports when served certificates expire, through a metric and, once they have expired, in the log. Runs in the main
+ * thread.
+ */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
@@ -33,7 +36,8 @@ export class CertificateWatch implements KeptAcrossReloads {
   }
 
   /**
-   * Watches the certificate currently in the file. One that has already expired is reported by the code that read it.
+   * Watches the certificate that is currently in the file. If it has already expired, the code that read it reports
+   * this.
    */
   follow(pem: Buffer): void {
     this.#looking?.cancel();

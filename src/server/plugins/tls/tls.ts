@@ -56,7 +56,8 @@ const syntax = directive({
 });
 
 /**
- * Only affects configuration. Files are read when the configuration is loaded, so a renewed certificate needs a reload.
+ * Affects only the configuration. Files are read when the configuration is loaded, so a renewed certificate requires a
+ * reload.
  */
 export const tls: Plugin = definePlugin({
   syntax,
@@ -99,7 +100,7 @@ export const tls: Plugin = definePlugin({
 const OTHERS_READ = 0o044;
 
 /**
- * Checks that a file can be written without creating it, because not every process that reads a configuration serves
+ * Checks that a file could be written, without creating it, because not every process that reads a configuration serves
  * it.
  * @throws Problem
  */

@@ -32,7 +32,7 @@ writeFileSync(
   }),
 );
 
-/** A server whose upstream knows every name except those starting with `missing`, and fails for `broken`. */
+/** A server whose upstream knows every name except those that start with `missing`, and fails for `broken`. */
 function serve(top = 'top', pods = 'pods verified'): Promise<World> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, ({ name }) => {
@@ -54,7 +54,7 @@ function serve(top = 'top', pods = 'pods verified'): Promise<World> {
   );
 }
 
-/** Returns a family's series as shown ten seconds later. */
+/** Returns a metric family's series as they appear ten seconds later. */
 async function series(world: World, name: string): Promise<readonly string[]> {
   await world.clock.advance(10_000);
   return world

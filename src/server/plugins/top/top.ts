@@ -1,4 +1,4 @@
-/** `top`: the busiest clients, their names, and their failed queries. */
+/** `top`: the busiest clients, the names they query, and their failed queries. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -20,10 +20,11 @@ import { NAME_MAX, printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
-/** Number of series per family and worker, which limits everything derived from it. */
+/** Number of series per family and worker, which also limits everything derived from it. */
 const shownLimit = limit({ default: 10, min: 1, max: 100 });
 /**
- * Slots of each sketch; every key with a share above one in this number is found. 300 bytes per name, 60 per client.
+ * Slots in each sketch. Every key with more than one in this many queries is found. Each name uses 300 bytes, and each
+ * client 60.
  */
 const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
@@ -50,7 +51,7 @@ const syntax = directive({
   },
 });
 
-/** Counts every external query to its block. A client is a pod if `kubernetes` knows the address. */
+/** Counts every external query to its block. If `kubernetes` knows the address, the client is a pod. */
 export const top: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -114,7 +115,7 @@ class Top {
   }
 
   readonly link: Next = (query) => {
-    // An internal lookup does not come from a client.
+    // An internal lookup is not made by a client.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const { clients, names } = this.#families;
     const { bytes, length, hash } = this.#client.read(query);

@@ -7,20 +7,20 @@ import type { Log } from '../../base/log.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Span } from './span.ts';
 
-/** Time limit for sending a batch to a collector, in milliseconds. */
+/** Time limit in milliseconds for sending a batch to a collector. */
 const ANSWER_MS = 5000;
-/** Time limit for sending the remaining spans at shutdown, in milliseconds. */
+/** Time limit in milliseconds for sending the remaining spans at shutdown. */
 const CLOSE_MS = 1000;
-/** Longer replies from a collector, in bytes, are not read. */
+/** Replies from a collector that are longer than this, in bytes, are not read. */
 const ANSWER_MAX = 4096;
-/** Minimum time between two reports about failures, in milliseconds. */
+/** Minimum time in milliseconds between two reports about failures. */
 const TELL_MS = 10_000;
 
 export interface ExporterParts {
   readonly url: URL;
   readonly contentType: string;
   readonly body: (spans: readonly Span[]) => Buffer;
-  /** Maximum number of waiting spans; beyond it the oldest are dropped. */
+  /** Maximum number of waiting spans; when there are more, the oldest ones are dropped. */
   readonly backlog: number;
   readonly batch: number;
   readonly intervalMs: number;
@@ -30,7 +30,7 @@ export interface ExporterParts {
   readonly dropped: Counter;
 }
 
-/** Sends spans in batches, one request at a time. A batch that the collector rejects is dropped and counted. */
+/** Sends spans in batches, with one request at a time. If the collector rejects a batch, it is dropped and counted. */
 export class Exporter {
   readonly #parts: ExporterParts;
   #waiting: Span[] = [];
@@ -54,7 +54,7 @@ export class Exporter {
     else this.#timer ??= clock.after(intervalMs, () => this.#next());
   }
 
-  /** Sends the remaining spans, if the collector accepts them within a second. */
+  /** Sends the remaining spans, provided that the collector accepts them within a second. */
   async close(): Promise<void> {
     const { clock, dropped } = this.#parts;
     this.#timer?.cancel();
@@ -64,7 +64,7 @@ export class Exporter {
       dropped.add(this.#waiting.splice(0).length);
       this.#asked?.destroy(new Error('no answer before the end'));
     });
-    // From here on, the process waits for the collector.
+    // From now on, the process waits for the collector.
     this.#closes = true;
     this.#asked?.socket?.ref();
     await this.#underWay;

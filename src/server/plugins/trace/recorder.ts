@@ -1,4 +1,4 @@
-/** The trace of one query, recorded while it is answered. */
+/** The trace of a query, which is recorded while the query is answered. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { LinkRecorder } from '../../transport/query.ts';
@@ -18,7 +18,7 @@ interface OpenSpan {
   endMs: number;
 }
 
-/** The trace of one query while it is being answered. Times are clock times until it ends. */
+/** The trace of a query that is being answered. Times are clock times until it ends. */
 export class TraceRecorder implements LinkRecorder {
   readonly trace: string;
   dropped = 0;
@@ -58,7 +58,7 @@ export class TraceRecorder implements LinkRecorder {
 
   /**
    * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing waited for) end now.
-   * @param tags tags of the first span
+   * @param tags tags for the first span
    */
   finish(tags: Readonly<Record<string, string>>, error: string | null): readonly Span[] {
     const now = this.#clock.now();

@@ -1,9 +1,9 @@
 import type { Span, SpanBatch } from './span.ts';
 
 /**
- * A worker's spans until the control plane has received them. One batch is in flight at a time. The others wait, and
- * above the limit the oldest are dropped. A busy control plane or an unavailable collector therefore costs a worker
- * neither time nor memory.
+ * A worker's spans until the control plane has received them. One batch is in flight at a time. The rest wait, and
+ * above the limit the oldest ones are dropped. A busy control plane or an unavailable collector therefore costs a
+ * worker neither time nor memory.
  */
 export class SpanQueue {
   readonly #from: string;
@@ -14,7 +14,11 @@ export class SpanQueue {
   #dropped = 0;
   #underWay = false;
 
-  /** @param from this worker's ID @param most maximum waiting spans @param batch spans sent at once */
+  /**
+   * @param from this worker's ID
+   * @param most maximum number of waiting spans
+   * @param batch number of spans to send at once
+   */
   constructor(from: string, most: number, batch: number, send: (batch: SpanBatch) => void) {
     this.#from = from;
     this.#most = most;
@@ -33,7 +37,7 @@ export class SpanQueue {
     if (this.#waiting.length >= this.#batch) this.flush();
   }
 
-  /** Sends waiting spans, unless a batch is in progress. */
+  /** Sends the waiting spans, unless a batch is already in progress. */
   flush(): void {
     if (this.#underWay || (this.#waiting.length === 0 && this.#dropped === 0)) return;
     this.#underWay = true;
@@ -43,7 +47,7 @@ export class SpanQueue {
     this.#send({ from: this.#from, spans, dropped });
   }
 
-  /** Called when the control plane has received a batch from the worker `from`. */
+  /** Called once the control plane has received a batch from the worker `from`. */
   taken(from: string): void {
     if (from !== this.#from) return;
     this.#underWay = false;

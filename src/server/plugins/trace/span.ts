@@ -1,6 +1,6 @@
-/** Spans, the parts of a trace. Plain data, because they are sent from the workers to the control plane. */
+/** Spans, which make up a trace. Plain data, because workers send them to the control plane. */
 
-/** A part of a query's path: all of it, or one plugin's part. */
+/** Part of a query's path, which is either all of it or what one plugin did. */
 export interface Span {
   /** The trace ID, 32 hexadecimal digits. */
   readonly trace: string;
@@ -21,11 +21,11 @@ export interface Span {
 export interface SpanBatch {
   readonly from: string;
   readonly spans: readonly Span[];
-  /** Number of spans dropped for lack of room since the last batch. */
+  /** Number of spans dropped since the last batch because there was no room. */
   readonly dropped: number;
 }
 
-/** Confirms that the control plane has received a batch, so the worker may send the next one. */
+/** Confirms that the control plane has received a batch, so that the worker may send the next one. */
 export interface Taken {
   readonly taken: string;
 }

@@ -25,7 +25,7 @@ const collector: Position<SpanCollector> = position(
     const words = line.takeAll();
     if (words.length > 2) line.refuseCount();
     const [type, where] = words.length === 2 ? words : [undefined, words[0]];
-    // A type without an address is a type, not a host with that name.
+    // A type without an address is a type, not a host by that name.
     const alone = where !== undefined && type === undefined && isKind(where.text.toLowerCase());
     const kind = alone ? where.text.toLowerCase() : (type?.text.toLowerCase() ?? 'zipkin');
     if (kind === 'datadog') throw datadog((type ?? where)!.place);
@@ -48,7 +48,7 @@ function isKind(text: string): text is CollectorKind {
   return text === 'zipkin' || text === 'otlp';
 }
 
-/** Leaves a URL unchanged, and adds the usual path to HOST:PORT. */
+/** Adds the usual path to HOST:PORT, but leaves a URL unchanged. */
 function urlOf(text: string, path: string): string | null {
   const whole = /^https?:\/\//.test(text) ? text : `http://${text}${path}`;
   if (!URL.canParse(whole)) return null;

@@ -1,4 +1,4 @@
-/** `trace`: sends queries and their path through the plugins to a tracing collector. */
+/** `trace`: sends queries, and their path through the plugins, to a tracing collector. */
 import { every } from '../../base/clock.ts';
 import { printAddress } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -16,13 +16,13 @@ import { TraceRecorder } from './recorder.ts';
 import type { Span, SpanBatch, Taken } from './span.ts';
 import { zipkinBody, type Reporter } from './zipkin.ts';
 
-/** Interval, in ms, after which a worker sends an incomplete batch. */
+/** Interval in ms after which a worker sends a batch even if it is not full. */
 const FLUSH_MS = 200;
 const usual = { backlog: 1000, batch: 100, intervalMs: 1000 };
-/** Spans take some 500 bytes each, here and in every worker. */
+/** Each span uses about 500 bytes, here and in every worker. */
 const most = { backlog: 1_000_000, batch: 10_000 };
 
-/** Traces one in every AMOUNT queries. The others cost a counter and one field read per link. */
+/** Traces one query in every AMOUNT. The others cost only a counter and one field access per link. */
 export const trace: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -105,7 +105,7 @@ function control(options: TraceOptions, context: ControlContext): void {
   context.onStop(() => exporter.close());
 }
 
-/** Returns the sizes; 0 means the default, as in CoreDNS. */
+/** Returns the sizes, where 0 means the default as in CoreDNS. */
 function sizes(options: TraceOptions): typeof usual {
   return {
     backlog: Math.min(options.backlog || usual.backlog, most.backlog),

@@ -4,7 +4,7 @@ import type { Span } from './span.ts';
 /** The reporting service, for collectors. */
 export interface Reporter {
   readonly service: string;
-  /** Listen address; `''` and 0 mean all addresses, or unknown. */
+  /** Listen address; `''` and 0 mean all addresses, or that it is unknown. */
   readonly address: string;
   readonly port: number;
 }

@@ -9,14 +9,14 @@ import { CLASS, FLAG, OPCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { readMessage, writeMessage } from '../../wire/message.ts';
 
 /**
- * Delay of a NOTIFY in milliseconds. Several changes within this time cause only one, and every worker serves the new
- * zone at its end.
+ * Delay of a NOTIFY in milliseconds. All changes within this time cause only one, and by its end every worker serves
+ * the new zone.
  */
 const DELAY_MS = 200;
 const TRIES = 3;
 const TIMEOUT_MS = 2000;
 
-/** Sends a message and returns its reply, over UDP or in a test. */
+/** Sends a message and returns the reply, over UDP or, in tests, by other means. */
 export type Ask = typeof askDatagram;
 
 export interface NotifierParts {
@@ -32,7 +32,7 @@ export interface Listeners {
   readonly source: string;
 }
 
-/** Notifies other servers that a zone has changed (RFC 1996). */
+/** Tells other servers that a zone has changed (RFC 1996). */
 export class Notifier {
   readonly #parts: NotifierParts;
   readonly #told = new Map<string, number>();
@@ -44,7 +44,8 @@ export class Notifier {
   }
 
   /**
-   * Called when a worker serves this version of a zone. Of several workers with the same version, the first one counts.
+   * Called when a worker serves this version of a zone. If several workers report the same version, the first one
+   * counts.
    */
   changed(zone: string, serial: number, listeners: Listeners): void {
     if (this.#told.get(zone) === serial) return;

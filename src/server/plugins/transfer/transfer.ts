@@ -55,7 +55,7 @@ const syntax = directive({
 
 type TransferOptions = Options<typeof syntax>;
 
-/** Sent by a worker that answers with this version of a zone. */
+/** Sent by a worker that now answers from this version of a zone. */
 interface ZoneSeen {
   readonly zone: string;
   readonly serial: number;
@@ -111,7 +111,7 @@ export const transfer: Plugin = definePlugin({
       if (serial === null) return malformed;
       const current = incremental && !isNewer(zone.serial, serial);
       const changes = incremental && !current ? changesSince(zone, serial) : null;
-      // A datagram only has room for the SOA record, and the client retries over TCP (RFC 1995 section 2).
+      // A datagram has room only for the SOA record, so the client retries over TCP (RFC 1995 section 2).
       const stream =
         current || query.proto === 'udp' ? onlySoa(zone) : (changes ?? wholeZone(zone));
       const kind = current ? 'current' : changes === null ? 'full' : 'incremental';
@@ -167,7 +167,7 @@ function allows({ to }: TransferOptions[number], query: Query): boolean {
   return to.some((one) => one === '*' || isServer(one, query.peer, query.peerAt, query.family));
 }
 
-/** Returns the client's serial, from the only SOA record in the authority section, or null. */
+/** Returns the client's serial, which is in the only SOA record in the authority section, or null if there is none. */
 function askedSerial(query: Query): number | null {
   let found: number | null = null;
   let count = 0;
@@ -175,7 +175,7 @@ function askedSerial(query: Query): number | null {
     if (records.section !== SECTION.authority) continue;
     if (++count > 1) return null;
     const { bytes, dataAt, dataLength } = records;
-    // After its two names, an SOA has five four-byte numbers, of which the serial is the first.
+    // An SOA has two names followed by five four-byte numbers, the first of which is the serial.
     if (records.type === TYPE.SOA && dataLength > SERIAL_BEFORE_END)
       found = new DataView(bytes.buffer, bytes.byteOffset).getUint32(
         dataAt + dataLength - SERIAL_BEFORE_END,

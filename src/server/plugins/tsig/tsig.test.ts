@@ -45,14 +45,14 @@ const now = (world: World): number => Math.floor(world.clock.wall() / 1000);
 interface Signed {
   readonly reply: Message;
   readonly bytes: Uint8Array;
-  /** The error in its TSIG record, or null if there is none. */
+  /** The error in the reply's TSIG record, or null if there is none. */
   readonly error: number | null;
   /** Size of its MAC in bytes. */
   readonly mac: number;
   readonly exchange: SignedExchange;
 }
 
-/** Sends a signed query; `alter` changes it after signing. */
+/** Sends a signed query, which `alter` changes after it was signed. */
 async function asked(
   world: World,
   text: string,
@@ -161,7 +161,7 @@ describe('tsig', () => {
       out[at + 1]! -= 22;
       return out;
     };
-    // A client that knows a key's name could cause 64 KiB to be hashed for each message.
+    // Otherwise, a client that knows a key's name could have 64 KiB hashed for each message.
     const talkative = (bytes: Uint8Array): Uint8Array => {
       const at = tsigAt(bytes) + 13 + 8;
       const out = Uint8Array.from([...bytes, ...new Uint8Array(7)]);

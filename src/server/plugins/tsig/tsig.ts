@@ -1,4 +1,4 @@
-/** `tsig`: verifies signed queries and signs their replies (RFC 8945). */
+/** `tsig`: verifies signed queries and signs the replies to them (RFC 8945). */
 import { Problem } from '../../base/problem.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { required, zones } from '../../corefile/positions.ts';
@@ -18,7 +18,7 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import type { QuerySignature, TsigKey } from '../../wire/tsig.ts';
 import { makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 
-/** Types or opcodes that must be signed, or `all`. */
+/** Types or opcodes that have to be signed, or `all`. */
 type Required = ReadonlySet<number> | 'all';
 
 const nothing: Required = new Set();
@@ -87,7 +87,7 @@ type TsigOptions = Options<typeof syntax>;
 export const tsig: Plugin = definePlugin({
   syntax,
   control(options, context) {
-    // Unreadable files must be reported before the server starts.
+    // Unreadable files have to be reported before the server starts.
     keysOf(options, context, (why) =>
       context.log.warning(`${why}; signatures with it are never valid`),
     );
@@ -138,7 +138,7 @@ export const tsig: Plugin = definePlugin({
         log.debug(`rejecting '${typeName(query.type)}' request without TSIG`);
         return unsigned;
       }
-      // It has already been verified if it replaces another query.
+      // If it replaces another query, it has already been verified.
       if (signature.seal !== null || !zone.holds(query)) return next(query);
       const proof = keys.prove(signature, now());
       const { seal } = proof;
@@ -187,7 +187,10 @@ function opcodeNumber(name: string): number | null {
 
 const passed = (): void => undefined;
 
-/** Returns all keys in the Corefile and in files. @throws Problem */
+/**
+ * Returns all keys given in the Corefile and in files.
+ * @throws Problem
+ */
 function keysOf(
   { secrets, files }: TsigOptions,
   named: NamedFiles,

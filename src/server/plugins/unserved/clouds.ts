@@ -14,7 +14,7 @@ import {
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 
-/** Parses `PART:PART…` with `count` parts, none of them empty. */
+/** Parses `PART:PART…`, which must have `count` parts that are not empty. */
 function colonParts(show: string, count: number, message: string): Value<readonly string[]> {
   return value(show, ({ text }) => {
     const parts = text.split(':');

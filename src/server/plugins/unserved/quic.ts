@@ -4,7 +4,7 @@ import { integer, value, Wrong, wrong, type Value } from '../../corefile/word-va
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 
-/** Parses an integer, with CoreDNS's wording for these directives. */
+/** Parses an integer, using CoreDNS's wording for these directives. */
 function limit(property: string, least: 0 | 1): Value<number> {
   const kind = least === 0 ? 'a non-negative integer' : 'a positive integer';
   return value('N', (token) => {

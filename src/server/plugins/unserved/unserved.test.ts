@@ -5,7 +5,7 @@ import { parseCorefile } from '../../corefile/parse.ts';
 import { bindConfiguration } from '../../engine/contract/configuration.ts';
 import { directiveNames, loadPlugins, order } from '../order.ts';
 
-/** Returns the problems in a server block with these lines. */
+/** Returns the problems found in a server block with these lines. */
 async function problemsOf(...lines: readonly string[]): Promise<readonly Problem[]> {
   const { corefile, problems } = parseCorefile({
     file: 'Corefile',

@@ -4,11 +4,11 @@ import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
-/** A CoreDNS directive that is parsed as in CoreDNS and then rejected. */
+/** A CoreDNS directive that is parsed as in CoreDNS, but then rejected. */
 export interface Unserved {
-  /** CoreDNS's syntax for the directive. Errors in it are reported first, in CoreDNS's wording. */
+  /** CoreDNS's syntax for the directive. Syntax errors are reported first, in CoreDNS's wording. */
   readonly shape: Pick<Syntax, 'name' | 'summary' | 'args' | 'properties'>;
-  /** One sentence that explains why it is not served here; `{name}` at its start is the directive. */
+  /** One sentence that explains why it is not served here. A `{name}` at its start is replaced by the directive. */
   readonly why: string;
   readonly instead: string;
 }

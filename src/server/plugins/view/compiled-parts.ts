@@ -1,4 +1,4 @@
-/** Parts of a compiled expression, one for each language construct. */
+/** The parts of a compiled expression, one for each language construct. */
 import { netHolds } from '../../base/ip.ts';
 import { builtins, memberOf, readCidr, type overItems } from './functions.ts';
 import {
@@ -23,7 +23,7 @@ export function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart
 }
 
 /**
- * Returns the part, or its value if it only consists of constants. If its evaluation fails, the first query reports the
+ * Returns the part, or its value if it consists only of constants. If evaluating it fails, the first query reports the
  * error, like any other.
  */
 export function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart {
@@ -36,11 +36,11 @@ export function folded(part: CompiledPart, from: readonly CompiledPart[]): Compi
   }
 }
 
-/** A placeholder for the query while constants are evaluated, which do not use it. */
+/** A placeholder for the query while constants are evaluated, because they do not depend on it. */
 const nobody = null as never;
 
 /**
- * The `incidr` function. By far the most common condition, `incidr(client_ip(), '…')`, works on the bytes of the
+ * The `incidr` function. By far the most common condition, `incidr(client_ip(), '…')`, compares the bytes of the
  * client's address instead of texts.
  */
 export function inNet(address: CompiledPart, cidr: CompiledPart, at: number): CompiledPart {
@@ -74,7 +74,7 @@ export function chosen(condition: CompiledPart, yes: CompiledPart, no: CompiledP
   };
 }
 
-/** A function over the items of an array, such as `any(items, test)`. */
+/** A function over the items in an array, such as `any(items, test)`. */
 export function applied(
   over: (typeof overItems)[string],
   items: CompiledPart,
@@ -118,7 +118,10 @@ export function mapOf(
   );
 }
 
-/** Compiles `of.name`. @param orNil true if a field of nil is nil (`?.`) instead of an error */
+/**
+ * Compiles `of.name`.
+ * @param orNil true if a field of nil is nil (`?.`) rather than an error
+ */
 export function fieldOf(of: CompiledPart, name: string, orNil: boolean): CompiledPart {
   return folded(
     {
@@ -142,7 +145,7 @@ export function elementOf(of: CompiledPart, index: CompiledPart): CompiledPart {
   };
 }
 
-/** Compiles `of[from:to]`, where null is a missing bound. */
+/** Compiles `of[from:to]`, where null stands for a missing bound. */
 export function sliceOf(
   of: CompiledPart,
   from: CompiledPart | null,

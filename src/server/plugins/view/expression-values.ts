@@ -9,24 +9,24 @@ export type ExpressionValue =
   | readonly ExpressionValue[]
   | ReadonlyMap<string, ExpressionValue>;
 
-/** The type of a part, if known before a query arrives, otherwise `any`. */
+/** The part's type, if it is known before a query arrives, otherwise `any`. */
 export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any';
 
-/** Evaluates a part; `item` is the value of `#` inside a predicate. */
+/** Evaluates a part. Inside a predicate, `item` is the value of `#`. */
 export type Evaluate = (query: Query, item: ExpressionValue) => ExpressionValue;
 
 /** A compiled part: its value, and its type. */
 export interface CompiledPart {
   readonly type: Type;
   readonly run: Evaluate;
-  /** Its value, if it is the same for every query. */
+  /** The part's value, if it is the same for every query. */
   readonly constant?: ExpressionValue;
-  /** The name of the query function it calls, e.g. `client_ip`. */
+  /** The name of the query function that it calls, e.g. `client_ip`. */
   readonly call?: string;
   readonly at: number;
 }
 
-/** Thrown for a value that an operator or function does not accept; the expression counts as false. */
+/** Thrown for a value that an operator or function does not accept, in which case the expression counts as false. */
 export class ExpressionValueError extends Error {
   override readonly name = 'ExpressionValueError';
 }
@@ -87,9 +87,9 @@ export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionVal
   return value;
 }
 
-/** Maximum number of items in an array that an expression creates, as it runs for every query. */
+/** Maximum number of items in an array created by an expression, because it runs for every query. */
 export const ITEMS_MAX = 10_000;
-/** Maximum number of characters in a text that an expression creates. */
+/** Maximum number of characters in a text created by an expression. */
 export const TEXT_MAX = 65_536;
 
 /** @throws ExpressionValueError if there are too many */
@@ -102,8 +102,8 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
 }
 
 /**
- * Maximum number of steps in one evaluation, which takes a few milliseconds. A step is one item examined in
- * sequence, or a group of eight characters.
+ * Maximum number of steps in one evaluation, which take a few milliseconds. A step is one item examined in sequence, or
+ * a group of eight characters.
  */
 const STEPS_MAX = 100_000;
 let steps = 0;
@@ -113,13 +113,19 @@ export function beginSteps(): void {
   steps = 0;
 }
 
-/** Counts work. @throws ExpressionValueError if it is too much for one query */
+/**
+ * Counts steps.
+ * @throws ExpressionValueError if they are too many for one query
+ */
 export function step(count = 1): void {
   steps += count;
   if (steps > STEPS_MAX) throw new ExpressionValueError(`more than ${STEPS_MAX} steps`);
 }
 
-/** Counts the steps of iterating over the values. @throws ExpressionValueError */
+/**
+ * Counts the steps needed to iterate over the values.
+ * @throws ExpressionValueError
+ */
 export function stepThrough(values: readonly ExpressionValue[]): void {
   for (const value of values)
     if (typeof value === 'string') step(value.length >> 3);
@@ -127,7 +133,7 @@ export function stepThrough(values: readonly ExpressionValue[]): void {
     else if (isMap(value)) step(value.size);
 }
 
-/** @throws ExpressionValueError if a text of this many characters would be too long */
+/** @throws ExpressionValueError if a text with this many characters would be too long */
 export function checkLength(characters: number): void {
   if (characters > TEXT_MAX)
     throw new ExpressionValueError(
@@ -136,7 +142,7 @@ export function checkLength(characters: number): void {
 }
 
 /**
- * True if two values are equal, comparing arrays and maps by their items.
+ * True if two values are equal, comparing arrays and maps item by item.
  * @throws ExpressionValueError after too many steps
  */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {

@@ -7,7 +7,7 @@ export interface ExpressionWord {
   readonly at: number;
 }
 
-/** An invalid expression with its position: `text (1:COLUMN)`, as in expr-lang. */
+/** An invalid expression and the position of the error: `text (1:COLUMN)`, as in expr-lang. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 

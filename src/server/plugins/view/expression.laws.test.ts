@@ -90,7 +90,7 @@ test('any text is rejected as an expression, fails or returns a value', () => {
   );
 });
 
-/** A flat sum of products, `1 + 2 * 3 - 4`, as terms of factors with their signs. */
+/** A flat sum of products, such as `1 + 2 * 3 - 4`, in the form of terms that consist of factors with their signs. */
 const factor = fc.integer({ min: 0, max: 50 });
 const term = fc.array(factor, { minLength: 1, maxLength: 3 });
 const sum = fc.array(fc.record({ minus: fc.boolean(), term }), { minLength: 1, maxLength: 4 });

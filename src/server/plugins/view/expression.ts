@@ -1,9 +1,8 @@
 /**
- * Parses the expressions of `view`: the part of expr-lang that conditions need. These are literals,
- * arrays, maps, operators, `?:`, calls, indexes, members, slices, pipes, predicates with `#`, and
- * constants (`let`). There are no loops and no side effects, so every evaluation ends, and its
- * steps are counted, so that it ends soon. An expression is checked and compiled once, when the
- * Corefile is read.
+ * Parses the expressions of `view`, which are the part of expr-lang that conditions need. This includes literals,
+ * arrays, maps, operators, `?:`, calls, indexes, members, slices, pipes, predicates with `#`, and constants (`let`).
+ * There are no loops and no side effects, so every evaluation ends. Steps are counted to make sure that it ends soon.
+ * An expression is checked and compiled once, when the Corefile is read.
  */
 import { nearest } from '../../base/problem.ts';
 import {
@@ -48,9 +47,8 @@ export function compileExpression(text: string): CompiledPart {
 /** Maximum nesting depth of parentheses. */
 const DEPTH_MAX = 100;
 /**
- * Maximum number of operators, functions after `|`, members and indexes in an expression. Each contains the
- * part before it, so a chain is as deep as it is long. expr-lang accepts 10 000 nodes, and each of these
- * creates at least two.
+ * Maximum number of operators, functions after `|`, members and indexes in an expression. Each contains the part before
+ * it, so a chain is as deep as it is long. expr-lang accepts 10 000 nodes, and each of these creates at least two.
  */
 const CHAINED_MAX = 5000;
 /** Maximum number of constants (`let`) in an expression. */
@@ -60,7 +58,7 @@ class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
-  /** Number of chained parts so far, at most `CHAINED_MAX`. */
+  /** Number of chained parts so far, which is at most `CHAINED_MAX`. */
   #chained = 0;
   #predicates = 0;
   /** The constants (`let`) in scope. */
@@ -109,7 +107,7 @@ class ExpressionParser {
     );
   }
 
-  /** Parses `let NAME = VALUE; …`; the last of several expressions between semicolons counts. */
+  /** Parses `let NAME = VALUE; …`. If several expressions are separated by semicolons, the last one counts. */
   #sequence(): CompiledPart {
     const names = this.#names;
     const lets: ((...given: Parameters<Evaluate>) => void)[] = [];
@@ -359,7 +357,7 @@ class ExpressionParser {
     return mapOf(entries, at);
   }
 
-  /** Parses `.name`; with `?.`, a field of nil is nil. */
+  /** Parses `.name`. With `?.`, a field of nil is nil. */
   #member(of: CompiledPart, orNil: boolean): CompiledPart {
     const { kind, text, at } = this.#next();
     if (kind !== 'name') {
@@ -371,7 +369,7 @@ class ExpressionParser {
     return fieldOf(of, text, orNil);
   }
 
-  /** Parses `[i]` and `[from:to]`; negative numbers count from the end. */
+  /** Parses `[i]` and `[from:to]`, where negative numbers count from the end. */
   #index(of: CompiledPart): CompiledPart {
     const from = this.#is(':') ? null : this.#expression(0);
     if (!this.#take(':')) {
@@ -392,7 +390,7 @@ function isFunction(name: string): boolean {
   return [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, name));
 }
 
-/** True for operators that are words, which can be negated: `not in`, `not contains`. */
+/** True for operators that are words and can be negated: `not in`, `not contains`. */
 function isWord({ text }: ExpressionWord): boolean {
   return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
 }

@@ -19,7 +19,7 @@ import {
   type ExpressionValue,
 } from './expression-values.ts';
 
-/** Query fields with CoreDNS's names. None takes an argument. */
+/** The fields of a query under CoreDNS's names. None of them takes an argument. */
 export const ofQuery: Readonly<
   Record<string, { readonly type: Type; read(query: Query): ExpressionValue }>
 > = {
@@ -61,7 +61,7 @@ function texts(
   return builtin(type, [count, most], (values) => run(...values.map(asString)));
 }
 
-/** Functions with expr-lang's names; `incidr` and `metadata` are CoreDNS's. */
+/** Functions under expr-lang's names, except `incidr` and `metadata`, which are CoreDNS's. */
 export const builtins: Readonly<Record<string, Builtin>> = {
   incidr: texts('bool', inCidr, 2),
   metadata: builtin('string', [1, 1], ([label], query) => query.notes?.get(asString(label!)) ?? ''),
@@ -208,7 +208,7 @@ export const notThere: Readonly<Record<string, string>> = {
   timezone: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
 };
 
-/** Functions with an array and a predicate over its items (`#`). */
+/** Functions that apply a predicate to an array's items (`#`). */
 export const overItems: Readonly<
   Record<
     string,
@@ -250,8 +250,8 @@ export const overItems: Readonly<
 };
 
 /**
- * True if the value is among the items of an array, or a key of a map.
- * @throws ExpressionValueError if these are neither
+ * True if an array contains the value, or a map has it as a key.
+ * @throws ExpressionValueError if it is neither an array nor a map
  */
 export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
   if (isMap(items)) return items.has(asString(value));
@@ -259,8 +259,8 @@ export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
 }
 
 /**
- * Returns `of[key]`. Negative numbers count from the end, and missing members are nil.
- * @throws ExpressionValueError if it has no members
+ * Returns `of[key]`. Negative numbers count from the end, and a missing member is nil.
+ * @throws ExpressionValueError if the value has no members
  */
 export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (isMap(of)) return of.get(asString(key)) ?? null;
@@ -268,7 +268,7 @@ export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionV
   return asArray(of).at(asNumber(key)) ?? null;
 }
 
-/** Parses a CIDR with a slash; null if it is malformed. */
+/** Parses a CIDR with a slash. Returns null if it is malformed. */
 export function readCidr(text: string): Net | null {
   return text.includes('/') ? parseNet(text) : null;
 }
@@ -292,7 +292,7 @@ function joined(items: readonly string[], separator: string): string {
   return items.join(separator);
 }
 
-/** Returns a value as JSON. A value that several places refer to is written in each of them. */
+/** Returns a value as JSON. A value that is referenced in several places is written in each of them. */
 function jsonOf(value: ExpressionValue): string {
   let characters = 0;
   return bounded(

@@ -19,7 +19,7 @@ import {
 import { ExpressionError } from './expression-words.ts';
 
 export interface Operator {
-  /** Operators with a higher rank bind tighter (expr-lang's numbers). */
+  /** An operator with a higher rank binds more tightly. The ranks are expr-lang's. */
   readonly rank: number;
   readonly rightFirst?: boolean;
   /** @throws ExpressionError for operands that can never work */

@@ -7,7 +7,7 @@ import { RCODE } from '../../wire/iana.ts';
 const quoted = (expression: string): string =>
   expression.includes('#') ? `"${expression}"` : expression;
 
-/** One block with this expression that answers, before one that refuses nothing. */
+/** A block with this expression that answers, followed by one that does not refuse anything. */
 const worldWith = (expression: string): Promise<World> =>
   makeWorld(`.:53 {\n view here {\n expr ${quoted(expression)}\n }\n whoami\n}\n.:53 {\n any\n}`);
 
@@ -124,7 +124,7 @@ describe('view', () => {
     `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
     'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
     'let a = map(1..9000, # + id()); len(flatten([a, a])) > 1',
-    // The work is limited to what a query is worth.
+    // The amount of work is limited to what one query may cost.
     'all(1..300, all(1..300, all(1..10, # > 0)))',
     'len(uniq(map(1..1000, [# + id()]))) == 1000',
     'all(1..100, len(sort(map(1..1000, # + id()))) == 1000)',

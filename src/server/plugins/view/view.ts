@@ -1,4 +1,4 @@
-/** `view`: selects the queries that a server block serves. */
+/** `view`: selects which queries a server block serves. */
 import { required } from '../../corefile/positions.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -28,7 +28,7 @@ function readCondition(first: Token, words: readonly Token[], refuse: Refuse): C
   }
 }
 
-/** Double quotes belong to the Corefile, so they are removed before the expression is read. */
+/** Double quotes belong to the Corefile syntax, so they are removed before the expression is parsed. */
 function readAs(text: string, words: readonly Token[]): { hint: string; remedy?: string } {
   if (words.length < 2 || !words.some(({ quoted }) => quoted))
     return { hint: `The expression reads: ${text}` };
@@ -69,8 +69,8 @@ const syntax = directive({
 });
 
 /**
- * Selects blocks. Blocks for one zone are tried from top to bottom, and a query goes to the first whose view accepts
- * it.
+ * Selects blocks. Blocks for the same zone are tried from top to bottom, and a query goes to the first one whose view
+ * accepts it.
  */
 export const view: Plugin = definePlugin({
   syntax,

@@ -24,7 +24,7 @@ export class NamespaceNames {
     this.#zones = zones;
   }
 
-  /** True if a name (lower case) is at or below `NAMESPACE.svc` or `NAMESPACE.pod` in a zone and must be hidden. */
+  /** True if a name (lower case) is at or below `NAMESPACE.svc` or `NAMESPACE.pod` in a zone, and must be hidden. */
   hides(name: Uint8Array, length: number, sees: Sees): boolean {
     for (const zone of this.#zones) {
       const end = suffixAt(name, zone, length);
@@ -37,7 +37,7 @@ export class NamespaceNames {
     return this.#zones.some((zone) => suffixAt(name, zone, length) >= 0);
   }
 
-  /** True if any name in the reply, except in the question, is hidden: an owner, or a name in the data. */
+  /** True if the reply contains a hidden name outside the question, either as an owner or in a record's data. */
   hidesAny(reply: Reply, sees: Sees): boolean {
     const records = this.#records;
     const { bytes, start } = reply;
@@ -51,7 +51,7 @@ export class NamespaceNames {
     return false;
   }
 
-  /** Checks the names in a record's data, `bytes[at, end)`. */
+  /** Checks the names in a record's data, which is `bytes[at, end)`. */
   #hidesInData(
     bytes: Uint8Array,
     start: number,
@@ -71,7 +71,8 @@ export class NamespaceNames {
   }
 
   /**
-   * Checks a name in a message, which may be compressed. Messages are already validated, so pointers lead backwards.
+   * Checks a name in a message, which may be compressed. The message has already been validated, so pointers lead
+   * backwards.
    */
   #hidesAt(bytes: Uint8Array, start: number, at: number, sees: Sees): boolean {
     const name = this.#name;

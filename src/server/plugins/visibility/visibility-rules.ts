@@ -1,8 +1,8 @@
-/** The rules of `visibility`, and their result for one client. */
+/** The rules in `visibility`, and what they mean for one client. */
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 
-/** Clients that are not pods: nodes, host network, external clients. */
+/** Clients that are not pods, such as nodes, the host network and external clients. */
 export const UNKNOWN = '@unknown';
 
 /** A namespace, a prefix (`team-*`), or all (`*`). */
@@ -12,7 +12,7 @@ interface NamespacePattern {
   readonly unknown: boolean;
 }
 
-/** One line; the first that matches a client and a namespace decides. */
+/** One line. The first one that matches both the client and the namespace decides. */
 export interface VisibilityRule {
   readonly allows: boolean;
   readonly from: readonly NamespacePattern[];
@@ -36,7 +36,7 @@ export function readRule({ text }: Token, words: readonly Token[], refuse: Refus
   };
 }
 
-/** Matches RFC 1123 labels, as in namespaces, with an open end. */
+/** Matches RFC 1123 labels, as used for namespaces, which may end in a wildcard. */
 const NAMESPACE = /^(?:[a-z0-9][a-z0-9-]{0,62}\*?|\*)$/;
 
 function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): NamespacePattern {
@@ -56,7 +56,8 @@ export class ClientRules {
   readonly #rules: readonly VisibilityRule[];
 
   /**
-   * @param client its namespace, or empty if it is not a pod. Null is the most restricted client, for replies that any client may get
+   * @param client the client's namespace, or empty if it is not a pod. Null is the most restricted client, used for
+   * replies that any client may get
    */
   constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');
@@ -72,7 +73,10 @@ export class ClientRules {
     this.all = this.#rules.every(({ allows }) => allows);
   }
 
-  /** True if the client may see the namespace `bytes[at, at + length)`: its own, and any that no line denies. */
+  /**
+   * True if the client is allowed to see the namespace `bytes[at, at + length)`, which is its own or one that no line
+   * denies.
+   */
   sees(bytes: Uint8Array, at: number, length: number): boolean {
     if (this.#own.length > 0 && same(this.#own, bytes, at, length)) return true;
     for (const { allows, to } of this.#rules)

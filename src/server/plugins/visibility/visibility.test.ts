@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
-/** Maps client addresses to namespaces; empty if not a pod. */
+/** Maps client addresses to namespaces; empty if the client is not a pod. */
 const clients = new Map([
   ['10.244.0.1', 'team-a'],
   ['10.244.0.2', 'team-b'],

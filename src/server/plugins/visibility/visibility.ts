@@ -1,4 +1,4 @@
-/** `visibility`: controls which namespaces may resolve each other's names. */
+/** `visibility`: controls which namespaces can resolve each other's names. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { flag, lines, setting } from '../../corefile/properties.ts';
@@ -70,16 +70,18 @@ const syntax = directive({
 const UNWATCHED = 'pods are not watched';
 const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
-/** Private-use types (RFC 6895 section 3.1), which have no records. */
+/** Private-use types (RFC 6895 section 3.1), for which there are no records. */
 const PRIVATE_TYPES = 0xff00;
-/** Maximum number of client namespaces whose rules are cached. */
+/** Maximum number of client namespaces for which rules are cached. */
 const CLIENTS_MAX = 10_000;
 
 const prohibited: readonly ExtendedError[] = [
   { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
 ];
 
-/** Denies names in namespaces that the client's namespace may not see, before any plugin or cache answers them. */
+/**
+ * Denies names in namespaces that are not visible to the client's namespace, before any plugin or cache answers them.
+ */
 export const visibility: Plugin = definePlugin({
   syntax,
 
@@ -109,7 +111,7 @@ class Visibility {
   readonly #byClient = new Map<string, ClientRules>();
   readonly #denied;
   readonly #offenders: TopKeys;
-  /** Indexed by route; true for routes that lead here. */
+  /** Indexed by route; true if the route leads here. */
   readonly #own: boolean[] = [];
   #clients: ClientNamespaces | null = null;
   #rules: ClientRules;
@@ -149,7 +151,7 @@ class Visibility {
   }
 
   readonly link: Next = (query) => {
-    // Part of a reply that is checked as a whole further up.
+    // Part of a reply, which is checked as a whole further up the chain.
     if (query.screen === this) return this.#next(query);
     const client = this.#isForAll(query) ? null : (this.#clients?.of(query) ?? '');
     const rules = (this.#rules = this.#rulesOf(client));
@@ -157,7 +159,7 @@ class Visibility {
       this.#count(query, client);
       if (!this.#options.reportOnly) return this.#deny(query);
     }
-    // A query created here may still be in use by a link that sends further queries with it.
+    // A query created here may still be in use by a link that sends further queries based on it.
     const inner = query.owned ? query.copy() : query;
     const before = inner.screen;
     inner.screen = this;
@@ -173,9 +175,9 @@ class Visibility {
   }
 
   /**
-   * True for an internal lookup for another server block's reply. That block may cache it for all clients, so the
-   * result must not depend on the client. Links of this block after a cache are also after this link. Names are
-   * therefore not checked a second time, unless they were rewritten since.
+   * True for an internal lookup that is part of another server block's reply. That block may cache the reply for all
+   * clients, so the result must not depend on the client. Any link after a cache in this block is also after this link.
+   * Names are therefore not checked a second time, unless they have been rewritten since.
    */
   #isForAll({ depth, route, via, screen }: Query): boolean {
     this.#own[route.index] = true;
@@ -233,11 +235,11 @@ class Visibility {
   }
 
   /**
-   * Returns the reply for a visible alias of a hidden name, which equals one without data, including serial and TTL.
-   * Any other reply would let a client that can create aliases learn whether their targets exist.
+   * Returns the reply for a visible alias of a hidden name. It equals a reply without data, including serial and TTL.
+   * Otherwise, a client that can create aliases could learn whether their targets exist.
    */
   #withoutData(query: Query): Maybe<Reply> {
-    // Each queried type maps to a separate type, and thus has a separate age in the cache.
+    // Each queried type is mapped to a different type, and therefore has its own age in the cache.
     const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
     asked.screen = this;
     const found = this.#next(asked);
@@ -254,7 +256,7 @@ class Visibility {
     return writer.finish(RCODE.NOERROR, 'visibility');
   };
 
-  /** Writes an SOA record like the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
+  /** Writes an SOA record like the cluster's own, with `ns.dns.ZONE` and `hostmaster.ZONE`. */
   #writeSoa(query: Query, ttl: number): void {
     const { writer } = this.#context;
     const zone =

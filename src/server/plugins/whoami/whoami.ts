@@ -15,7 +15,8 @@ const udp = parseName('_udp.');
 const tcp = parseName('_tcp.');
 
 /**
- * Ends the chain for any name and type. The answer section stays empty, and all records are in the additional section.
+ * Ends the chain for any name and type. The answer section remains empty, and all records are in the additional
+ * section.
  */
 export const whoami: Plugin = definePlugin({
   syntax,
