@@ -57,7 +57,7 @@ function soa(serial: number): Rec {
   return { owner: origin, type: TYPE.SOA, ttl: 60, data };
 }
 
-/** The identity of a record: everything except its TTL and the case of its name. */
+/** Returns a record's identity, which is everything except its TTL and the case of its name. */
 const keyOf = ({ owner: name, type: kind, data }: Rec): string =>
   `${printName(foldName(name))} ${kind} ${Buffer.from(data).toString('hex')}`;
 
@@ -108,7 +108,7 @@ function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]
 
 /** Builds the next version from all its records. */
 function anew(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
-  // A record that is removed and added again is listed where it was removed.
+  // A record that is removed and added again stays listed where it was.
   const about = new Map<string, Rec | null>(removed.map((one) => [keyOf(one), null]));
   for (const one of added) about.set(keyOf(one), one);
   const [, ...others] = recordsOf(old);

@@ -33,7 +33,7 @@ function zoneOf(names: number): PackedZone {
   return builder.pack();
 }
 
-/** Creates the next version; `write` provides the removed and added records. */
+/** Creates the next version; `write` provides the records to remove and to add. */
 function changing(
   old: PackedZone,
   write: (removed: GrowingBytes, added: GrowingBytes) => void,

@@ -1,5 +1,5 @@
 /**
- * Creates the next version of a zone from the previous version and its changes. Only changed names are built. All
+ * Creates the next version of a zone from the previous one and its changes. Only names that have changed are built. All
  * others are copied in packed form, in long runs.
  */
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
@@ -14,7 +14,7 @@ import { ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 import { indexNodes } from './zone-index.ts';
 
-/** Bit mask: the number of copied nodes after which the work may pause. */
+/** Bit mask for the number of copied nodes after which the work may pause. */
 const NODE_SLICE = 0x3fff;
 /** Number of copied bytes after which the work may pause. */
 const COPY_BYTES = 1024 * 1024;
@@ -27,8 +27,8 @@ export interface NewSoa {
 }
 
 /**
- * Returns the version of a zone after these changes: the remaining records, the SOA record and the new records, in this
- * order.
+ * Returns the version of a zone after these changes. It contains the remaining records, the SOA record and the new
+ * records, in this order.
  * @throws Error if a removed record does not exist, or a new one is rejected
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
@@ -79,8 +79,8 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
 }
 
 /**
- * Returns the node with a label (lower case, at `at`) below `parent`, even if it has no records, or the node after its
- * place.
+ * Returns the node below `parent` with the label at `at` (lower case), even if it has no records. If there is none,
+ * returns the node that would follow it.
  */
 function childOrPlace(
   zone: ZoneData,
@@ -95,8 +95,8 @@ function childOrPlace(
 }
 
 /**
- * Returns the node of a name in the zone (lower case), including nodes without records and NSEC3 hashes; -1 if there is
- * none.
+ * Returns the node for a name in the zone (lower case), or -1 if there is none. This includes nodes without records and
+ * NSEC3 hashes.
  */
 function nodeOfOwner(zone: ZoneData, name: WireName): number {
   const starts: number[] = [];
@@ -111,10 +111,10 @@ function nodeOfOwner(zone: ZoneData, name: WireName): number {
 }
 
 /**
- * Finds nodes that disappear, because neither they nor any name below them own records any more.
+ * Finds the nodes to remove, because neither they nor any names below them own records any more.
  * @param touched nodes affected by the changes; all others stay
- * @param kept those of them that keep something
- * @returns each with the next node that stays
+ * @param kept those among them that still own something
+ * @returns each of them with the next node that stays
  */
 function* goneNodes(
   zone: ZoneData,
@@ -127,7 +127,7 @@ function* goneNodes(
     yield;
   }
   const gone = new Map<number, number>();
-  // Nodes below a node have higher numbers, and come first.
+  // Nodes below a node have higher numbers, so they come first here.
   for (const node of (yield* inOrder(candidates)).reverse()) {
     yield;
     const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > zone.setsAt(node);
@@ -161,7 +161,9 @@ function isBelow(zone: ZoneData, node: number, above: number): boolean {
   return node === above;
 }
 
-/** Returns the place of each node in `fresh`: the node that it replaces, or the node after it (`isNew`). */
+/**
+ * Returns the place of each node in `fresh`, which is either the node that it replaces or the node after it (`isNew`).
+ */
 function* placesOf(
   zone: ZoneData,
   fresh: ZoneData,
@@ -189,8 +191,8 @@ function* placesOf(
 }
 
 /**
- * Merges the nodes of both in canonical order, without removed ones. Changed nodes come from `fresh`, others from
- * `zone`.
+ * Merges the nodes of both in canonical order, omitting those that were removed. Changed nodes come from `fresh`, and
+ * the others from `zone`.
  */
 function* spliced(
   zone: ZoneData,
@@ -255,7 +257,7 @@ function* spliced(
       ofOld[at] = begin(ofOld[zone.parent(at)]!);
       if (touched.has(at) || gone.has(at)) {
         data.u8(isFresh ? fresh.flags(i) : 0);
-        // If none of a name's records stay, its new records determine the spelling.
+        // If none of a name's old records stay, the new ones determine its spelling.
         data.push(gone.has(at) ? labelOf(fresh, i) : labelOf(zone, at));
         if (isFresh) data.push(fresh.data.subarray(fresh.setsAt(i), fresh.at(i + 1)));
       } else data.push(zone.data.subarray(zone.at(at), zone.at(at + 1)));

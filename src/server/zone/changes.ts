@@ -7,23 +7,23 @@ import type { GrowingBytes } from './growing.ts';
 
 /** A record mentioned in differences. */
 interface RecordChange {
-  /** The final state: true if the record exists, false if it was removed. */
+  /** The final state, which is true if the record exists and false if it was removed. */
   came: boolean;
-  /** True if the first change removes it, so that the old version must have it. */
+  /** True if the first change removes it, so the old version must have it. */
   readonly expected: boolean;
   found: boolean;
   bytes: Uint8Array;
 }
 
 /**
- * The combined differences: records of the old version that are removed or change their TTL, and the new records. A
- * removed record must exist. If it does not, the two servers have had different zones under one serial, and a full
- * transfer corrects that.
+ * The combined differences. They consist of the old version's records that are removed or whose TTL changes, and the
+ * new records. A removed record must exist. If it does not, the two servers had different zones under the same serial,
+ * which a full transfer corrects.
  */
 export class Changes {
   readonly #origin: WireName;
   readonly #records = new Map<string, RecordChange>();
-  /** The affected names, lower case, keyed by their bytes. */
+  /** The affected names in lower case, with their bytes as the key. */
   readonly #names = new Map<string, WireName>();
 
   private constructor(origin: WireName) {
@@ -49,7 +49,7 @@ export class Changes {
     return this.#names.values();
   }
 
-  /** Returns true if a record of the old version is affected. */
+  /** Returns true if the changes affect a record from the old version. */
   touches(bytes: Uint8Array): boolean {
     const change = this.#records.get(keyOf(bytes));
     if (change === undefined) return false;
@@ -58,7 +58,7 @@ export class Changes {
   }
 
   /**
-   * Yields the remaining records one at a time. Call it after the old version has been read.
+   * Yields the remaining records one at a time. Call this after the old version has been read.
    * @throws Error if a removed record did not exist
    */
   *added(): Generator<Uint8Array> {
@@ -69,7 +69,7 @@ export class Changes {
   }
 
   #note(bytes: Uint8Array, came: boolean): void {
-    // SOA records mark the ends of differences. SOA records elsewhere were never stored.
+    // SOA records mark the ends of differences; others were never stored.
     if (partsOf(bytes).type === TYPE.SOA) return;
     const owner = foldName(trimmed(bytes));
     if (suffixAt(owner, this.#origin) < 0) return;
@@ -91,7 +91,7 @@ function notThere(bytes: Uint8Array): never {
   throw new Error(`differences remove a missing record: ${owner} ${typeName(partsOf(bytes).type)}`);
 }
 
-/** Returns the name at the start of the bytes. */
+/** Returns the name that the bytes start with. */
 export function trimmed(owner: Uint8Array): WireName {
   let end = 0;
   while (owner[end]! > 0) end += owner[end]! + 1;
@@ -114,7 +114,7 @@ export function putRecord(
   to.push(data);
 }
 
-/** Returns the position of the type in an encoded record, the type, and the TTL. */
+/** Returns the type in an encoded record, its position, and the TTL. */
 export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
   const fields = trimmed(bytes).length;
   const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
@@ -123,7 +123,7 @@ export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl:
 }
 
 /**
- * Returns a record's identity: owner in lower case, type and data. Its TTL may change without changing the identity.
+ * Returns a record's identity: owner in lower case, type and data. The identity stays the same if only the TTL changes.
  */
 function keyOf(bytes: Uint8Array): string {
   const { fields, type } = partsOf(bytes);

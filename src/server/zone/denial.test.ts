@@ -25,7 +25,7 @@ function zoneOf(fill: (add: Add) => void): ZoneData {
   return new ZoneData(builder.pack());
 }
 
-/** Counts the nodes searched while answering a DNSSEC query, and the bytes of the reply. */
+/** Counts the nodes that are searched to answer a DNSSEC query, and the bytes of the reply. */
 function searches(
   zone: ZoneData,
   name: string,
@@ -111,7 +111,7 @@ test("while a zone's salt is being changed, denials use the chain listed at its 
 test('a zone whose NSEC3 chain is incomplete uses NSEC', () => {
   const zone = zoneOf((add) => {
     add('example.org.', TYPE.NSEC, [...parseName('example.org.'), 0, 1, 0x40]);
-    // Flags other than 0: the signer has not finished (RFC 5155 section 4.1.2).
+    // Flags other than 0 mean that the signer has not finished (RFC 5155 section 4.1.2).
     add('example.org.', TYPE.NSEC3PARAM, [1, 1, 0, 0, 1, 0xaa]);
     add(`${HASH}.example.org.`, TYPE.NSEC3, saltedRecord(0xaa));
   });

@@ -1,10 +1,10 @@
-/** Proofs that a name or type does not exist, from NSEC and NSEC3 records. */
+/** Builds proofs that a name or type does not exist from NSEC and NSEC3 records. */
 import { TYPE } from '../wire/iana.ts';
 import { NODE } from './packed-zone.ts';
 import { hashName, ITERATIONS_MAX, readHashParts, type HashParts } from './nsec3-hash.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Maximum number of proofs per reply. A chain of wildcards could require more, and then lacks some. */
+/** Maximum number of proofs per reply. A chain of wildcards could require more, in which case some are missing. */
 const PROOFS_MAX = 32;
 /** Maximum number of names whose proof is cached. */
 const KNOWN_MAX = 10_000;
@@ -12,7 +12,7 @@ const STAR = Uint8Array.of(1, 0x2a);
 
 /**
  * Collects the NSEC or NSEC3 records that prove a denial (RFC 4035 section 3.1.3, RFC 5155 section 7.2). Does nothing
- * in an unsigned zone, or if names are hashed too often. Names are in lower case.
+ * if the zone is unsigned or its names are hashed too many times. Names are in lower case.
  */
 export class Denial {
   readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);
@@ -21,8 +21,8 @@ export class Denial {
   #parts: HashParts | null = null;
   #isSigned = false;
   /**
-   * By node: its own NSEC3 node or -1, and the node that covers the wildcard below it. Missing names differ each time,
-   * but their closest enclosers do not, and a hash of a hundred iterations is expensive.
+   * For each node: its own NSEC3 node or -1, and the node that covers the wildcard below it. Missing names vary, but
+   * their closest enclosers do not, and a hash with a hundred iterations is expensive.
    */
   readonly #own = new Map<number, number>();
   readonly #starCovering = new Map<number, number>();
@@ -30,7 +30,7 @@ export class Denial {
   #proved = 0;
   readonly #wildcard = new Uint8Array(257);
 
-  /** The type of the records used for proofs in this zone. */
+  /** The type of record that proofs in this zone use. */
   get type(): number {
     return this.#parts === null ? TYPE.NSEC : TYPE.NSEC3;
   }
@@ -42,28 +42,28 @@ export class Denial {
     this.#own.clear();
     this.#starCovering.clear();
     this.#parts = zone.hashed ? readHashParts(zone) : null;
-    // Every name in a signed zone has an NSEC record, above all its apex (RFC 4035 section 2.3).
+    // Every name in a signed zone has an NSEC record, including its apex (RFC 4035 section 2.3).
     this.#isSigned =
       this.#parts === null ? zone.find(0, TYPE.NSEC) : this.#parts.iterations <= ITERATIONS_MAX;
   }
 
-  /** Proves that the name, which begins at `at`, exists but has no such type. */
+  /** Proves that the name starting at `at` exists but has no records of this type. */
   noType(node: number, name: Uint8Array, length: number, at: number): void {
     if (!this.#isSigned) return;
     const zone = this.#zone!;
     if (this.#parts === null) {
-      // An empty non-terminal has no NSEC; the previous one spans it.
+      // An empty non-terminal has no NSEC record, but the previous one spans it.
       if (zone.find(node, TYPE.NSEC)) this.#add(node);
       else if (node > 0) this.#add(this.#signedBefore(node - 1));
       return;
     }
     const own = this.#matching(node, name, at, length);
     if (own >= 0) this.#add(own);
-    // With opt-out, delegations may have no record (RFC 5155 section 7.2.7).
+    // With opt-out, delegations may lack a record of their own (RFC 5155 section 7.2.7).
     else if (node > 0) this.#enclosed(zone.parent(node), name, length, at + 1 + name[at]!, at);
   }
 
-  /** Proves that the name does not exist and matches no wildcard. `node` is its closest encloser. */
+  /** Proves that the name does not exist and that no wildcard matches it. `node` is its closest encloser. */
   noName(node: number, name: Uint8Array, length: number, nodeAt: number, nextAt: number): void {
     if (!this.#isSigned) return;
     const zone = this.#zone!;
@@ -72,7 +72,7 @@ export class Denial {
       this.#add(this.#signedBefore(zone.before(node, STAR, 0)));
       return;
     }
-    // The wildcard belongs to the proved encloser, which with opt-out may be farther up.
+    // The wildcard is below the proven encloser, which with opt-out may be farther up.
     const proved = this.#enclosed(node, name, length, nodeAt, nextAt);
     let covering = this.#starCovering.get(this.#proved);
     if (covering === undefined) {
@@ -98,7 +98,7 @@ export class Denial {
     else this.#add(this.#covering(name, nextAt, length));
   }
 
-  /** Proves that the wildcard below the name's closest encloser exists but has no such type. */
+  /** Proves that the wildcard below the name's closest encloser exists but has no records of this type. */
   noTypeOfWildcard(
     wildcard: number,
     name: Uint8Array,
@@ -115,7 +115,7 @@ export class Denial {
   }
 
   /**
-   * Writes `*` and the part of the name from `at` on to its buffer.
+   * Writes `*` and the rest of the name from `at` on to the wildcard's buffer.
    * @returns the length
    */
   #starBelow(name: Uint8Array, length: number, at: number): number {
@@ -130,11 +130,11 @@ export class Denial {
     this.nodes[this.count++] = node;
   }
 
-  /** Returns the last node up to this one that has an NSEC record, or -1. */
+  /** Returns the last node before or at this one that has an NSEC record, or -1. */
   #signedBefore(node: number): number {
     const zone = this.#zone!;
     while (node >= 0) {
-      // Skip everything below a cut at once, because there may be a hundred thousand addresses.
+      // Skip everything below a zone cut at once, because there may be a hundred thousand addresses.
       if ((zone.flags(node) & NODE.GLUE) !== 0) node = zone.parent(node);
       else if (zone.find(node, TYPE.NSEC)) return node;
       else node--;
@@ -143,8 +143,9 @@ export class Denial {
   }
 
   /**
-   * Proves the closest provable encloser, and that the name one label longer does not exist (RFC 5155 section 7.2.1).
-   * @returns the start of its name
+   * Proves the closest encloser that can be proven, and that the name one label longer does not exist (RFC 5155 section
+   * 7.2.1).
+   * @returns where the encloser's name starts
    */
   #enclosed(
     node: number,
@@ -168,7 +169,7 @@ export class Denial {
     }
   }
 
-  /** Returns the NSEC3 node of a node whose name is at `at`, or -1. */
+  /** Returns the NSEC3 node for the node whose name is at `at`, or -1. */
   #matching(node: number, name: Uint8Array, at: number, length: number): number {
     let own = this.#own.get(node);
     if (own === undefined) {
@@ -187,14 +188,14 @@ export class Denial {
       : -1;
   }
 
-  /** Returns the NSEC3 node whose span contains the hash of the name at `at`; the last span wraps around. */
+  /** Returns the NSEC3 node whose span includes the hash of the name at `at`. The last span wraps around. */
   #covering(name: Uint8Array, at: number, length: number): number {
     const { nsec3 } = this.#zone!.packed;
     const index = this.#lastUpTo(hashName(name, at, length, this.#parts!));
     return nsec3[index < 0 ? nsec3.length - 1 : index]!;
   }
 
-  /** Returns the index of the last NSEC3 node whose label does not come after this one, or -1. */
+  /** Returns the index of the last NSEC3 node whose label is not after this one, or -1. */
   #lastUpTo(label: Uint8Array): number {
     const zone = this.#zone!;
     const { nsec3 } = zone.packed;

@@ -10,7 +10,7 @@ import { ZoneBuilder } from './zone-builder.ts';
 const origin = parseName('example.org.');
 const name = parseName('a.example.org.');
 
-/** Packs a zone with one name that has `texts` TXT records of about 5000 bytes each. */
+/** Packs a zone that has one name with `texts` TXT records of about 5000 bytes each. */
 function pack(serial: number, texts: number): PackedZone {
   const builder = new ZoneBuilder(origin);
   const soa = Buffer.alloc(22);

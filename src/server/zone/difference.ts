@@ -9,28 +9,28 @@ import { RecordCursor } from './record-cursor.ts';
 import { ZoneData } from './zone-data.ts';
 
 /**
- * The changes from one version of a zone to the next (RFC 1995): removed and added records, consecutive and in
- * uncompressed wire form: owner, type, class, TTL, length, data. Shared memory that never changes.
+ * The changes from one version of a zone to the next (RFC 1995). The removed records are followed by the added ones, in
+ * uncompressed wire form: owner, type, class, TTL, length and data. They are in shared memory that never changes.
  */
 export interface Difference {
   readonly from: number;
   readonly to: number;
-  /** The older version's SOA record, then the other removed records. */
+  /** The older version's SOA record, followed by all other removed records. */
   readonly removed: Uint8Array;
-  /** The newer version's SOA record, then the other added records. */
+  /** The newer version's SOA record, followed by all other added records. */
   readonly added: Uint8Array;
 }
 
-/** Maximum bytes for comparing the records of one name as sets. */
+/** Maximum size in bytes for comparing the records of a name as sets. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Bit mask: the number of names after which the work may pause. */
+/** Bit mask for the number of names after which the work may pause. */
 const NAME_SLICE = 0x3f;
 
 /**
- * Computes the difference between two versions of a zone, in slices. Most names have the same records in both and are
- * skipped in packed form.
- * @returns null if it would take more bytes than the limit, or a name has too many records
+ * Computes the difference between two versions of a zone, in slices. Most names have the same records in both, so they
+ * are skipped in packed form.
+ * @returns null if the difference would be larger than the limit, or a name has too many records
  */
 export function* differenceOf(
   old: PackedZone,
@@ -41,7 +41,7 @@ export function* differenceOf(
   const after = new NodeByNode(now);
   const removed = new GrowingBytes();
   const added = new GrowingBytes();
-  // Both begin with their SOA records, which differ in the serial.
+  // Both begin with their SOA record, which has a different serial.
   writeSoa(removed, before.zone);
   writeSoa(added, after.zone);
   for (let steps = 1; before.isThere || after.isThere; steps++) {
@@ -81,14 +81,14 @@ class NodeByNode {
     if (++this.node < this.#size) this.length = this.zone.name(this.node, this.owner);
   }
 
-  /** Compares the two names; the end comes after all names. */
+  /** Compares the two names. The end comes after all names. */
   compare(other: NodeByNode): number {
     if (!this.isThere) return 1;
     if (!other.isThere) return -1;
     return compareOwners(this.owner, this.length, other.owner, other.length);
   }
 
-  /** Returns true if the name is spelled the same as the other's and has the same RRsets. */
+  /** Returns true if both names are spelled the same and have the same RRsets. */
   isSame(other: NodeByNode): boolean {
     const { length } = this;
     if (length !== other.length) return false;
@@ -110,7 +110,7 @@ class NodeByNode {
 }
 
 /**
- * Compares the records of one name as sets.
+ * Compares a name's records as sets.
  * @returns false if there are too many
  */
 function compareRecords(
@@ -145,7 +145,7 @@ function writeRecords(to: GrowingBytes, at: NodeByNode): void {
   for (const cursor = at.records(); cursor.next();) writeRecord(to, at.zone, cursor);
 }
 
-/** Creates a received difference, both parts of which begin with an SOA record. */
+/** Creates a difference from the received records. Both of its parts begin with an SOA record. */
 export function difference(removed: GrowingBytes, added: GrowingBytes): Difference {
   return {
     from: soaSerial(removed),
@@ -202,7 +202,7 @@ const aStarts = new Uint8Array(128);
 const bStarts = new Uint8Array(128);
 
 /**
- * Writes the positions of a name's labels.
+ * Writes the positions of the labels in a name.
  * @returns the number of labels
  */
 function startsOf(name: Uint8Array, length: number, to: Uint8Array): number {

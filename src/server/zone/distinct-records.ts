@@ -3,13 +3,16 @@ import { TYPE } from '../wire/iana.ts';
 import { GrowingNumbers, type GrowingBytes } from './growing.ts';
 
 /**
- * An RRset's records without duplicates (RFC 2181, section 5). They are in a builder's log: type, TTL, length, data.
+ * An RRset's records without duplicates (RFC 2181, section 5). In a builder's log, each has a type, TTL, length and
+ * data.
  */
 export class DistinctRecords {
   readonly #log: GrowingBytes;
   /** Their positions. */
   readonly #list = new GrowingNumbers();
-  /** Positions by hash. Other records with the same hash are not tracked and may be duplicates. */
+  /**
+   * Positions by hash. If several records have the same hash, only one is tracked, and the others may be duplicates.
+   */
   #known: Map<number, number> | null = null;
 
   constructor(log: GrowingBytes) {
@@ -41,7 +44,7 @@ export class DistinctRecords {
     return true;
   }
 
-  /** Writes their number, their total size, and their data; only the number if there are none. */
+  /** Writes the number of records, their total size, and their data, or just the number if there are none. */
   pack(to: GrowingBytes): void {
     const list = this.#list;
     to.varint(list.length);
@@ -76,19 +79,22 @@ export class DistinctRecords {
   }
 }
 
-/** Offset of a record's length and data in the log. */
+/** Offset in the log of a record's length and data. */
 const LENGTH = 6;
 const DATA = 8;
-/** Up to this many are compared one by one. */
+/** Up to this many records are compared one by one. */
 const FEW = 8;
 
-/** Returns the type of a record's RRset. Signatures belong to the covered type. */
+/** Returns the type of the RRset that a record is in. Signatures belong to the type that they cover. */
 export function setOf(log: GrowingBytes, at: number): number {
   const type = log.readU16(at);
   return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
 }
 
-/** Returns a sort key that orders records by the type of their RRset, with signatures after the covered records. */
+/**
+ * Returns a sort key that orders records by the type of their RRset and puts signatures after the records that they
+ * cover.
+ */
 export function placeOf(log: GrowingBytes, at: number): number {
   return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
 }

@@ -56,7 +56,7 @@ export class GrowingBytes {
     return this.copy(added, 0, added.length);
   }
 
-  /** Appends a part of some bytes, without creating a view. */
+  /** Appends part of some bytes without creating a view. */
   copy(from: Uint8Array, at: number, size: number): number {
     const { length } = this;
     this.#room(size);
@@ -81,7 +81,7 @@ export class GrowingBytes {
     this.u16(value & 0xffff);
   }
 
-  /** Writes seven bits per byte, lowest first. The top bit means that more follow. */
+  /** Writes seven bits per byte, lowest first. A top bit that is set means that more follow. */
   varint(value: number): void {
     this.#room(5);
     for (; value >= 0x80; value >>>= 7) this.bytes[this.length++] = (value & 0x7f) | 0x80;
@@ -96,7 +96,7 @@ export class GrowingBytes {
     return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
   }
 
-  /** Returns true if the `size` bytes at `at` equal the start of another buffer. */
+  /** Returns true if the `size` bytes at `at` equal the start of the other buffer. */
   equals(at: number, other: Uint8Array, size: number): boolean {
     for (let i = 0; i < size; i++) if (this.bytes[at + i] !== other[i]) return false;
     return true;

@@ -27,22 +27,22 @@ export interface IncomingRoom {
   readonly maxBytes: number;
   /**
    * Claims memory for more bytes of records.
-   * @throws Error if there is none
+   * @throws Error if there is not enough
    */
   readonly claim: (bytes: number) => void;
   /**
    * Claims memory for bytes other than records.
-   * @throws Error if there is none
+   * @throws Error if there is not enough
    */
   readonly reserve: (bytes: number) => void;
 }
 
-/** Maximum number of records in differences, which, unlike a whole zone, are stored individually. */
+/** Maximum number of records in differences, which are stored individually, unlike those of a whole zone. */
 const DIFFERENCE_RECORDS_MAX = 100_000;
 /** Maximum bytes of records in differences. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The position of the next record in a transfer. */
+/** The kind of record expected next in a transfer. */
 type TransferState = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
 
 /** Assembles a zone from the records of a transfer as they arrive. */
@@ -84,7 +84,7 @@ export class IncomingZone {
   }
 
   /**
-   * Counts at least this many bytes for the received part.
+   * Counts the received part as at least this many bytes.
    * @throws Error if there are too many
    */
   takesAtLeast(bytes: number): void {
@@ -95,7 +95,7 @@ export class IncomingZone {
 
   /**
    * Processes a record.
-   * @param owner bytes that begin with its name
+   * @param owner bytes that begin with the record's name
    * @returns true if it was the last one
    * @throws Error
    */
@@ -105,7 +105,7 @@ export class IncomingZone {
     this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
-    // An SOA record marks where a part of the transfer begins, unless it has a different name.
+    // An SOA record marks the start of a new part of the transfer, unless its name is not the zone's.
     if (isSoa && !isSameName(trimmed(owner), this.#origin))
       throw new Error(`the SOA record belongs to ${printName(owner)}`);
     if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
@@ -114,12 +114,12 @@ export class IncomingZone {
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
         this.#serial = serialIn(data.bytes);
         this.#soa = { owner: trimmed(owner).slice(), ttl, data: data.written.slice() };
-        // A serial that is not newer means that nothing has changed; the rest is ignored.
+        // If the serial is not newer, nothing has changed and the rest is ignored.
         this.#state =
           this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
         return this.isComplete;
       case 'second':
-        // An immediate second SOA record starts differences (RFC 1995 section 4).
+        // A second SOA record right after the first starts differences (RFC 1995 section 4).
         if (isSoa && this.#old !== null && serialIn(data.bytes) !== this.#serial) {
           this.#state = 'removed';
           putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
@@ -178,7 +178,9 @@ export class IncomingZone {
     this.#builder!.add(owner, TYPE.SOA, ttl, data);
   }
 
-  /** Checks that each difference continues from the previous one, and the first from the known version. */
+  /**
+   * Checks that each difference continues from the previous one, and that the first one starts at the known version.
+   */
   #follows(next: Difference): void {
     const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
     if (next.from !== at)
@@ -187,9 +189,8 @@ export class IncomingZone {
   }
 
   /**
-   * Checks that differences begin at the local SOA record and end at the one announced by the transfer (RFC 1995
-   * section 4). Otherwise, the two servers have had different zones under one serial, and a full transfer corrects
-   * that.
+   * Checks that differences begin at the local SOA record and end at the one that the transfer announced (RFC 1995
+   * section 4). If not, the two servers had different zones under the same serial, which a full transfer corrects.
    * @throws Error
    */
   #checkSoas(differences: readonly Difference[]): void {
@@ -212,7 +213,7 @@ export class IncomingZone {
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
     this.#checkSoas(differences);
-    // The next version is built while the old one exists, and is nearly as large.
+    // The next version is built while the old one still exists, and is nearly as large.
     this.#reserve(bytesOf(this.#old));
     const changes = yield* Changes.of(this.#origin, differences);
     const packed = yield* changedZone(this.#old!, changes, this.#soa!);
@@ -220,16 +221,16 @@ export class IncomingZone {
   }
 }
 
-/** Returns the data of the SOA record at the start of one part of a difference. */
+/** Returns the data of the SOA record that starts one part of a difference. */
 function soaDataIn(records: Uint8Array): Uint8Array {
   const at = partsOf(records).fields + 10;
   return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
 }
 
-/** Bytes of the five numbers after the two names in an SOA record's data. */
+/** Size in bytes of the five numbers after the two names in an SOA record's data. */
 const SOA_NUMBERS = 20;
 
-/** Returns true if the data of two SOA records is equal, ignoring the case of names (RFC 4343). */
+/** Returns true if two SOA records have equal data, ignoring the case of names (RFC 4343). */
 function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
   const names = a.length - SOA_NUMBERS;
   return (

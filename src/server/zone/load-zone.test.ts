@@ -134,7 +134,7 @@ describe('errors in a zone file', () => {
     );
     assert.deepEqual(others, []);
     assert.match(generated!, /db:6:\d+: the zone.s records up to here exceed 1000000 bytes/);
-    // Expanding it completely takes ten times as long for ten times as many.
+    // Expanding all of it takes ten times as long if there are ten times as many records.
     await costsAtMost(
       4,
       () => read('$GENERATE 1-3999990 h$ A 10.0.0.1\n'),

@@ -1,4 +1,4 @@
-/** Reads zone files on this thread or, if they are large, on a separate one. */
+/** Reads zone files, either on this thread or, if they are large, on a separate one. */
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -14,26 +14,29 @@ import type { ZoneFileResult } from './zone-file.ts';
 import { ReadingProgress } from './zone-progress.ts';
 import { zoneShare } from './zone-share.ts';
 
-/** Bytes; a separate thread reads larger files, because reading them takes longer than starting a thread. */
+/**
+ * Size in bytes above which a separate thread reads a file, because reading it then takes longer than starting a
+ * thread.
+ */
 const THREAD_FROM = 512 * 1024;
-/** The same limit in records, because one `$GENERATE` line can create many. */
+/** The same limit expressed in records, because a single `$GENERATE` line can create many. */
 const THREAD_FROM_RECORDS = 50_000;
 
 /**
- * Milliseconds until the runtime may free the heap of an ended thread, about 4 MiB, which it holds for a possible
- * successor.
+ * Milliseconds until the runtime may free the heap of a thread that has ended. This is about 4 MiB, which it holds for
+ * a possible successor.
  */
 const POOLED_MS = 10_000;
 
 /**
- * Peak memory per byte of text: the text, the collected records, the zone. Measured: 6.6 for short records, less for
- * long ones.
+ * Peak memory per byte of text, for the text, the collected records and the zone. The measured value is 6.6 for short
+ * records, and less for long ones.
  */
 const READING_TIMES = 7;
 /** Bytes that are always permitted. */
 const READ_ALWAYS = 4 * 1024 * 1024;
 
-/** Returns how many bytes of text may be read, so that the process stays within its container's limit. */
+/** Returns how many bytes of text may be read without exceeding the container's memory limit. */
 function readingRoom(): number {
   const left = memoryLimit() - process.memoryUsage.rss();
   return Math.max(READ_ALWAYS, Math.floor(left / READING_TIMES));
@@ -46,27 +49,27 @@ export interface ZoneJob {
   readonly unless: number | null;
   /** Maximum bytes of its records. */
   readonly share: number;
-  /** Maximum bytes of the file and its includes; more is `EFBIG`. */
+  /** Maximum size in bytes of the file with its includes; anything larger is `EFBIG`. */
   readonly bytes: number;
-  /** The memory of a `ReadingProgress`, which shows the progress. */
+  /** The memory behind a `ReadingProgress`, which shows how far the reading has come. */
   readonly progress: Uint32Array;
-  /** The process's key, because other threads look up names in what this thread packs. */
+  /** The process's key, because other threads look up names in the zone that this thread packs. */
   readonly hashKey: HashKey;
 }
 
 /** Limits and helpers for reading a zone file. */
 export interface LoadTerms {
-  /** Runs reading by a thread, possibly after waiting for others. */
+  /** Lets a thread do the reading, possibly after waiting for others. */
   readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
   /** Maximum bytes of the records. */
   readonly share?: number;
-  /** Returns the number of bytes that a thread may read; a larger file is a problem. */
+  /** Returns how many bytes a thread may read; a larger file is a problem. */
   readonly room?: () => number;
-  /** Monitors a potentially long read, from its start until it is cancelled. */
+  /** Monitors a read that may take long, until it is cancelled. */
   readonly watch?: (progress: ReadingProgress) => Timer;
 }
 
-/** The thread's result: the zone and its problems as plain data, or the reason the file could not be read. */
+/** The thread's result: the zone and its problems as plain data, or the reason why the file could not be read. */
 export type ZoneThreadResult =
   | {
       readonly packed: PackedZone | null;
@@ -82,8 +85,8 @@ export type ZoneThreadResult =
     };
 
 /**
- * Reads a zone file like `readZoneFile`. A separate thread reads it if it is large, including its includes, so it takes
- * neither time nor memory from other threads.
+ * Reads a zone file like `readZoneFile` does. If the file and its includes are large, a separate thread reads them, so
+ * other threads need neither time nor memory for it.
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -129,7 +132,7 @@ export async function loadZone(
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
-  // This thread's limit, because Node's default is far beyond a container's.
+  // This thread's own limit, because Node's default is far more than a container allows.
   const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
   const worker = new Worker(entry, {
     workerData: job,

@@ -3,7 +3,7 @@ import { TYPE } from '../wire/iana.ts';
 import { Sha1Message } from './sha1.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** The hash parameters for a zone's names (RFC 5155, section 4). */
+/** The parameters for hashing a zone's names (RFC 5155, section 4). */
 export interface HashParts {
   readonly iterations: number;
   readonly salt: Uint8Array;
@@ -11,18 +11,18 @@ export interface HashParts {
 
 /**
  * Maximum number of iterations; validators treat a zone with more as unsigned (RFC 9276 recommends 0). A name that is
- * not cached costs 0.05 ms at this limit, and 20 ms with 65 535.
+ * not cached costs 0.05 ms at this limit and 20 ms at 65 535.
  */
 export const ITERATIONS_MAX = 150;
 
 /** The only defined algorithm. */
 const SHA1 = 1;
-/** Bit mask: the number of nodes after which the work may pause. */
+/** Bit mask for the number of nodes after which the work may pause. */
 const NODE_SLICE = 0x3ff;
 
 /**
- * Returns the hash parameters of the chain used for denials. The apex lists complete chains (RFC 5155, section 4). If
- * there are several, it is the one with the fewest iterations; null if there is none.
+ * Returns the hash parameters of the chain used for denials, or null if there is none. The apex lists all complete
+ * chains (RFC 5155, section 4). If there are several, the one with the fewest iterations is used.
  */
 export function readHashParts(zone: ZoneData): HashParts | null {
   if (!zone.find(0, TYPE.NSEC3PARAM)) return null;
@@ -40,14 +40,14 @@ export function readHashParts(zone: ZoneData): HashParts | null {
   return parts;
 }
 
-/** @param at start of an NSEC3 or NSEC3PARAM record's data */
+/** @param at where the data of an NSEC3 or NSEC3PARAM record starts */
 function iterationsAt(data: Uint8Array, at: number): number {
   return (data[at + 2]! << 8) | data[at + 3]!;
 }
 
 /**
- * Returns the nodes with NSEC3 records in the chain listed at the apex. While a signer changes the salt, or changes to
- * or from NSEC3, the zone may contain parts of another chain (RFC 5155, section 7.3).
+ * Returns the nodes with NSEC3 records in the chain listed at the apex. The zone may contain parts of another chain
+ * while a signer changes the salt, or switches to or from NSEC3 (RFC 5155, section 7.3).
  */
 export function* chainOf(zone: ZoneData, hashed: readonly number[]): Slices<readonly number[]> {
   const parts = readHashParts(zone);
@@ -80,8 +80,8 @@ const label = new Uint8Array(1 + LENGTH);
 const digest = new Uint8Array(20);
 
 /**
- * Returns the label for the hash of a name (wire form, lower case, `name[at, end)`): length byte and base32hex; valid
- * until the next call.
+ * Returns the label with the hash of a name (`name[at, end)` in wire form and lower case), as a length byte and
+ * base32hex. It is valid until the next call.
  */
 export function hashName(
   name: Uint8Array,

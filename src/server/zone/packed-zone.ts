@@ -23,7 +23,7 @@ export interface PackedZone {
   readonly data: Uint8Array;
   readonly nodes: Uint32Array;
   readonly slots: Uint32Array;
-  /** Nodes with NSEC3 records in the chain listed at the apex, in hash order. */
+  /** The nodes that have NSEC3 records in the chain listed at the apex, in hash order. */
   readonly nsec3: Uint32Array;
   /** Number of records, including signatures. */
   readonly records: number;
@@ -39,20 +39,20 @@ export const NODE: {
   readonly HIDDEN: 16;
   readonly GLUE: 32;
 } = {
-  /** NS records below the apex: another zone begins here. */
+  /** The node has NS records and is below the apex, so another zone begins here. */
   CUT: 1,
   DNAME: 2,
   /** It has a child `*`. */
   WILD: 4,
   /** CNAME. */
   ALIAS: 8,
-  /** Only NSEC3 and its signatures: not a name that clients may query (RFC 5155 section 7.2.8). */
+  /** The node has only NSEC3 and its signatures, so clients cannot query its name (RFC 5155 section 7.2.8). */
   HIDDEN: 16,
-  /** Below a cut or a DNAME: not authoritative data of this zone. */
+  /** The node is below a cut or a DNAME, so its data is not authoritative. */
   GLUE: 32,
 } as const;
 
-/** Returns the memory of a zone in bytes; 0 if there is none. */
+/** Returns how much memory a zone uses, in bytes; 0 if there is none. */
 export function bytesOf(packed: PackedZone | null): number {
   if (packed === null) return 0;
   const { data, nodes, slots, nsec3 } = packed;
@@ -65,8 +65,8 @@ export function homeSlot(hash: number, slots: number): number {
 }
 
 /**
- * Returns the number of low bits in a slot that hold the node's number + 1. The others hold the low bits of its hash,
- * which quickly exclude other labels.
+ * Returns how many low bits of a slot contain the node's number + 1. The others contain the low bits of its hash, which
+ * quickly rule out other labels.
  */
 export function nodeBits(nodes: number): number {
   return 32 - Math.clz32(nodes + 1);

@@ -1,4 +1,4 @@
-/** Converts record data in a message to uncompressed form. */
+/** Expands record data from a message to uncompressed form. */
 import { NAME_MAX } from '../wire/name.ts';
 import { checkData, firstName, layoutOf } from '../wire/layout.ts';
 import type { Reader } from '../wire/reader.ts';
@@ -7,7 +7,7 @@ import type { GrowingBytes } from './growing.ts';
 const name = new Uint8Array(NAME_MAX);
 
 /**
- * Reads record data and writes it without compression, replacing the content of `to`.
+ * Reads record data and writes it to `to` without compression, replacing the previous content.
  * @throws ReadError
  */
 export function readPlainData(from: Reader, type: number, length: number, to: GrowingBytes): void {

@@ -3,8 +3,9 @@ import { NAME_MAX } from '../wire/name.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * Iterates over all records in a zone, one at a time, in canonical order, with signatures after the covered records.
- * The SOA record comes first. Allocates nothing. It may also iterate over one node, without the SOA record.
+ * Iterates over all records in a zone, one at a time, in canonical order, with signatures after the records that they
+ * cover. The SOA record comes first. It allocates nothing. It can also iterate over the records of a single node,
+ * excluding the SOA record.
  */
 export class RecordCursor {
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX + 1);

@@ -2,7 +2,8 @@ import { TYPE } from '../wire/iana.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 
 /**
- * Writes uncompressed record data, and compresses it where that is allowed (the types in RFC 1035; RFC 3597 section 4).
+ * Writes record data that is not compressed, and compresses it where that is allowed (the types in RFC 1035; RFC 3597
+ * section 4).
  */
 export function writeData(
   writer: MessageWriter,

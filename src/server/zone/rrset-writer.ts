@@ -5,7 +5,10 @@ import { SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
 import { writeData } from './record-data.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** The owner of the written records: the last node selected by `apex` or `node`, or the queried name. */
+/**
+ * The owner of the records being written, which is the last node selected by `apex` or `node`, or else the queried
+ * name.
+ */
 export type Owner = 'node' | 'name';
 
 /** Writes a zone's current RRsets, with their signatures if the query requests them (RFC 4035, section 3.1). */
@@ -18,7 +21,7 @@ export class RrsetWriter {
   /** True if signatures are written. */
   #dnssec = false;
   #most = 0;
-  /** True if a record is missing, so TC is set. */
+  /** True if a record had to be omitted, so TC is set. */
   cut = false;
   #name: Uint8Array = this.#owner;
   #nameAt = -1;
@@ -29,7 +32,7 @@ export class RrsetWriter {
 
   /**
    * Starts a reply from this zone.
-   * @param most message size in bytes from which nothing more is written, and TC is set
+   * @param most maximum message size in bytes; anything beyond it is omitted and TC is set
    */
   begin(zone: ZoneData, dnssec: boolean, most: number): void {
     this.#zone = zone;
@@ -40,7 +43,7 @@ export class RrsetWriter {
 
   /**
    * Sets the queried name.
-   * @param at its position in the message; -1: beyond the reach of pointers
+   * @param at its position in the message, or -1 if pointers cannot reach it
    */
   lookFor(name: Uint8Array, at: number): void {
     this.#name = name;
@@ -60,7 +63,7 @@ export class RrsetWriter {
 
   /**
    * Writes the zone's current RRset.
-   * @param ttl replaces its own; -1: unchanged
+   * @param ttl replaces the RRset's own TTL; -1 leaves it unchanged
    */
   write(section: Section, owner: Owner, ttl = -1, signed: boolean = this.#dnssec): void {
     const zone = this.#zone;
@@ -82,7 +85,7 @@ export class RrsetWriter {
   }
 
   /**
-   * Writes the signatures of the zone's current RRset.
+   * Writes the signatures for the zone's current RRset.
    * @returns true if there are any
    */
   signatures(section: Section, owner: Owner, ttl: number = this.#zone.ttl): boolean {

@@ -1,13 +1,13 @@
 import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../transport/one-exchange.ts';
 
-/** Parses an address with an optional port (default: 53). Null if it is malformed. */
+/** Parses an address with an optional port (53 by default). Returns null if it is malformed. */
 export function parseServer(text: string): RemoteServer | null {
   const found = parseHostPort(text);
   return found === null ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** Returns true if a client's address (4 or 16 bytes) is the server's. */
+/** Returns true if a client's address (4 or 16 bytes) is that of the server. */
 export function isServer(
   server: RemoteServer,
   address: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * SHA-1 (FIPS 180-4) over short messages, repeated as in NSEC3. The runtime's own takes 2 µs, most of which is call
- * overhead. A block here takes 0.3 µs, and a name is hashed in up to 151 of them.
+ * SHA-1 (FIPS 180-4) for short messages, repeated as in NSEC3. The runtime's own takes 2 µs, most of which is call
+ * overhead. Here, a block takes 0.3 µs, and hashing a name takes up to 151 of them.
  */
 
 const BLOCK = 64;
@@ -23,7 +23,7 @@ export class Sha1Message {
     this.#view.setUint32(this.bytes.length - 4, length * 8);
   }
 
-  /** Writes the digest, 20 bytes, to the start of `out`, which may be the message itself. */
+  /** Writes the digest, which has 20 bytes, to the start of `out`. This may be the message itself. */
   digest(out: Uint8Array): void {
     state[0] = 0x67452301;
     state[1] = 0xefcdab89 | 0;

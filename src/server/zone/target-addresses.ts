@@ -1,4 +1,4 @@
-/** Addresses in the additional section, for the names in an answer or a referral. */
+/** Adds addresses for the names in an answer or a referral to the additional section. */
 import { addressTypes, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, suffixAt } from '../wire/name.ts';
 import { SECTION, type MessageWriter } from '../wire/writer.ts';
@@ -6,12 +6,12 @@ import { NODE } from './packed-zone.ts';
 import type { RrsetWriter } from './rrset-writer.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Size in bytes from which a reply gets no optional records. */
+/** Size in bytes above which no optional records are added to a reply. */
 const ROOMY = 60_000;
 /** Maximum number of names whose addresses are added. */
 const TARGETS_MAX = 64;
 
-/** Adds the zone's addresses for the names in records. */
+/** Adds the addresses that the zone has for names in records. */
 export class TargetAddresses {
   readonly #writer: MessageWriter;
   readonly #sets: RrsetWriter;
@@ -25,7 +25,7 @@ export class TargetAddresses {
 
   /**
    * Adds addresses for an RRset.
-   * @param withGlue true to include those below a cut, which belong to another zone
+   * @param withGlue true to include those below a zone cut, which belong to a different zone
    */
   add(zone: ZoneData, node: number, type: number, withGlue: boolean): void {
     const before = targetOffset(type);
@@ -35,7 +35,7 @@ export class TargetAddresses {
     this.#write(zone, withGlue);
   }
 
-  /** Collects the nodes of the names in the current RRset. */
+  /** Collects the nodes for the names in the current RRset. */
   #collect(zone: ZoneData, before: number): void {
     this.#nodes.clear();
     const { data } = zone;
@@ -64,7 +64,7 @@ export class TargetAddresses {
   }
 }
 
-/** A duplicate-free list of up to `TARGETS_MAX` nodes that creates no garbage. */
+/** A list of up to `TARGETS_MAX` distinct nodes that creates no garbage. */
 export class NodeList {
   count = 0;
   readonly #nodes = new Uint32Array(TARGETS_MAX);
@@ -85,7 +85,9 @@ export class NodeList {
   }
 }
 
-/** Returns the position, in a type's data, of the name whose addresses should be included; -1: none. */
+/**
+ * Returns the position, in the data of a record of this type, of the name whose addresses should be included, or -1.
+ */
 function targetOffset(type: number): number {
   switch (type) {
     case TYPE.NS:

@@ -1,4 +1,4 @@
-/** Finds targets of NS, MX, SRV and CNAME records that probably lack a final dot. */
+/** Finds NS, MX, SRV and CNAME targets that are probably missing their final dot. */
 import type { Place } from '../base/problem.ts';
 import { TYPE, typeName } from '../wire/iana.ts';
 import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire/name.ts';
@@ -31,10 +31,10 @@ interface Noted {
   readonly place: Place;
 }
 
-/** Collects targets within the zone while its records are read, and finds those that do not exist. */
+/** Collects targets within the zone while its records are being read, and determines which of them do not exist. */
 export class TargetCheck {
   readonly #origin: WireName;
-  /** The origin appended to itself: the suffix of a fully qualified name written without its final dot. */
+  /** The origin appended to itself, which is how a fully qualified name ends if its final dot is missing. */
   readonly #doubled: WireName | null;
   readonly #noted = new Map<string, Noted>();
 
@@ -44,7 +44,7 @@ export class TargetCheck {
     this.#doubled = origin.length > 1 ? joinNames(origin, origin) : null;
   }
 
-  /** Adds a record, with its data in wire form. */
+  /** Adds a record, given its data in wire form. */
   note(owner: WireName, type: number, data: Uint8Array, place: Place): void {
     const at = targetAt.get(type);
     if (at === undefined || this.#noted.size >= TARGETS_MAX) return;
@@ -78,7 +78,9 @@ export class TargetCheck {
   }
 }
 
-/** Returns true if the zone has any information about a name: records, a wildcard, a DNAME, or a zone cut above it. */
+/**
+ * Returns true if the zone has anything that concerns the name: records, a wildcard, a DNAME, or a zone cut above it.
+ */
 function isThere(zone: ZoneData, name: WireName): boolean {
   const how = zone.walk(name, name.length);
   if (how !== 'nothing') return how !== 'exact' || hasRecords(zone, zone.node);

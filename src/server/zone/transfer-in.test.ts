@@ -17,7 +17,7 @@ import { ZoneData } from './zone-data.ts';
 const origin = 'example.org.';
 const MOST_BYTES = 10_000;
 
-/** A framed message from a primary with these records. */
+/** A framed message from a primary that contains these records. */
 function framed(id: number, records: string, beside: Partial<Message> = {}): Buffer {
   const message = writeMessage({
     id,
@@ -33,7 +33,7 @@ function framed(id: number, records: string, beside: Partial<Message> = {}): Buf
   return Buffer.of(message.length >> 8, message.length & 0xff, ...message);
 }
 
-/** Fetches the zone from a primary that sends these records, whatever the query is, and then follows `rest`. */
+/** Fetches the zone from a primary that sends these records regardless of the query, and then continues with `rest`. */
 async function from(
   records: string,
   known: PackedZone | null = old,
@@ -53,7 +53,7 @@ async function from(
   await once(primary, 'listening');
   const { port } = primary.address() as AddressInfo;
   const terms = {
-    // A large transfer takes time on a busy machine.
+    // A large transfer takes a while on a busy machine.
     idleMs: maxBytes > MOST_BYTES ? 10_000 : 300,
     totalMs: 20_000,
     maxBytes,
@@ -120,7 +120,7 @@ test('memory for the next version is requested before that version is built', as
     throw new Error('there is no room for it');
   };
   await assert.rejects(from(step, old, undefined, MOST_BYTES, none), /there is no room for it/);
-  // A full zone, or no change, makes no second copy.
+  // A full zone creates no second copy, and neither does an unchanged one.
   await from(soa(1), old, undefined, MOST_BYTES, none);
   await from(soa(2) + 'a A 192.0.2.2\n' + soa(2), old, undefined, MOST_BYTES, none);
 });
@@ -142,7 +142,7 @@ test('names in SOA records are compared ignoring case, also in differences', asy
   const { packed: known } = await from(capitals + '@ NS ns.x.\n' + capitals, null);
   const found = await from(soa(2) + soa(1) + soa(2) + 'b A 192.0.2.2\n' + soa(2), known);
   assert.equal(found.packed?.serial, 2);
-  // A number whose bytes differ like upper and lower case is a different number.
+  // A number is a different one even if its bytes differ only like upper and lower case.
   const numbers = (minimum: number): string => soa(1).replace(' 5\n', ` ${minimum}\n`);
   const { packed: letter } = await from(numbers(0x41) + '@ NS ns.x.\n' + numbers(0x41), null);
   await assert.rejects(
@@ -297,7 +297,7 @@ test("a small difference is merged into a large zone in slices, without delaying
   const text = soa(2) + soa(1) + soa(2) + 'new A 192.0.2.3\n' + soa(2);
   const found = await from(text, large, undefined, undefined, undefined, clock);
   assert.equal(found.packed!.records, hosts + 2);
-  // Sliced work checks the clock wherever other work could run. changed-zone.test.ts tests that the steps in between
+  // Work in slices checks the clock wherever other work could run. changed-zone.test.ts tests that the steps in between
   // are small.
   assert.ok(looks > hosts / 0x4000, `${looks} looks at the clock`);
 });

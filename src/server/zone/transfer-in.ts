@@ -20,24 +20,26 @@ import { IncomingZone, type IncomingRoom, type Transferred } from './incoming-zo
 import type { PackedZone } from './packed-zone.ts';
 import { readPlainData } from './plain-data.ts';
 
-/** The limits of one transfer: time without a message and total time (milliseconds), and memory (bytes). */
+/**
+ * The limits for one transfer: the time without a message and the total time, in milliseconds, and the memory in bytes.
+ */
 export interface TransferInTerms extends IncomingRoom {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
-  /** The key shared by the primary and this server (RFC 8945); null: nothing is signed. */
+  /** The key that the primary and this server share (RFC 8945), or null if nothing is signed. */
   readonly key: TsigSigningKey | null;
   /** Returns seconds since 1970, for signatures. */
   readonly seconds: () => number;
-  /** The clock for assembling the received records in slices. */
+  /** The clock used when the received records are assembled in slices. */
   readonly clock: Clock;
 }
 
 /**
- * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or the changes since `old` (IXFR, RFC 1995), for which the
- * primary may also send the whole zone. Nothing is stored from an incomplete transfer.
+ * Fetches a zone from a primary, either all of it (AXFR, RFC 5936) or the changes since `old` (IXFR, RFC 1995). For the
+ * latter, the primary may also send the whole zone. Nothing from an incomplete transfer is stored.
  * @throws Error worded for the log
  */
 export async function transferIn(
@@ -71,7 +73,8 @@ export async function transferIn(
 }
 
 /**
- * Sends the query, and passes on verified messages: signed ones if there is a key. The last message must be signed.
+ * Sends the query and passes on messages once they are verified. If there is a key, messages are signed, and the last
+ * one must be.
  * @throws Error
  */
 function askSigned(
@@ -102,7 +105,7 @@ const emptyMessage: Message = {
   edns: null,
 };
 
-/** Returns the known serial in an otherwise empty record (RFC 1995 section 3). */
+/** Returns a record with the known serial that is otherwise empty (RFC 1995 section 3). */
 function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
   const name = printName(origin);
   const times = { refresh: 0, retry: 0, expire: 0, minimum: 0 };
@@ -116,19 +119,19 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
 }
 
 /**
- * Bytes around a message's records: header, question, signature. Further bytes count as records, and so do
- * `MESSAGE_LEAST` bytes of a message without records. Otherwise, a primary could send messages forever.
+ * Bytes in a message other than its records: header, question, signature. Anything beyond this counts as records, and a
+ * message without records counts as `MESSAGE_LEAST` bytes. Otherwise, a primary could send messages forever.
  */
 const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
 
-/** Owner and data of a record without compression. There are many records, and none is stored in this form. */
+/** A record's owner and data without compression. There are many records, and none of them is stored in this form. */
 const owner = new Uint8Array(NAME_MAX);
 const data = new GrowingBytes();
 
 /**
  * Processes the records in a message.
- * @returns true if it was the last one
+ * @returns true if it was the last message
  * @throws Error
  */
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
@@ -165,7 +168,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
 }
 
 /**
- * Returns a zone's serial at a primary.
+ * Returns the serial that a primary has for a zone.
  * @throws Error
  */
 export async function primarySerial(

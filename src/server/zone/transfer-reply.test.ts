@@ -11,7 +11,7 @@ import type { RecordStream, StreamStep } from './transfer-source.ts';
 
 const owner = parseName('example.org.');
 
-/** A stream of records with these data sizes in bytes; null is a pause. */
+/** A stream of records with data of these sizes in bytes, where null is a pause. */
 function streamOf(sizes: readonly (number | null)[]): RecordStream {
   let at = -1;
   return {

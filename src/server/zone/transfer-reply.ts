@@ -10,17 +10,17 @@ import { writeData } from './record-data.ts';
 import type { RecordStream, Transferable } from './transfer-source.ts';
 
 /**
- * Size from which a message ends, because compression pointers reach no farther, and building such a message takes a
- * fraction of a millisecond.
+ * Size in bytes at which a message ends. Compression pointers reach no farther, and building a message of this size
+ * takes a fraction of a millisecond.
  */
 const MESSAGE_BYTES = 16_000;
 
-/** Bytes per message that stay free for a signature and OPT. */
+/** Number of bytes that are left free in each message for a signature and OPT. */
 const ADDED_BYTES = 1024;
 
 /**
  * Returns a zone, or its changes since an older version, as a chain of messages (RFC 5936 section 2.2, RFC 1995 section
- * 4). Each is built when the previous message has been sent. A record that does not fit with others gets its own
+ * 4). Each one is built when the previous message has been sent. A record that does not fit next to others gets its own
  * message.
  * @throws MessageFull if a record does not fit into any message
  */
@@ -61,7 +61,7 @@ export function wholeZone(zone: Transferable): RecordStream {
   return inTurn([zone.records(), onlySoa(zone)]);
 }
 
-/** Returns only the SOA record: nothing has changed, or a datagram has no room for more. */
+/** Returns only the SOA record, because nothing has changed or a datagram has no room for more. */
 export function onlySoa(zone: Transferable): RecordStream {
   const stream = zone.records();
   let given = false;
@@ -79,8 +79,8 @@ export function onlySoa(zone: Transferable): RecordStream {
 }
 
 /**
- * Returns the changes since `serial`: each stored difference, between two current SOA records. Null if the history does
- * not go back that far.
+ * Returns the changes since `serial`, as stored differences between two copies of the current SOA record. Returns null
+ * if the history does not go back that far.
  */
 export function changesSince(zone: Transferable, serial: number): RecordStream | null {
   const from = zone.history.findIndex((difference) => difference.from === serial);

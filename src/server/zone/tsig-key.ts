@@ -1,4 +1,4 @@
-/** Reads TSIG keys written by people, in a Corefile, and in files as created by `tsig-keygen`. */
+/** Reads TSIG keys written by hand in a Corefile, or in files like those that `tsig-keygen` creates. */
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -15,7 +15,7 @@ export interface FileKey extends TsigKey {
 
 /**
  * Creates the key with this name and secret (base64), or returns what is wrong with them.
- * @param broken receives a secret that is not base64, so that no signature matches the key; null: it is an error
+ * @param broken receives a secret that is not base64, so that no signature matches the key; if null, that is an error
  */
 export function makeKey(
   name: string,
@@ -43,7 +43,7 @@ function wireName(text: string): WireName | null {
   }
 }
 
-/** Returns the algorithm with this name, or the reason it is unknown. */
+/** Returns the algorithm with this name, or why it is not known. */
 export function algorithmOrWhy(name: string): TsigAlgorithm | string {
   const found = algorithmNamed(name);
   if (found !== undefined) return found;
@@ -54,7 +54,7 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 
 /**
  * Reads a file with any number of keys in `named.conf` format: `key NAME { algorithm NAME; secret TEXT; };`.
- * @param file as in the Corefile
+ * @param file as written in the Corefile
  * @param by the reader, as a prefix for messages: `plugin/tsig: `
  * @param broken as for `makeKey`; it also receives unknown algorithms
  * @throws Problem with the line
@@ -149,7 +149,7 @@ function parseKeys(
   return keys;
 }
 
-/** Returns words, quoted texts, braces and semicolons, without comments. */
+/** Returns words, quoted texts, braces and semicolons, omitting comments. */
 function wordsOf(text: string): readonly KeyWord[] {
   const words: KeyWord[] = [];
   let line = 1;

@@ -10,12 +10,12 @@ import type { ServedZone } from './zone-replica.ts';
 
 /**
  * Returns the position in `query.folded` of the name whose wildcard (its closest encloser) or DNAME answers the query.
- * Or of the name below which a plugin answers any name. -1: none. Offered by plugins that answer from zones or generate
- * answers, used by `rrl`, which knows whether the reply is NODATA.
+ * It may also be a name below which a plugin answers every name. Returns -1 if there is none. Plugins that answer from
+ * zones or generate answers offer this, and `rrl` uses it, because it knows whether the reply is NODATA.
  */
 export type WildcardOf = (query: Query, isNoData: boolean) => number;
 
-/** The port at which `rrl` finds the wildcards in served zones. */
+/** The port where `rrl` finds the wildcards of served zones. */
 export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
 /** Looks it up in these zones; allocates nothing. */

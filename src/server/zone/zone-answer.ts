@@ -1,4 +1,4 @@
-/** Answers from a zone: decides which RRsets and proofs a reply has. */
+/** Answers from a zone, deciding which RRsets and proofs go into a reply. */
 import { readUint32 } from '../base/big-endian.ts';
 import { EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
@@ -11,22 +11,20 @@ import { RrsetWriter } from './rrset-writer.ts';
 import { NodeList, TargetAddresses } from './target-addresses.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Maximum number of consecutive aliases followed in one zone. */
+/** Maximum number of consecutive aliases to follow within a zone. */
 const CHAIN_MAX = 10;
 /** Maximum target of a compression pointer (RFC 1035 section 4.1.4). */
 const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Answers from a zone according to RFC 1034, section 4.3.2. Also RFC 2308 (negative answers), 4592 (wildcards), 6672
- * (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). Adds DNSSEC if the query requests it (RFC
- * 4035, section 3.1, RFC 5155, section 7.2).
- *
- * As in CoreDNS, an answer has the zone's name servers in its authority section, and the zone's addresses for the names
- * in it.
+ * Answers from a zone according to RFC 1034, section 4.3.2. It also follows RFC 2308 (negative answers), 4592
+ * (wildcards), 6672 (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). If the query requests
+ * DNSSEC, it is added (RFC 4035, section 3.1, RFC 5155, section 7.2). As in CoreDNS, an answer's authority section
+ * contains the zone's name servers, and the zone's addresses for names in the answer are added.
  */
 export class ZoneAnswers {
-  /** Set if the last reply is incomplete: it ends in an alias to this name, which is not in this zone. */
+  /** Set if the last reply is incomplete because it ends in an alias to this name, which is outside this zone. */
   onward: WireName | null = null;
   readonly #writer: MessageWriter;
   readonly #plugin: string;
@@ -35,12 +33,12 @@ export class ZoneAnswers {
   readonly #addresses: TargetAddresses;
   /** Aliases that have been followed. */
   readonly #followed = new NodeList();
-  /** The current name: the question's, then the targets of aliases. Lower case. */
+  /** The current name in lower case, which is the one in the question at first, and then each alias's target. */
   #name: Uint8Array = new Uint8Array(0);
   #length = 0;
   #chained: Uint8Array = new Uint8Array(NAME_MAX + 1);
   #spare: Uint8Array = new Uint8Array(NAME_MAX + 1);
-  /** The node of the RRset that answers the question, for additional records; -1: none. */
+  /** The node whose RRset answers the question, for additional records, or -1 if there is none. */
   #answered = -1;
   #zone!: ZoneData;
   #dnssec = false;
@@ -53,9 +51,9 @@ export class ZoneAnswers {
   }
 
   /**
-   * Returns the reply to a query whose name is in the zone.
-   * @param through true if another plugin answers for a name that owns nothing
-   * @param most reply size in bytes from which nothing more is written, and TC is set
+   * Returns the reply to a query for a name in the zone.
+   * @param through true if another plugin answers for names that own nothing
+   * @param most maximum reply size in bytes; anything beyond it is omitted and TC is set
    * @returns null if the name owns nothing
    */
   answer(query: Query, zone: ZoneData, through: boolean, most: number = MESSAGE_MAX): Reply | null {
@@ -101,7 +99,7 @@ export class ZoneAnswers {
         source = (zone.flags(node) & NODE.WILD) !== 0 ? zone.child(node, STAR, 0) : -1;
         if (source < 0) {
           if (through && links === 0) return this.#pass();
-          // It may be in a child zone that is also served here.
+          // It may be in a child zone that is served here as well.
           if (links > 0) return this.#leave();
           if (this.#dnssec) this.#denial.noName(node, this.#name, this.#length, nodeAt, nextAt);
           return this.#negative(RCODE.NXDOMAIN);
@@ -110,7 +108,7 @@ export class ZoneAnswers {
         return this.#pass();
       }
       if ((zone.flags(source) & NODE.ALIAS) !== 0 && follows(type)) {
-        // A loop is an error, and is reported as such (RFC 1034 section 3.6.2).
+        // A loop is an error and is reported as one (RFC 1034 section 3.6.2).
         if (!wild && !this.#followed.add(source)) return this.#endless(query);
         this.#alias(source);
         if (wild && this.#dnssec)
@@ -131,7 +129,7 @@ export class ZoneAnswers {
         this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
       return this.#positive(source === 0 && (type === TYPE.NS || type === TYPE.ANY));
     }
-    // A long chain: the answer is the followed part, and the client continues from its end.
+    // If the chain is long, the answer is the part that was followed, and the client continues from its end.
     return this.#positive();
   }
 
@@ -140,13 +138,13 @@ export class ZoneAnswers {
     return at + 2 + this.#zone.data[at + 1]!;
   }
 
-  /** Reports aliases that form a loop, or lead ever deeper. */
+  /** Reports aliases that form a loop, or that lead to ever deeper names. */
   #endless(query: Query): Reply {
     this.#writer.abandon();
     return this.#failed(`the aliases of ${query.name} form a loop`);
   }
 
-  /** Reports the zone's fault to the log and the client. */
+  /** Reports an error in the zone to the log and to the client. */
   #failed(text: string): Reply {
     return failure(RCODE.SERVFAIL, this.#plugin, new Error(text), [{ code: EDE.OTHER, text }]);
   }
@@ -158,7 +156,7 @@ export class ZoneAnswers {
   }
 
   /**
-   * Writes the node's records of a type as the answer.
+   * Writes the node's records of this type as the answer.
    * @returns false if there are none
    */
   #records(node: number, type: number): boolean {
@@ -181,7 +179,7 @@ export class ZoneAnswers {
     return any;
   }
 
-  /** Writes a node's CNAME record, and makes its target the spare name. */
+  /** Writes a node's CNAME record, and stores its target as the spare name. */
   #alias(node: number): void {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -198,7 +196,7 @@ export class ZoneAnswers {
   }
 
   /**
-   * Writes a DNAME record and the CNAME derived from it, and makes its target the spare name.
+   * Writes a DNAME record and the CNAME derived from it, and stores the target as the spare name.
    * @returns false if the new name would be too long
    */
   #rename(node: number, nodeAt: number): boolean {
@@ -225,7 +223,7 @@ export class ZoneAnswers {
   #spareLength = 0;
   #spareAt = 0;
 
-  /** True if the spare name equals the current one, because a DNAME, or a wildcard's alias, leads to itself. */
+  /** True if the spare name equals the current one, because a DNAME or a wildcard's alias leads to itself. */
   get #spareIsName(): boolean {
     if (this.#spareLength !== this.#length) return false;
     for (let i = 0; i < this.#length; i++) if (this.#spare[i] !== this.#name[i]) return false;
@@ -263,13 +261,13 @@ export class ZoneAnswers {
       this.#sets.write(SECTION.authority, 'node');
     }
     this.#proofs();
-    // Addresses below a cut belong to another zone, and validators ignore them.
+    // Addresses below a zone cut belong to a different zone, and validators ignore them.
     if (this.#answered >= 0)
       this.#addresses.add(zone, this.#answered, this.#sets.answeredType, !this.#dnssec);
     return this.#writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
-  /** Writes NODATA or NXDOMAIN: the SOA record with the time for which this may be cached (RFC 2308 section 3). */
+  /** Writes NODATA or NXDOMAIN, with the SOA record that determines how long it may be cached (RFC 2308 section 3). */
   #negative(rcode: number): Reply {
     const zone = this.#zone;
     const at = zone.soa();
@@ -280,7 +278,7 @@ export class ZoneAnswers {
     return this.#writer.finish(rcode, this.#plugin);
   }
 
-  /** Refers to another zone: its name servers, and those of their addresses that are known here. */
+  /** Refers the client to another zone, with its name servers and any of their addresses that are known here. */
   #referral(query: Query, node: number, chained: boolean): Reply {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -310,7 +308,7 @@ export class ZoneAnswers {
   }
 }
 
-/** Returns true if the target of an alias answers a question for this type. */
+/** Returns true if an alias's target answers a question for this type. */
 function follows(type: number): boolean {
   return type !== TYPE.CNAME && type !== TYPE.ANY && type !== TYPE.RRSIG && type !== TYPE.NSEC;
 }

@@ -19,26 +19,29 @@ export type RecordRefusal =
   | 'twice'
   | 'too-many';
 
-/**
- * Maximum number of records per name: no reply has room for as many, and the records of a name are searched linearly.
- */
+/** Maximum number of records per name. No reply has room for as many, and a name's records are searched linearly. */
 export const NAME_RECORDS_MAX = 65_536;
 
 const NONE = 0xffff_ffff;
-/** Types that may accompany a CNAME (RFC 4034, section 2.5, RFC 2535, section 2.3.5). */
+/** Types that may exist next to a CNAME (RFC 4034, section 2.5, RFC 2535, section 2.3.5). */
 const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KEY, TYPE.SIG]);
 
-/** Collects the records of one zone in any order, and packs them. Records cost little more here than when packed. */
+/**
+ * Collects a zone's records in any order, and packs them. Until then, records use little more memory than when packed.
+ */
 export class ZoneBuilder {
   readonly #origin: WireName;
-  /** Per node: the position of its label, its parent, its first and last record, their number. Node 0 is the apex. */
+  /**
+   * For each node: the position of its label, its parent, its first and last record, and their number. Node 0 is the
+   * apex.
+   */
   readonly #labels = new GrowingBytes();
   readonly #labelAt = new GrowingNumbers();
   readonly #parents = new GrowingNumbers();
   readonly #first = new GrowingNumbers();
   readonly #last = new GrowingNumbers();
   readonly #counts = new GrowingNumbers();
-  /** Per record: the node's next record, and its own position: type, TTL, length, data. */
+  /** For each record: the node's next record, and its own position (type, TTL, length, data). */
   readonly #next = new GrowingNumbers();
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
@@ -47,7 +50,7 @@ export class ZoneBuilder {
   readonly #ofNode = new GrowingNumbers();
   readonly #distinct = new DistinctRecords(this.#log);
   readonly #distinctSignatures = new DistinctRecords(this.#log);
-  /** The CNAME record of each node that has one, and nodes with records that exclude a CNAME. */
+  /** The CNAME record of each node that has one, and the nodes with records that rule out a CNAME. */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
   /** The SOA record. */
@@ -56,7 +59,7 @@ export class ZoneBuilder {
   #serial = -1;
 
   /**
-   * @param origin lower case
+   * @param origin in lower case
    * @param nodes number of names, if known
    */
   constructor(origin: WireName, nodes = 0) {
@@ -71,7 +74,7 @@ export class ZoneBuilder {
     return this.#recordAt.length;
   }
 
-  /** True if there is an SOA record, which a zone requires. */
+  /** True if there is an SOA record, which every zone requires. */
   get hasSoa(): boolean {
     return this.#serial >= 0;
   }
@@ -87,7 +90,7 @@ export class ZoneBuilder {
   }
 
   /**
-   * Adds a record. Its owner and its data may be at the start of larger buffers.
+   * Adds a record. Its owner and its data may each be at the start of a larger buffer.
    * @returns null, or the reason for rejecting it
    */
   add(
@@ -102,7 +105,7 @@ export class ZoneBuilder {
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
-      // dig's output of a transfer ends with the same SOA record again.
+      // dig's output for a transfer repeats the SOA record at the end.
       if (this.#serial >= 0) return this.#is(this.#soa, data, length) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
       this.#soa = this.#recordAt.length;
@@ -126,9 +129,9 @@ export class ZoneBuilder {
   }
 
   /**
-   * Adds a record from a primary. Glue for other zones, and records in addition to a CNAME, are ignored, because the
-   * primary must fix them.
-   * @throws Error if no zone can have this record, or none without it
+   * Adds a record from a primary. Glue for other zones, and records next to a CNAME, are ignored, because only the
+   * primary can fix them.
+   * @throws Error if no zone can contain this record, or none can do without it
    */
   addTransferred(
     owner: Uint8Array,
@@ -143,12 +146,12 @@ export class ZoneBuilder {
       throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
   }
 
-  /** Returns the position of the origin in the owner, or -1. */
+  /** Returns where the origin starts in the owner, or -1. */
   #depthAt(owner: Uint8Array): number {
     return suffixAt(folded, this.#origin, foldNameInto(owner, 0, folded));
   }
 
-  /** Scans the node's records at most once, however often records repeat. */
+  /** Scans the node's records at most once, however many are repeated. */
   #conflict(node: number, type: number, data: Uint8Array, length: number): RecordRefusal | null {
     const alias = this.#aliases.get(node);
     if (type !== TYPE.CNAME)
@@ -173,7 +176,7 @@ export class ZoneBuilder {
     return this.#log.equals(this.#recordAt.at(record) + 8, data, length);
   }
 
-  /** Returns the node of a name whose part before the origin ends at `end`, creating it if necessary. */
+  /** Returns the node for a name whose part before the origin ends at `end`, creating it if necessary. */
   #find(owner: Uint8Array, end: number): number {
     let starts = 0;
     for (let at = 0; at < end; at += owner[at]! + 1) labelStarts[starts++] = at;
@@ -226,7 +229,7 @@ export class ZoneBuilder {
     }
   }
 
-  /** Packs the zone into the form used for answers. The builder cannot be used afterwards. */
+  /** Packs the zone into the form that answers are read from. The builder cannot be used afterwards. */
   pack(): PackedZone {
     return atOnce(this.packing());
   }
@@ -320,7 +323,7 @@ export class ZoneBuilder {
 
   /**
    * Writes a node's RRsets.
-   * @returns their number of records
+   * @returns how many records they have
    */
   #packSets(old: number, to: GrowingBytes): number {
     const log = this.#log;
@@ -341,7 +344,7 @@ export class ZoneBuilder {
         const at = all.at(i);
         const isSignature = log.readU16(at) === TYPE.RRSIG;
         if (!(isSignature ? signatures : records).add(at)) continue;
-        // All records in an RRset have the same TTL (RFC 2181 section 5.2): the lowest.
+        // All records in an RRset have the same TTL (RFC 2181 section 5.2), so the lowest one is used.
         ttl = Math.min(ttl, log.readU32(at + 2));
       }
       to.u16(type);
@@ -355,11 +358,11 @@ export class ZoneBuilder {
 }
 
 /**
- * Size in bytes from which a zone is packed in place, with room for its maximum size. Pages that are never written cost
- * no memory, but a second copy would. Smaller blocks would not stay unwritten.
+ * Size in bytes above which a zone is packed in place, with room for the largest size it may have. Pages that are never
+ * written to cost no memory, but a second copy would. In smaller blocks, no pages would stay unwritten.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Bit masks: the number of iterations of a tight loop, and the number of nodes, after which the work may pause. */
+/** Bit masks for the number of iterations of a tight loop, and the number of nodes, after which the work may pause. */
 const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
 const labelStarts = new Uint8Array(128);
@@ -375,7 +378,7 @@ function compareLabels(bytes: Uint8Array, a: number, b: number): number {
   return bytes[a]! - bytes[b]!;
 }
 
-/** Reads the serial from SOA data, where it follows the two names. */
+/** Reads the serial in SOA data, which follows the two names. */
 export function serialIn(data: Uint8Array): number {
   let at = 0;
   for (let names = 0; names < 2; names++) {

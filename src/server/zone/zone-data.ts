@@ -8,8 +8,8 @@ import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
- * Looks up names in a packed zone and iterates over their records. The fields describe the last `walk`, `first` and
- * `next`. Nothing is allocated.
+ * Looks up names in a packed zone and iterates over their records. The fields describe the results of the last `walk`,
+ * `first` and `next`. Nothing is allocated.
  */
 export class ZoneData {
   readonly packed: PackedZone;
@@ -21,11 +21,11 @@ export class ZoneData {
   readonly #nodeMask: number;
   readonly #tags: number;
 
-  /** The node where the walk ended: the name's own, the cut, the DNAME, or the closest encloser. */
+  /** The node where the walk ended, which is the name's own, the zone cut, the DNAME, or the closest encloser. */
   node = 0;
-  /** Position of the node's own name in the queried name. */
+  /** Position in the queried name where the node's own name starts. */
   nodeAt = 0;
-  /** Position of the name one label longer (`nothing`, `dname` and `cut`). */
+  /** Position of the name that is one label longer (for `nothing`, `dname` and `cut`). */
   nextAt = 0;
 
   constructor(packed: PackedZone) {
@@ -57,8 +57,8 @@ export class ZoneData {
   }
 
   /**
-   * Walks from the apex down to a name in the zone (lower case). Stops at the name, at the end of the tree, at a zone
-   * cut, or at a DNAME.
+   * Walks from the apex down to a name in the zone (lower case). The walk stops at the name, where the tree ends, at a
+   * zone cut, or at a DNAME.
    */
   walk(name: Uint8Array, length: number): WalkEnd {
     let starts = 0;
@@ -81,7 +81,7 @@ export class ZoneData {
     return this.#ends(node, nodeAt, nodeAt, cut ? 'cut' : 'exact');
   }
 
-  /** Returns the node of a name in the zone, including names below zone cuts (glue), or -1. */
+  /** Returns the node for a name in the zone, or -1. This includes names below zone cuts (glue). */
   nodeOf(name: Uint8Array, length: number): number {
     let starts = 0;
     const end = length - this.origin.length;
@@ -91,7 +91,7 @@ export class ZoneData {
     return node;
   }
 
-  /** Returns the child of `node` with the label (lower case) at `at`, or -1. */
+  /** Returns the child of `node` whose label (lower case) is at `at`, or -1. */
   child(node: number, name: Uint8Array, at: number): number {
     const hash = hashBytes(name, at + 1, at + 1 + name[at]!, node) >>> 0;
     const slots = this.#slots;
@@ -140,11 +140,11 @@ export class ZoneData {
     return length;
   }
 
-  // RRsets: `first` starts, `next` advances, and the fields describe the current one.
+  // RRsets. Call `first` to start and `next` to advance; the fields describe the current one.
 
   type = 0;
   ttl = 0;
-  /** Number of records, and the position of the first one's length. */
+  /** Number of records, and where the length of the first one is. */
   count = 0;
   recordsAt = 0;
   /** Likewise for signatures. */
@@ -153,19 +153,19 @@ export class ZoneData {
   #setEnd = 0;
   #nodeEnd = 0;
 
-  /** Returns the position of a node's RRsets in `data`, after its flags and its label. */
+  /** Returns where a node's RRsets start in `data`, after its flags and label. */
   setsAt(node: number): number {
     const at = this.at(node) + 1;
     return at + 1 + this.data[at]!;
   }
 
-  /** Starts iterating over a node's RRsets; `next` returns the first. */
+  /** Starts iterating over a node's RRsets. `next` then returns the first one. */
   sets(node: number): void {
     this.#setEnd = this.setsAt(node);
     this.#nodeEnd = this.at(node + 1);
   }
 
-  /** Advances to the node's next RRset; false if there is none. */
+  /** Advances to the node's next RRset. Returns false if there is none. */
   next(): boolean {
     const { data } = this;
     let at = this.#setEnd;
@@ -181,7 +181,7 @@ export class ZoneData {
     return true;
   }
 
-  /** Moves to the RRset of a type at a node; false if there is none (a set may have signatures and no records). */
+  /** Moves to a node's RRset of this type. Returns false if there is none. A set may have signatures but no records. */
   find(node: number, type: number): boolean {
     this.sets(node);
     while (this.next()) {
@@ -195,8 +195,8 @@ export class ZoneData {
   #listAt = 0;
 
   /**
-   * Reads the number of items in the list at `at`.
-   * @returns its end
+   * Reads how many items are in the list at `at`.
+   * @returns where they end
    */
   #list(at: number): number {
     const { data } = this;
@@ -231,10 +231,7 @@ export class ZoneData {
     return at + 1;
   }
 
-  /**
-   * Returns the last node in canonical order that comes before the child of `parent` with the label (lower case) at
-   * `at`.
-   */
+  /** Returns the last node in canonical order before the child of `parent` whose label (lower case) is at `at`. */
   before(parent: number, name: Uint8Array, at: number): number {
     let low = parent;
     let high = this.size;
@@ -246,7 +243,7 @@ export class ZoneData {
     return low;
   }
 
-  /** Returns true if a node after `parent` comes before its child with that label. */
+  /** Returns true if any node after `parent` comes before its child with this label. */
   #precedes(node: number, parent: number, name: Uint8Array, at: number): boolean {
     let up = this.parent(node);
     // Parents have lower numbers than their children.
@@ -258,7 +255,7 @@ export class ZoneData {
     return this.compareLabel(node, name, at) < 0;
   }
 
-  /** Compares the node's label with the one (lower case) at `at` in canonical order. */
+  /** Compares the node's label with the one at `at` (lower case) in canonical order. */
   compareLabel(node: number, name: Uint8Array, at: number): number {
     const { data } = this;
     const there = this.at(node) + 1;
@@ -275,7 +272,7 @@ export class ZoneData {
     return this.packed.nsec3.length > 0;
   }
 
-  /** Returns the position of the SOA record's data, with its TTL in `ttl`; a zone has exactly one. */
+  /** Returns where the SOA record's data is, and stores its TTL in `ttl`. A zone has exactly one SOA record. */
   soa(): number {
     this.find(0, TYPE.SOA);
     return this.varint(this.recordsAt);

@@ -9,11 +9,11 @@ export interface OfZone {
 }
 
 /**
- * Finds the zone of a name among one or thousands. A lookup allocates nothing. Adding or removing a zone does not touch
- * the others.
+ * Finds the zone for a name among one or thousands of zones. A lookup allocates nothing, and adding or removing a zone
+ * does not affect the others.
  */
 export class ZoneDirectory<T extends OfZone> {
-  /** By length of their origins, longest first. There are few lengths however many zones there are. */
+  /** By the length of their origins, longest first. There are only a few lengths, even if there are many zones. */
   #byLength: { readonly length: number; readonly zones: Map<number, T[]> }[] = [];
 
   /** Yields all items. */
@@ -21,7 +21,7 @@ export class ZoneDirectory<T extends OfZone> {
     for (const { zones } of this.#byLength) for (const same of zones.values()) yield* same;
   }
 
-  /** Adds an item, replacing one with the same origin. */
+  /** Adds an item, replacing any that has the same origin. */
   put(item: T): void {
     const { origin } = item;
     const { length } = origin;
@@ -48,7 +48,7 @@ export class ZoneDirectory<T extends OfZone> {
 
   /**
    * Returns the longest zone that contains this name (lower case), or null.
-   * @param above true to consider only zones above the name, not one equal to it
+   * @param above true to consider only zones above the name, excluding one with the same name
    */
   find(name: Uint8Array, length: number, above = false): T | null {
     for (const { length: size, zones } of this.#byLength) {

@@ -21,16 +21,19 @@ import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
-/** Maximum size of a zone file, and of each included file, in bytes; larger ones do not fit into a string. */
+/** Maximum size in bytes of a zone file and of each file that it includes. Larger ones do not fit into a string. */
 const FILE_MAX = 500 * 1024 * 1024;
-/** Maximum number of errors reported per file; more are most likely one error. */
+/** Maximum number of errors reported per file; if there are more, they probably have the same cause. */
 const PROBLEMS_MAX = 20;
-/** Size of a record's type, class, TTL and length. */
+/** Size in bytes of a record's type, class, TTL and length. */
 const RECORD_AROUND = 10;
-/** Bit mask: the number of records after which the work may pause. */
+/** Bit mask for the number of records after which the work may pause. */
 const RECORD_SLICE = 0x3f;
 
-/** Thrown if files and `$GENERATE` make a zone file larger than may be read here, in which case nothing was stored. */
+/**
+ * Thrown if a zone file with its includes and `$GENERATE` lines is larger than may be read here. In this case, nothing
+ * was stored.
+ */
 export class ZoneTooLarge extends Error {
   /** See `ZoneFileResult`. */
   readonly included: readonly FileStamp[];
@@ -43,10 +46,10 @@ export class ZoneTooLarge extends Error {
 
 /** Limits for reading. */
 export interface ZoneFileTerms {
-  /** Maximum bytes of all files, and maximum records; more is `ZoneTooLarge`. */
+  /** Maximum size of all files in bytes, and maximum number of records; anything beyond them is `ZoneTooLarge`. */
   readonly bytes?: number;
   readonly records?: number;
-  /** Maximum bytes of all records; more is an error. */
+  /** Maximum size of all records in bytes; it is an error to have more. */
   readonly share?: number;
   /** Receives the progress. */
   readonly progress?: ReadingProgress;
@@ -54,12 +57,12 @@ export interface ZoneFileTerms {
 
 /** The result of reading a zone file. */
 export interface ZoneFileResult {
-  /** Null if there is no zone, and `problems` has the reasons. */
+  /** Null if there is no zone, in which case `problems` explains why. */
   readonly packed: PackedZone | null;
   readonly problems: readonly Problem[];
-  /** Parts that were ignored, and how they were interpreted. */
+  /** Parts that were ignored, and how others were interpreted. */
   readonly warnings: readonly Problem[];
-  /** Equal for equal bytes of the file, without its includes; empty: it could not be read. */
+  /** Equal if the file's bytes are equal, ignoring its includes; empty if the file could not be read. */
   readonly digest: string;
   /** The files included so far, and their state. */
   readonly included: readonly FileStamp[];
@@ -68,8 +71,7 @@ export interface ZoneFileResult {
 /**
  * Reads a zone from a file, in slices, so that the thread is never blocked for long. A zone with an error is not
  * served, and all its errors are reported together.
- * @param unless serial of a zone that need not be read further, in which case the result has neither zone nor problems;
- * null: read any
+ * @param unless serial of a zone that need not be read further, so the result has no zone or problems; null reads any
  * @param beforePacking runs when everything has been read and the text is no longer needed
  * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
@@ -174,8 +176,8 @@ function* readingZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings, digest, included };
-  // CoreDNS uses the last SOA record as the zone's, whatever its name. A zone without its own SOA and without other
-  // records would be empty.
+  // CoreDNS uses the last SOA record for the zone, even if its name is a different one. A zone without its own SOA and
+  // without other records would be empty.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
     const { owner, ttl, wire, place } = stray;
@@ -220,7 +222,7 @@ function* readingZoneFile(
 }
 
 /**
- * Decodes a file's text as UTF-8, or else byte by byte, like other servers.
+ * Decodes a file's text as UTF-8 or, if it is invalid, byte by byte like other servers do.
  * @throws Problem
  */
 function textOf(bytes: Buffer, file: string): string {
@@ -238,7 +240,9 @@ function textOf(bytes: Buffer, file: string): string {
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
-/** Detects a file whose end was lost in a crash, which contains zeros there. A name with a zero is never queried. */
+/**
+ * Detects a file whose end was lost in a crash and now consists of zeros. Names that contain a zero are never queried.
+ */
 function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   let line = 1;
   let lineAt = 0;
@@ -252,7 +256,7 @@ function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
 
 const LINE_FEED = 0x0a;
 
-/** An SOA record whose name differs from the zone's. */
+/** An SOA record whose name is not that of the zone. */
 interface Stray {
   readonly owner: WireName;
   readonly ttl: number;
@@ -262,7 +266,7 @@ interface Stray {
 
 const writer = new MessageWriter(false);
 
-/** Thrown when enough errors in this file have been reported. */
+/** Thrown once enough errors in this file have been reported. */
 const enough = new Error('too many mistakes to list');
 
 function* untilEnough<T>(records: Iterable<T>): Generator<T> {
@@ -273,7 +277,7 @@ function* untilEnough<T>(records: Iterable<T>): Generator<T> {
   }
 }
 
-/** Returns record data in wire form, without compression, or null if it does not fit into any message. */
+/** Returns record data in wire form without compression, or null if it does not fit into any message. */
 function wireData(type: number, data: object): Uint8Array | null {
   writer.begin(0, 0);
   try {

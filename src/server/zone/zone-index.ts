@@ -12,17 +12,17 @@ export interface ZoneIndex {
   readonly nsec3: Uint32Array;
 }
 
-/** Flags that depend on a node's parent and children. Its other flags come from its records. */
+/** Flags that depend on a node's parent and children. All other flags depend on its records. */
 const BY_PLACE = NODE.GLUE | NODE.WILD;
 const origin = Uint8Array.of(0);
 const none = new Uint32Array(0);
-/** Bit mask: the number of nodes after which the work may pause. */
+/** Bit mask for the number of nodes after which the work may pause. */
 const NODE_SLICE = 0x3ff;
 
 /**
- * Writes flags that depend on parents and children into all nodes, and builds the tables that find nodes.
- * @param data its nodes have the flags from their own records
- * @param known the hash table of a version with the same names; null: build it
+ * Writes the flags that depend on parents and children into all nodes, and builds the tables for finding nodes.
+ * @param data contains nodes with the flags that depend on their own records
+ * @param known the hash table from a version with the same names, or null to build it
  */
 export function* indexNodes(
   data: Uint8Array,
@@ -58,7 +58,7 @@ export function* indexNodes(
   return { slots, nsec3 };
 }
 
-/** Returns the hash of the child of `parent` with the label at `at`, ignoring case. */
+/** Returns the hash for the child of `parent` whose label is at `at`, ignoring case. */
 export function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
   const length = bytes[at]!;
   for (let i = 0; i < length; i++) label[i] = LOWER[bytes[at + 1 + i]!]!;

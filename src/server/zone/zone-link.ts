@@ -14,18 +14,18 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
 
-/** The parts of the link. `ask` queries the whole server, for the targets of aliases; `next` is the next plugin. */
+/** The parts of the link. `ask` queries the whole server for the targets of aliases, and `next` is the next plugin. */
 export interface ZoneLinkParts {
   readonly plugin: string;
   readonly zones: ZoneDirectory<ServedZone>;
-  /** Names in these zones that own nothing go to the next plugin; null: none do. */
+  /** Names in these zones go to the next plugin if they own nothing; null disables this. */
   readonly fallthrough: readonly string[] | null;
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
-  /** True if there is no next plugin, so that names outside all zones are refused. */
+  /** True if there is no next plugin, so names outside all zones are refused. */
   readonly last: boolean;
-  /** Answers a NOTIFY for a zone (RFC 1996); default: it is refused. */
+  /** Answers a NOTIFY for a zone (RFC 1996). By default, it is refused. */
   readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
 }
 
@@ -44,14 +44,14 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   };
 
   /**
-   * Writes as much as the client can receive. A longer reply is built as a whole when its question is repeated, and
-   * cached until the zone changes. This lets `loadbalance` choose from all addresses.
+   * Writes as much as the client can receive. If the reply is longer and its question is repeated, the whole reply is
+   * built and cached until the zone changes. `loadbalance` can then choose from all addresses.
    */
   const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
     const passes = through?.holds(query) === true;
     const first = answers.answer(query, data, passes, query.limit);
     if (first === null || !first.truncated || query.limit === MESSAGE_MAX) return first;
-    // The cache of whole replies does not distinguish DNSSEC.
+    // The cache of whole replies does not distinguish queries with and without DNSSEC.
     if (query.dnssecOk) return first;
     const known = replies.get(query);
     if (known !== null) return known;
@@ -88,7 +88,7 @@ function failed(plugin: string, code: number, text: string): Reply {
   return failure(RCODE.SERVFAIL, plugin, null, [{ code, text }]);
 }
 
-/** Continues with an alias into another zone, whose target is resolved by the whole server. */
+/** Continues with an alias into another zone. The whole server resolves its target. */
 function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Reply> {
   const asked = query.asking(target);
   asked.depth = query.depth + 1;
@@ -96,7 +96,7 @@ function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Re
   return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
 }
 
-/** If a server refuses or fails, only the alias is returned. */
+/** If a server refuses or fails, the answer is only the alias. */
 function joined(first: Reply, rest: Reply): Reply {
   const { rcode } = rest;
   const says = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.SERVFAIL;

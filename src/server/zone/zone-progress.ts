@@ -1,13 +1,13 @@
 /**
- * Reports the progress of reading or fetching a zone in the log and in a metric. A slow load then does not look like a
- * hung one.
+ * Reports in the log and in a metric how far the reading or fetching of a zone has come. A slow load then does not look
+ * like one that hangs.
  */
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
 import { sharedWords } from '../base/shared-memory.ts';
 
-/** Milliseconds until the first report; shorter loads are only reported at their end. */
+/** Milliseconds until the first report; shorter loads are reported only when they end. */
 const FIRST_MS = 5000;
 /** Interval between subsequent log lines, in milliseconds. */
 const AGAIN_MS = 10_000;
@@ -22,13 +22,13 @@ export class ReadingProgress {
     this.words = words;
   }
 
-  /** Sets the number of records read, the last one on this line of its file. */
+  /** Sets the number of records read, the last of which is on this line of its file. */
   note(records: number, line: number): void {
     this.words[0] = records;
     this.words[1] = line;
   }
 
-  /** Records that everything has been read, and is now being sorted. */
+  /** Records that everything has been read and is now being sorted. */
   hasRead(): void {
     this.words[2] = 1;
   }
@@ -53,7 +53,7 @@ export interface ProgressParts {
 }
 
 /**
- * Reports the progress of something that begins now, until it is cancelled.
+ * Reports the progress of an action that starts now, until this is cancelled.
  * @param print formats the action and its progress
  */
 export function tellProgress(

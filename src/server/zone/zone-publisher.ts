@@ -10,21 +10,21 @@ import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
 import type { ZoneChange } from './zone-replica.ts';
 
-/** Size of a message about a zone to a worker in bytes; the zone itself is in shared memory. */
+/** Size in bytes of a message to a worker about a zone; the zone itself is in shared memory. */
 const CHANGE_BYTES = 256;
-/** Older versions of a zone are stored as differences, as long as these take at most this fraction of the zone. */
+/** Differences to older versions of a zone are stored as long as they use at most this fraction of the zone's size. */
 const HISTORY_PART = 0.25;
 /** Maximum number of differences per zone. */
 const HISTORY_MAX = 64;
 
-/** The control thread's end of a plugin's zones. Every worker answers from the zones that it publishes. */
+/** The control thread's end of the zones in a plugin. Every worker answers from the zones that it publishes. */
 export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
-  /** By zone: the digest of the file being served, if any. */
+  /** For each zone, the digest of the file being served, if there is one. */
   readonly digests: Map<string, string> = new Map();
-  /** By zone: the path of its file at the last check, if any. */
+  /** For each zone, the path of its file at the last check, if there is one. */
   readonly paths: Map<string, string> = new Map();
   readonly #clock: Clock;
 
@@ -36,7 +36,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     });
   }
 
-  /** Returns the version of a zone being served; null if there is none, or no such zone. */
+  /** Returns the version of a zone that is being served, or null if there is no version or no such zone. */
   packed(zone: string): PackedZone | null {
     return this.#zones.get(zone)?.packed ?? null;
   }
@@ -51,8 +51,8 @@ export class ZonePublisher implements KeptAcrossReloads {
 
   /**
    * Serves a new version of a zone, adding the zone if necessary.
-   * @param packed null: it has not been loaded, and its names are SERVFAIL
-   * @param differences the changes since the previous version; null if unknown
+   * @param packed null if the zone has not been loaded, in which case its names are SERVFAIL
+   * @param differences the changes since the previous version, or null if unknown
    */
   put(
     zone: string,
@@ -65,26 +65,26 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
-  /** Returns the changes in this version; null if they are unknown, or not worth their memory. */
+  /** Returns the changes in this version, or null if they are unknown or not worth their memory. */
   async differences(zone: string, packed: PackedZone): Promise<readonly Difference[] | null> {
     const old = this.packed(zone);
     if (old === null || !isNewer(packed.serial, old.serial)) return null;
     return inSlices(differenceOf(old, packed, mostHistory(packed)), this.#clock);
   }
 
-  /** Records that the zone matched its primary at this time of the clock. An expired zone becomes valid again. */
+  /** Records that the zone matched its primary at this clock time. If it had expired, it becomes valid again. */
   confirm(zone: string, now: number): void {
     this.#confirmed.set(zone, now);
     const entry = this.#zones.get(zone);
     if (entry?.expired === true) this.#tell(zone, { ...entry, expired: false });
   }
 
-  /** Returns the last confirmation of a zone in milliseconds of the clock; null: never. It outlives reloads. */
+  /** Returns when a zone was last confirmed, in clock milliseconds, or null if it never was. This survives reloads. */
   confirmedAt(zone: string): number | null {
     return this.#confirmed.get(zone) ?? null;
   }
 
-  /** Marks the zone as no longer valid, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
+  /** Marks the zone as no longer valid, although its content is known (RFC 1035 section 3.3.13, EXPIRE). */
   expire(zone: string): void {
     this.#tell(zone, { ...this.#entry(zone), expired: true });
   }
@@ -127,7 +127,7 @@ export class ZonePublisher implements KeptAcrossReloads {
   }
 }
 
-/** Returns the maximum bytes for the differences to older versions. */
+/** Returns the maximum size in bytes of the differences to older versions. */
 function mostHistory(packed: PackedZone): number {
   return HISTORY_PART * bytesOf(packed);
 }

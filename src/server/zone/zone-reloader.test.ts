@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const head = '$TTL 60\n@ SOA ns h 1 100 10 1000 5\n@ NS ns\n';
 
-/** A zone file that requires a thread, or not. */
+/** A zone file that is or is not large enough to need its own thread. */
 function source(zone: string, text: string): ZoneSource {
   const path = join(folder, zone);
   writeFileSync(path, head + text);
@@ -53,7 +53,7 @@ test('a zone that takes long to read does not delay any other one', async () => 
   const all = reloader.refresh([large, small]);
   while (publisher.packed('small.') === null) await new Promise((go) => setTimeout(go, 5));
   assert.equal(publisher.packed('large.'), null);
-  // Nor is it read twice at the same time, however often that is requested.
+  // It is not read twice at the same time either, however often that is requested.
   await reloader.refresh([large, small]);
   assert.equal(publisher.packed('large.'), null);
   await all;
@@ -73,7 +73,7 @@ test('a file that takes long to read reports its progress', async () => {
   const clock = new VirtualClock();
   const { reloader, publisher, lines } = make(clock);
   const all = reloader.load(large);
-  // Time advances as soon as the thread has read some of it.
+  // Time advances as soon as the thread has read part of the file.
   let isDone = false;
   void all.then(() => (isDone = true));
   while (!isDone) {

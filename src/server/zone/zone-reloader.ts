@@ -16,11 +16,11 @@ export interface ZoneSource {
   /** Absolute, lower case. */
   readonly zone: string;
   readonly path: string;
-  /** True to reload it whenever the file has changed, rather than when its serial has. */
+  /** True to reload the zone whenever the file has changed, rather than when its serial has. */
   readonly byTime: boolean;
 }
 
-/** The parts of a reloader: the publisher, and its access to files and time. */
+/** The parts of a reloader: the publisher, and the reloader's access to files and time. */
 export interface ZoneReloaderParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
@@ -29,16 +29,17 @@ export interface ZoneReloaderParts {
 }
 
 /**
- * Keeps zones in sync with their files: reads them, reloads them when they have changed, and publishes the result. A
- * file that is missing or has an error leaves the zone unchanged.
+ * Keeps zones in sync with their files by reading them, reloading them when they have changed, and publishing the
+ * result. If a file is missing or has an error, its zone stays unchanged.
  */
 export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
-  /** By zone: its file and the included files, in the state in which they were last read. */
+  /** For each zone, its file and the included files as they were when last read. */
   readonly #stamps = new Map<string, readonly FileStamp[]>();
   readonly #metrics: ZoneMetrics;
   /**
-   * The end of the current sliced read on this thread, and of reads on other threads; one file at a time of each kind.
+   * Promises for the end of the sliced read on this thread, and of reads on other threads. Only one file of each kind
+   * is read at a time.
    */
   #busy: Promise<void> = Promise.resolve();
   #busyThread: Promise<unknown> = Promise.resolve();
@@ -52,7 +53,7 @@ export class ZoneReloader {
 
   /**
    * Reads a zone for the first time. If the file does not exist, the zone is not loaded.
-   * @returns all errors in the file; `missing`: it could not be read
+   * @returns all errors in the file; `missing` if it could not be read
    */
   async load(source: ZoneSource): Promise<{
     readonly problems: readonly Problem[];
@@ -60,7 +61,7 @@ export class ZoneReloader {
   }> {
     const { publisher, log } = this.#parts;
     const { zone, path, byTime } = source;
-    // The zone was already served with a different Corefile.
+    // The zone was already served under a different Corefile.
     const serial = publisher.packed(zone)?.serial ?? null;
     const digest = publisher.digests.get(zone);
     const { problems, missing, taken } = await this.#read(source, null);
@@ -74,9 +75,9 @@ export class ZoneReloader {
   }
 
   /**
-   * Reloads the zones whose files have changed, one at a time, and those that are not known yet. One that requires a
-   * thread delays only others of its kind, and is not read twice at the same time.
-   * @returns resolves when all have been read
+   * Reloads zones whose files have changed, one at a time, and loads those that are not known yet. A file that needs
+   * its own thread delays only others like it, and is not read twice at the same time.
+   * @returns resolves when all of them have been read
    */
   async refresh(sources: readonly ZoneSource[]): Promise<void> {
     const slow: Promise<void>[] = [];
@@ -127,7 +128,7 @@ export class ZoneReloader {
     log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
   }
 
-  /** Warns about a serial that is older than the previous version's. */
+  /** Warns about a serial that is older than that of the previous version. */
   #compare({ zone, path }: ZoneSource, before: number | null, taken: number | null): void {
     if (before === null || taken === null || taken === before || isNewer(taken, before)) return;
     this.#parts.log.warning(
@@ -151,7 +152,7 @@ export class ZoneReloader {
   ): Promise<{
     readonly problems: readonly Problem[];
     readonly missing: Error | null;
-    /** The serial of the version served from now on. */
+    /** The serial of the version that is served from now on. */
     readonly taken: number | null;
   }> {
     const { clock, log, publisher } = this.#parts;
@@ -183,7 +184,7 @@ export class ZoneReloader {
       return { problems, missing: null, taken: packed.serial };
     } catch (error) {
       if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
-      // A file that needs too much memory will do so again, so it is only read again after a change.
+      // A file that needs too much memory would do so again, so it is read again only after it has changed.
       if (errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') {
         if (stamp !== null) this.#stamps.set(zone, [[path, stamp]]);
         return { problems: [tooMuch(path)], missing: null, taken: null };
@@ -205,8 +206,8 @@ function tooMuch(path: string): Problem {
 type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
 /**
- * Zone metrics, each by zone name: records and serial of the served version, accepted versions, rejected versions,
- * records of an incoming one.
+ * Metrics by zone name: the records and serial of the version being served, the numbers of accepted and rejected
+ * versions, and the records of an incoming one.
  */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
@@ -216,7 +217,7 @@ export interface ZoneMetrics {
   readonly loading: { with(zone: string): Gauge };
 }
 
-/** Returns zone metrics, shared by all plugins that serve zones. */
+/** Returns the zone metrics that all plugins with zones share. */
 export function zoneMetrics(metrics: Registry): ZoneMetrics {
   return {
     records: metrics.gauge('ndots_zone_records', 'Records in the zone.', ['zone'], 'last'),

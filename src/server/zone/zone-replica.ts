@@ -14,7 +14,10 @@ export interface ZoneChange {
   readonly origin: WireName;
   /** Null if the zone has not been loaded. */
   readonly packed: PackedZone | null;
-  /** The changes that led to it, oldest first, each from the previous one's serial; for IXFR. */
+  /**
+   * The changes that led to this version, oldest first. Each starts from the serial of the previous one, as IXFR
+   * requires.
+   */
   readonly history: readonly Difference[];
   readonly expired: boolean;
   /** True if the zone is no longer served. */
@@ -31,7 +34,7 @@ export interface ServedZone extends OfZone {
 /** A worker's view of a plugin's zones. */
 export class ZoneReplica implements Replica<ZoneChange> {
   readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
-  /** Origins that a snapshot has not included, keyed by their bytes; null if there is no snapshot. */
+  /** Origins that a snapshot has not mentioned yet, with their bytes as the key, or null if there is no snapshot. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
 
@@ -71,7 +74,7 @@ export class ZoneReplica implements Replica<ZoneChange> {
 
   /**
    * Reports zones that have changed.
-   * @returns a function that ends it
+   * @returns a function that stops the reports
    */
   watch(tell: (zone: ServedZone) => void): () => void {
     this.#watchers.add(tell);

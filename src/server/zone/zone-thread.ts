@@ -1,4 +1,4 @@
-/** A thread that reads one zone file and ends, which releases all memory used for reading. */
+/** A thread that reads one zone file and then ends, which releases all memory that was used for reading. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
 import { useHashKey } from '../base/hash.ts';
