@@ -10,7 +10,7 @@ import { dial, parseEndpoint, printEndpoint } from './endpoint.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
 import { MessageBuilder } from '../base/protobuf.ts';
 
-/** Tests the client against servers that behave like etcd, or like no etcd should. */
+/** Tests the client against servers that behave like etcd, and some that behave as etcd never should. */
 
 type Answer = (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void;
 
@@ -21,7 +21,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Starts a gRPC server whose connections end with the test. */
+/** Starts a gRPC server whose connections are closed at the end of the test. */
 async function grpcServer(
   t: TestContext,
   answer: Answer,

@@ -26,9 +26,11 @@ import { MessageError } from '../base/protobuf.ts';
 
 /** A cluster, and how to access it. */
 export interface EtcdAccess {
-  /** At least one. They are tried in order, and the first that works stays in use. */
+  /** At least one endpoint. They are tried in order, and the first one that works stays in use. */
   readonly endpoints: readonly EtcdEndpoint[];
-  /** Null: none; the certificates of `https://` endpoints are then verified with the system's CAs. */
+  /**
+   * Null if there are none, in which case the certificates of `https://` endpoints are verified with the system's CAs.
+   */
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
 }
@@ -36,7 +38,7 @@ export interface EtcdAccess {
 /** The parts of a client: the cluster, and the client's access to the network and time. */
 export interface EtcdClientParts extends EtcdAccess {
   readonly clock: Clock;
-  /** Maximum size of a reply in bytes; default 8 MiB. */
+  /** Maximum size of a reply in bytes, 8 MiB by default. */
   readonly messageMax?: number;
   /** Connects to an endpoint; replaced in tests. */
   readonly dial?: typeof dial;
@@ -44,15 +46,15 @@ export interface EtcdClientParts extends EtcdAccess {
 
 /** Events of a watch. */
 export interface WatchCall {
-  /** Called with one complete message, valid only during the call. */
+  /** Called with one complete message, which is valid only during the call. */
   onMessage(message: Buffer): void;
-  /** The last event; null if etcd ended it without a failure. */
+  /** The last event, or null if etcd ended the stream without a failure. */
   onEnd(failure: EtcdFailure | null): void;
 }
 
-/** Maximum size of a message from etcd, in bytes; keys are read in smaller pages. */
+/** Maximum size in bytes of a message from etcd; keys are read in smaller pages. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
-/** Milliseconds after which an endpoint without a connection is skipped. */
+/** Milliseconds after which an endpoint that has not connected is skipped. */
 const DIAL_MS = 2000;
 /** The same as in CoreDNS. */
 const CALL_MS = 5000;
@@ -67,11 +69,11 @@ export class EtcdClient {
   #connection: Promise<GrpcConnection> | null = null;
   /** The same connection, once established. */
   #made: GrpcConnection | null = null;
-  /** Index of the endpoint in use, or of the next one to try. */
+  /** Index of the endpoint in use or, if there is none, of the next one to try. */
   #index = 0;
   #token: string | null = null;
   #closed = false;
-  /** Calls that wait until the server accepts more; each call that ends starts the next one. */
+  /** Calls that wait until the server accepts more. Each call that ends starts the next one. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new AbortController();
 
@@ -79,7 +81,7 @@ export class EtcdClient {
     this.#parts = parts;
   }
 
-  /** Reads the keys in a range. When the caller has finished with them, it may release `bytes`. */
+  /** Reads the keys in a range. Once the caller has finished with them, it may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
     // The received bytes are valid only during the call, and their memory is reused before the keys are read.
     const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
@@ -91,7 +93,7 @@ export class EtcdClient {
     await this.#call(METHOD.put, putRequest(key, value, lease), ignore);
   }
 
-  /** Deletes a range and returns the number of deleted keys. */
+  /** Deletes a range and returns the number of keys deleted. */
   delete(range: KeyRange): Promise<number> {
     return this.#call(METHOD.deleteRange, deleteRequest(range), readDeleted);
   }
@@ -106,12 +108,14 @@ export class EtcdClient {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
 
-  /** Restarts a lease's time; `ttl` is 0 if it no longer exists. */
+  /** Restarts a lease's time. `ttl` is 0 if the lease no longer exists. */
   keepLeaseAlive(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }
 
-  /** Opens a watch stream. etcd ends it if its member has lost the leader, so that another member is used. */
+  /**
+   * Opens a watch stream. If its member has lost the leader, etcd ends the stream, so that a different member is used.
+   */
   async watch(call: WatchCall): Promise<GrpcStream> {
     const connection = await this.#connected();
     const metadata = { ...(await this.#credentials(connection)), hasleader: 'true' };
@@ -122,7 +126,7 @@ export class EtcdClient {
     });
   }
 
-  /** Makes the next call use the next endpoint, because this one's answers are useless. */
+  /** Makes the next call use the next endpoint, because the answers from this one are useless. */
   moveOn(failure: EtcdFailure): void {
     if (failure.kind === 'token') this.#token = null;
     const connection = this.#connection;
@@ -142,7 +146,7 @@ export class EtcdClient {
   }
 
   /**
-   * Sends a request and returns its reply. Retries at each endpoint while members are unavailable, and with a new
+   * Sends a request and returns its reply. Tries again at each endpoint while members are unavailable, and with a new
    * token.
    */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
@@ -171,7 +175,7 @@ export class EtcdClient {
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
         else if (kind === 'unavailable' || kind === 'silent') {
-          // Another call may already have replaced the connection, in which case calls on the new one continue.
+          // Another call may have replaced the connection already, in which case calls on the new one continue.
           if (connection === this.#made) this.moveOn(error);
           if (--tries <= 0) throw error;
         } else throw error;
@@ -240,7 +244,7 @@ export class EtcdClient {
     });
   }
 
-  /** Returns the token from the user's login, fetched once; nothing without credentials. */
+  /** Returns the token from the user's login, which is requested only once, or nothing if there are no credentials. */
   async #credentials(connection: GrpcConnection): Promise<Readonly<Record<string, string>>> {
     const { credentials } = this.#parts;
     if (credentials === null) return {};
@@ -277,7 +281,7 @@ export class EtcdClient {
     return connection;
   }
 
-  /** Connects to the current endpoint, or the first of the others that accepts the connection. */
+  /** Connects to the current endpoint or, failing that, to the first of the others that accepts the connection. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
     const failures: EtcdFailure[] = [];
@@ -317,7 +321,8 @@ export class EtcdClient {
 }
 
 /**
- * Creates the error for when no endpoint could be reached, with the kind of the first failure and all endpoints' names.
+ * Creates the error for when no endpoint could be reached. Its kind is that of the first failure, and it names all
+ * endpoints.
  */
 function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
   const [first, ...others] = failures;

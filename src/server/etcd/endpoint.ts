@@ -7,7 +7,7 @@ import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
 
 /** The client address of a cluster member. */
 export interface EtcdEndpoint {
-  /** A host name or an address without brackets; empty if there is a `socket`. */
+  /** A host name, or an address without brackets. Empty if there is a `socket`. */
   readonly host: string;
   readonly port: number;
   /** Path of a Unix socket, or null. */
@@ -17,8 +17,8 @@ export interface EtcdEndpoint {
 }
 
 /**
- * Files for a TLS client; empty if not given. They are read for every connection, so a renewed certificate needs no
- * reload.
+ * Files for a TLS client, which are empty if not given. They are read for every connection, so a renewed certificate
+ * does not require a reload.
  */
 export interface EtcdTlsFiles {
   readonly certificate: string;
@@ -28,7 +28,7 @@ export interface EtcdTlsFiles {
 
 const PORT = 2379;
 
-/** Parses `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null for other texts. */
+/** Parses `http://HOST:PORT`, `https://…`, `HOST:PORT` or `unix:///PATH`. Returns null for any other text. */
 export function parseEndpoint(text: string): EtcdEndpoint | null {
   const unix = /^(unixs?):(?:\/\/)?(.+)$/.exec(text);
   if (unix !== null) return { host: '', port: 0, socket: unix[2]!, secure: unix[1] === 'unixs' };
@@ -43,13 +43,13 @@ export function parseEndpoint(text: string): EtcdEndpoint | null {
   return { host: bracketed ?? plain!, port, socket: null, secure };
 }
 
-/** Formats an endpoint for messages, and for the authority of requests. */
+/** Formats an endpoint for messages, and for the `:authority` of requests. */
 export function printEndpoint({ host, port, socket }: EtcdEndpoint): string {
   return socket === null ? printHostPort(host, port) : `unix:${socket}`;
 }
 
 /**
- * Connects a socket, including the TLS handshake. Stops when `signal` fires.
+ * Connects a socket and completes the TLS handshake. Stops when `signal` fires.
  * @throws EtcdFailure
  */
 export function dial(
@@ -70,7 +70,7 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // An error on an abandoned socket does not matter, but without a listener it would end the process.
+      // An error on an abandoned socket does not matter, but would end the process if there were no listener.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();

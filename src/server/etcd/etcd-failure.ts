@@ -2,33 +2,33 @@ import { errorCode } from '../base/error-code.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { STATUS, type GrpcFailure } from '../transport/grpc/grpc-failure.ts';
 
-/** The reason etcd did not answer as expected, which decides the next step. */
+/** Why etcd did not answer as expected, which determines what to do next. */
 export type EtcdFailureKind =
-  /** There is no connection, it broke, or this member cannot serve now. Another member may answer. */
+  /** There is no connection, it broke, or this member cannot serve at the moment. Another member may answer. */
   | 'unavailable'
   /** The connection is open but silent. */
   | 'silent'
   | 'tls'
-  /** The token has expired, so a new one is requested. */
+  /** The token has expired, so a new one has to be requested. */
   | 'token'
   /** Wrong user name or password. */
   | 'credentials'
   /** The user lacks permission. */
   | 'forbidden'
-  /** The requested revision no longer exists, so everything must be listed again. */
+  /** The requested revision no longer exists, so everything has to be listed again. */
   | 'compacted'
   /** The answer exceeds the limit. */
   | 'large'
   /** There is no such key or lease. */
   | 'missing'
-  /** The answer is not gRPC, or not an etcd message. */
+  /** The answer is not gRPC, or not a message from etcd. */
   | 'malformed'
   /** Any other refusal by etcd. */
   | 'refused';
 
 /**
- * A failed exchange with etcd. `message` describes the failure, `advice` the fix (empty if there is nothing to do but
- * wait).
+ * A failed exchange with etcd. `message` describes the failure, and `advice` how to fix it. `advice` is empty if there
+ * is nothing to do but wait.
  */
 export class EtcdFailure extends Error {
   override readonly name = 'EtcdFailure';
@@ -43,7 +43,7 @@ export class EtcdFailure extends Error {
 }
 
 /**
- * Converts a failed call to a failure.
+ * Creates a failure from a failed call.
  * @param where the endpoint, for messages
  */
 export function callFailure({ kind, code, message }: GrpcFailure, where: string): EtcdFailure {
@@ -54,7 +54,7 @@ export function callFailure({ kind, code, message }: GrpcFailure, where: string)
 const notEtcd = 'check that this is an etcd client port (2379), and that http or https is correct';
 
 /**
- * Converts a status other than OK to a failure.
+ * Creates a failure from a status other than OK.
  * @param where the endpoint, for messages
  */
 function statusFailure(code: number, text: string, where: string): EtcdFailure {
@@ -84,7 +84,7 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
   }
 }
 
-/** Creates a failure below gRPC: name lookup, connection, TLS. */
+/** Creates a failure below gRPC, in name lookup, connection or TLS. */
 export function connectionFailure(error: unknown, where: string): EtcdFailure {
   if (error instanceof EtcdFailure) return error;
   const code = codeOf(error);
@@ -94,7 +94,7 @@ export function connectionFailure(error: unknown, where: string): EtcdFailure {
   return new EtcdFailure('unavailable', text, '', error);
 }
 
-/** Node tries a name's addresses in parallel and combines their errors. The first one is sufficient. */
+/** Node tries a name's addresses in parallel and combines the errors, of which the first one is sufficient. */
 function codeOf(error: unknown): string {
   return error instanceof AggregateError && error.errors.length > 0
     ? codeOf(error.errors[0])

@@ -1,4 +1,4 @@
-/** The messages of etcd's v3 API (etcdserverpb, mvccpb) used by this client, and the names of its methods. */
+/** The messages in etcd's v3 API (etcdserverpb, mvccpb) that this client uses, and the names of the API's methods. */
 import { MessageBuilder, MessageError, MessageReader } from '../base/protobuf.ts';
 
 /** Paths of the gRPC methods, as in `:path`. */
@@ -13,7 +13,7 @@ export const METHOD = {
   authenticate: '/etcdserverpb.Auth/Authenticate',
 } as const;
 
-/** A half-open range of keys; without `end`, a single key. Keys are bytes. */
+/** A half-open range of keys, or a single key if there is no `end`. Keys are bytes. */
 export interface KeyRange {
   readonly key: Buffer;
   readonly end: Buffer | null;
@@ -35,11 +35,11 @@ export function prefixRange(prefix: Buffer): KeyRange {
 /** The first part of every reply. */
 export interface ResponseHeader {
   readonly cluster: bigint;
-  /** The store's revision at the time of the reply. */
+  /** The store's revision when the reply was sent. */
   readonly revision: number;
 }
 
-/** A key with its stored value (mvccpb.KeyValue). The buffers are views of the message. */
+/** A key with its stored value (mvccpb.KeyValue). Its buffers are views of the message. */
 export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
@@ -57,7 +57,7 @@ export interface RangeRequest extends KeyRange {
   readonly keysOnly?: boolean;
 }
 
-/** The keys found, in ascending byte order (etcdserverpb.RangeResponse). */
+/** The keys that were found, in ascending byte order (etcdserverpb.RangeResponse). */
 export interface RangeResponse {
   readonly header: ResponseHeader;
   readonly kvs: readonly KeyValue[];
@@ -67,19 +67,22 @@ export interface RangeResponse {
   readonly bytes: Buffer;
 }
 
-/** One change (mvccpb.Event): a key was set or deleted. A deletion has the key and its revision, but no value. */
+/**
+ * One change (mvccpb.Event), where a key was set or deleted. A deletion includes the key and its revision, but no
+ * value.
+ */
 export interface WatchEvent {
   readonly deleted: boolean;
   readonly kv: KeyValue;
 }
 
-/** One message on a watch stream (etcdserverpb.WatchResponse). `watch` is the id with which the watch was created. */
+/** One message on a watch stream (etcdserverpb.WatchResponse). `watch` is the id that the watch was created with. */
 export interface WatchResponse {
   readonly header: ResponseHeader;
   readonly watch: number;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Nonzero if the requested revision no longer exists; this is then the first one that does. */
+  /** Nonzero if the requested revision no longer exists, in which case it is the first one that does. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   /** True if more of the same revision follows. */
@@ -90,12 +93,12 @@ export interface WatchResponse {
 /** A lease and its time in seconds. */
 export interface EtcdLease {
   readonly id: bigint;
-  /** Seconds left (for a grant: seconds granted); negative if it no longer exists. */
+  /** Seconds left or, for a grant, seconds granted. Negative if the lease no longer exists. */
   readonly ttl: number;
   readonly granted: number;
 }
 
-/** Builds a `Range` message. It requests no sort order, because etcd then returns the keys in ascending order. */
+/** Builds a `Range` message. It does not request a sort order, because etcd then returns keys in ascending order. */
 export function rangeRequest({
   key,
   end,
@@ -113,8 +116,8 @@ export function rangeRequest({
 }
 
 /**
- * @param limit maximum number of requested keys; 0: any number. An empty one takes two bytes and becomes an object, so
- * more are not read
+ * @param limit maximum number of keys requested; 0 allows any number. An empty key takes two bytes and becomes an
+ * object, so more are not read
  * @throws MessageError, like all readers below
  */
 export function readRange(bytes: Buffer, limit = 0): RangeResponse {
@@ -135,7 +138,7 @@ export function readRange(bytes: Buffer, limit = 0): RangeResponse {
 
 /**
  * Builds a `Put` message.
- * @param lease id of the lease with which the key expires; 0n: none
+ * @param lease id of the lease that the key expires with; 0n if there is none
  */
 export function putRequest(key: Buffer, value: Buffer, lease: bigint): Buffer {
   return new MessageBuilder().bytes(1, key).bytes(2, value).number(3, lease).build();
@@ -158,8 +161,8 @@ export function readDeleted(bytes: Buffer): number {
 }
 
 /**
- * Builds a request to watch from `revision` on. Large answers arrive in fragments, and idle watches report progress
- * periodically.
+ * Builds a request to watch from `revision` on. Large answers arrive in fragments, and an idle watch reports its
+ * progress periodically.
  */
 export function watchRequest(watch: number, { key, end }: KeyRange, revision: number): Buffer {
   const create = new MessageBuilder()
@@ -173,14 +176,14 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
   return new MessageBuilder().message(1, create).build();
 }
 
-/** A watch message with so many events that listing is better. */
+/** Thrown for a watch message with so many events that listing everything again is better. */
 export class TooManyEvents extends MessageError {}
 
-/** etcd truncates values above 2 MiB, and an event with a key and a value takes at least 20 bytes. */
+/** etcd truncates values above 2 MiB, and an event with a key and a value has at least 20 bytes. */
 const EVENTS_MAX = 100_000;
 
 /**
- * Reads a watch stream message: the events, or that the watch was created or canceled.
+ * Reads a message on a watch stream. It contains events, or reports that the watch was created or canceled.
  * @throws TooManyEvents
  */
 export function readWatch(bytes: Buffer): WatchResponse {
@@ -226,7 +229,7 @@ export function readWatch(bytes: Buffer): WatchResponse {
   return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
 }
 
-/** Builds a `LeaseGrant` message: a lease for `seconds`, with an id chosen by etcd. */
+/** Builds a `LeaseGrant` message for a lease of `seconds`, whose id etcd chooses. */
 export function leaseGrantRequest(seconds: number): Buffer {
   return new MessageBuilder().number(1, seconds).build();
 }
@@ -248,12 +251,12 @@ export function readLease(bytes: Buffer): EtcdLease {
   return lease;
 }
 
-/** Builds an `Authenticate` message: a user's name and password. */
+/** Builds an `Authenticate` message with a user's name and password. */
 export function authenticateRequest(name: string, password: string): Buffer {
   return new MessageBuilder().bytes(1, name).bytes(2, password).build();
 }
 
-/** Reads the token from the reply to `Authenticate`; empty if there is none. */
+/** Reads the token in the reply to `Authenticate`, which is empty if there is none. */
 export function readToken(bytes: Buffer): string {
   const reader = new MessageReader();
   let token = '';

@@ -7,7 +7,7 @@ import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
 import { prefixRange } from './messages.ts';
 import { Mirror } from './mirror.ts';
 
-/** Creates a mirror of a fake etcd, and records its contents. */
+/** Creates a mirror of a fake etcd and records what it contains. */
 function mirror() {
   const etcd = new FakeEtcd();
   const clock = new VirtualClock();

@@ -21,16 +21,16 @@ import { MessageError } from '../base/protobuf.ts';
 
 /** The store for the copy. Buffers are valid only during the call. */
 export interface MirrorTarget {
-  /** Starts listing everything again. The old content stays until `complete`. */
+  /** Starts listing everything again. The old content is retained until `complete`. */
   begin(): void;
-  /** Receives a part of the list; `value` null is a value that is too large. Keys in one range are in order. */
+  /** Receives part of the list, where a `value` of null was too large. Keys within a range are in order. */
   listed(entries: readonly ListedEntry[]): void;
-  /** The list is complete, and keys missing from it no longer exist. */
+  /** The list is complete, so keys that are missing from it no longer exist. */
   complete(): void;
   changed(events: readonly WatchEvent[]): void;
 }
 
-/** A key in a list. `value` is null if it is too large; `lease` is 0n if the key has none. */
+/** A key in a list. `value` is null if it is too large, and `lease` is 0n if the key has none. */
 export interface ListedEntry {
   readonly key: Buffer;
   readonly value: Buffer | null;
@@ -41,15 +41,15 @@ export interface ListedEntry {
 export interface MirrorHooks {
   listed(why: ListReason): void;
   failed(kind: EtcdFailureKind): void;
-  /** Reports whether etcd is being followed, so that the copy equals its content. */
+  /** Reports whether etcd is being followed, so that the copy equals what is in etcd. */
   following(follows: boolean): void;
   /** Everything up to this revision is known. */
   reached(revision: number): void;
 }
 
 /**
- * The reason for listing everything: the first time, compacted history, an etcd that went back in time or is a
- * different cluster. Or a message was too large, or there is room for omitted keys.
+ * The reason for listing everything. It may be the first time, or history was compacted, or etcd went back in time or
+ * is a different cluster. Other reasons are a message that was too large, and new room for omitted keys.
  */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
@@ -67,23 +67,23 @@ export interface MirrorParts {
 }
 
 /**
- * Maximum number of keys per list reply, and for the first one. etcd counts all remaining keys for every page, so small
+ * Maximum number of keys in a list reply, and in the first one. etcd counts all remaining keys for every page, so small
  * pages are expensive for it.
  */
 const PAGE_KEYS = 2000;
 const PAGE_FIRST = 100;
-/** Target size of a page in bytes. A few pages are in memory at a time, here and on the way to the workers. */
+/** Target size of a page in bytes. A few pages are in memory at a time, here and on their way to the workers. */
 const PAGE_BYTES = 512 * 1024;
 /** A cluster that comes back must be followed within 2 s, so no delay is longer than that. */
 const BACKOFF = { firstMs: 50, mostMs: 800 };
 /**
- * Everything is listed again and again only if etcd discards its history as fast as it is followed, or reports it
+ * Everything is listed repeatedly only if etcd discards its history as fast as it is followed, or reports it
  * incorrectly.
  */
 const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
-/** Milliseconds after which a watch counts as successful, so the next failure is unrelated. */
+/** Milliseconds after which a watch counts as successful, so that the next failure is unrelated. */
 const GOOD_MS = 5000;
-/** Milliseconds between log lines about the reason for listing everything again. */
+/** Milliseconds between log lines about why everything is listed again. */
 const RELIST_TOLD_MS = 60_000;
 /** Maximum length of a reason reported by etcd. */
 const REASON_MAX = 300;
@@ -91,9 +91,9 @@ const REASON_MAX = 300;
 const CREATED_MS = 5000;
 
 /**
- * Mirrors ranges of keys: lists all at one revision, then watches from the next revision on. A broken watch resumes.
- * Everything is listed again and compared only if etcd no longer has that history, or has gone back in time. Only an
- * event or a complete list removes keys.
+ * Mirrors ranges of keys, by listing all of them at one revision and then watching from the next revision on. A watch
+ * that breaks is resumed. Everything is listed again and compared only if etcd no longer has the history, or has gone
+ * back in time. Keys are removed only because of an event or a complete list.
  */
 export class Mirror {
   readonly #parts: MirrorParts;
@@ -101,19 +101,22 @@ export class Mirror {
   readonly #relisting: Backoff;
   readonly #report: FailureReport;
   readonly #stopping = new AbortController();
-  /** For each range, the first unknown revision; null: everything must be listed. */
+  /** The first unknown revision for each range, or null if everything has to be listed. */
   #next: number[] | null = null;
   /** Ranges that the user may read. */
   #allowed: boolean[] = [];
   #why: ListReason = 'start';
-  /** The last reported reason for listing everything again, its time, and the number of unreported lists since then. */
+  /**
+   * The last reported reason for listing everything again, the time of that report, and the number of lists since then
+   * that were not reported.
+   */
   #toldReason: ListReason = 'start';
   #toldAt = -Infinity;
   #untold = 0;
   #cluster = 0n;
   #lastGoodAt = -1;
   #running: Promise<void> | null = null;
-  /** True if `listAgain` was called since the last list began. */
+  /** True if `listAgain` has been called since the last list began. */
   #wanted = false;
   #endWatch: ((failure: EtcdFailure) => void) | null = null;
 
@@ -132,7 +135,7 @@ export class Mirror {
     this.#running ??= this.#run();
   }
 
-  /** Lists everything again, because the store now has room for omitted keys. */
+  /** Lists everything again, because the store now has room for keys that were omitted. */
   listAgain(): void {
     this.#wanted = true;
     this.#endWatch?.(new ListAgain());
@@ -196,7 +199,7 @@ export class Mirror {
     await sleep(clock, wait, this.#stopping.signal);
   }
 
-  /** Reports it at once if the previous reason was different, otherwise once a minute. */
+  /** Reports it at once if the previous reason was different, or else once a minute. */
   #tellRelist(text: string): void {
     const { clock, log } = this.#parts;
     const now = clock.now();
@@ -219,7 +222,7 @@ export class Mirror {
   }
 
   /**
-   * Lists all ranges at a single revision.
+   * Lists all ranges at the same revision.
    * @throws EtcdFailure
    */
   async #list(): Promise<void> {
@@ -287,7 +290,7 @@ export class Mirror {
 
   /**
    * Watches until the watch ends.
-   * @returns the reason it ended
+   * @returns why it ended
    */
   async #follow(created: () => void): Promise<EtcdFailure> {
     const { client, clock, ranges } = this.#parts;
@@ -362,7 +365,7 @@ export class Mirror {
 }
 
 /**
- * Checks that a list is ascending, because otherwise it would never end.
+ * Checks that a list is in ascending order, because otherwise it would never end.
  * @throws EtcdFailure
  */
 function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer): void {
@@ -382,7 +385,7 @@ class ListAgain extends EtcdFailure {
   }
 }
 
-/** After these watch failures, its position in history is useless. */
+/** After these failures, a watch's position in history is useless. */
 const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
   compacted: 'compacted',
   large: 'large',
