@@ -2,8 +2,8 @@ import type { Place } from '../base/problem.ts';
 import type { Scheme } from '../wire/transports.ts';
 
 /**
- * A parsed Corefile as plain data. Every node survives `structuredClone`, so that the tree can be sent to worker
- * threads, which bind its directives again.
+ * A parsed Corefile as plain data. Every node survives `structuredClone`, so the tree can be sent to worker threads,
+ * which bind its directives again.
  */
 export interface Corefile {
   /** The file as named on the command line. */
@@ -11,19 +11,21 @@ export interface Corefile {
   readonly blocks: readonly ServerBlock[];
   /** All files that were read, starting with the Corefile itself; `reload` watches them. */
   readonly files: readonly string[];
-  /** SHA-512 (hex) over the tokens. White space and comments have no effect; imported files and the environment do. */
+  /**
+   * SHA-512 (hex) of the tokens. White space and comments do not affect it, but imported files and the environment do.
+   */
   readonly fingerprint: string;
 }
 
 /** One server block: its addresses and its directives. */
 export interface ServerBlock {
   readonly keys: readonly Key[];
-  /** In file order. The same name may occur more than once. */
+  /** In file order; the same name may occur more than once. */
   readonly directives: readonly Directive[];
   readonly place: Place;
 }
 
-/** One address of a server block. A CIDR off a label boundary produces several keys with the same `text`. */
+/** An address of a server block. A CIDR that is not on a label boundary produces several keys with the same `text`. */
 export interface Key {
   /** As written, after environment substitution. */
   readonly text: string;
@@ -31,13 +33,13 @@ export interface Key {
   readonly scheme: Scheme;
   /** Lower case and absolute; `.` is the root. */
   readonly zone: string;
-  /** As written, or the scheme's default (for `dns` the server's `-dns.port`). */
+  /** The port as written, or the scheme's default (for `dns`, the server's `-dns.port`). */
   readonly port: number;
 }
 
-/** One line in a server block, with the lines inside its braces. */
+/** A line in a server block, including the lines inside its braces. */
 export interface Directive {
-  /** The current name; `at.text` is the name used in the file. */
+  /** The directive's current name; `at.text` is the name used in the file. */
   readonly name: string;
   readonly at: Token;
   readonly args: readonly Token[];
@@ -45,7 +47,7 @@ export interface Directive {
   readonly block: readonly Property[] | null;
 }
 
-/** A line inside a directive's braces; it may have braces as well. */
+/** A line inside a directive's braces, which may have braces of its own. */
 export interface Property {
   readonly name: Token;
   readonly args: readonly Token[];

@@ -9,7 +9,7 @@ import { printCorefile } from './print.ts';
 import type { Corefile, Property } from './corefile-tree.ts';
 import { expandZone } from './zones.ts';
 
-/** Fragments that matter to the grammar, and some that don't. */
+/** Fragments that matter to the grammar, and some that do not. */
 const pieces = [
   '{',
   '}',
@@ -77,7 +77,7 @@ test('printed output parses back to the same tree', () => {
   let whole = 0;
   fc.assert(
     fc.property(soup, (input) => {
-      // A variable's value may contain text that no word in a file can: `x\"` in quotes.
+      // A variable's value may contain text that no word in a file can contain: `x\"` in quotes.
       const first = read(input.replaceAll(/\{[$%][AB]/g, ''), { files });
       if (first.problems.length > 0) return;
       whole++;
@@ -98,7 +98,7 @@ test('printed output parses back to the same tree', () => {
 });
 
 test('a printed word parses back unchanged', () => {
-  // Quotes cannot contain an odd number of backslashes before a quote or at the end.
+  // Inside quotes, there cannot be an odd number of backslashes before a quote or at the end.
   const words = fc
     .string({ unit: fc.constantFrom('a', ' ', '#', '"', '\\\\', '\n', 'é', '{', '.') })
     .filter((word) => word.trim() !== '{' && !word.includes('{\\'));

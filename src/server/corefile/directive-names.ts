@@ -28,7 +28,7 @@ export class DirectiveNames {
   }
 
   /**
-   * Returns the directive's current name, or null with a problem if it is unknown. `braces`: whether the server block
+   * Returns the directive's current name, or null and a problem if it is unknown. `braces` is true if the server block
    * has braces.
    */
   today({ text, place }: Token, braces: boolean): string | null {

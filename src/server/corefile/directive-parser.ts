@@ -1,4 +1,4 @@
-/** Parses the content of a Corefile's blocks: directives and their properties. */
+/** Parses the content of the blocks in a Corefile, which is directives and their properties. */
 import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
 import type { DirectiveNames } from './directive-names.ts';
@@ -9,15 +9,15 @@ import type { Directive, Property, Token } from './corefile-tree.ts';
 /** Maximum nesting of braces. */
 const DEPTH_MAX = 64;
 
-/** Parses one directive after another, sharing a token stream with the parser for the enclosing blocks. */
+/** Parses one directive after another. It shares a token stream with the parser for the enclosing blocks. */
 export class DirectiveParser {
   readonly #stream: TokenStream;
   readonly #names: DirectiveNames;
   readonly #report: ProblemReport;
   readonly #substitute: (token: RawToken) => string;
-  /** A closing brace that is indented less than its opening line, where a `}` is probably missing. */
+  /** A closing brace that is indented less than the line with its opening brace, so a `}` is probably missing there. */
   #suspect: Token | null = null;
-  /** True if the file ended inside braces and that has been reported. */
+  /** True if the file ended inside braces and this has been reported. */
   #ended = false;
 
   /** @param substitute returns a word's text with environment variables replaced */
@@ -34,9 +34,9 @@ export class DirectiveParser {
   }
 
   /**
-   * Parses the directive named by the next word, with its block. As in CoreDNS, words after its `}` on the same line
-   * count as another directive with that name.
-   * @param braces whether the server block has braces
+   * Parses the directive that the next word names, with its block. As in CoreDNS, words after its `}` on the same line
+   * count as another directive by that name.
+   * @param braces true if the server block has braces
    * @returns an empty list if the name is unknown, which is reported
    */
   directive(braces: boolean): readonly Directive[] {
@@ -76,7 +76,8 @@ export class DirectiveParser {
   }
 
   /**
-   * Reports words that end with a comma, because only blanks separate words. Commas inside an expression are allowed.
+   * Reports words that end with a comma, because words are separated only by blanks. Commas inside an expression are
+   * allowed.
    */
   #commas(words: readonly Token[]): void {
     if (words.some(({ text, quoted }) => !quoted && /[(){}=<>]/.test(text))) return;
@@ -88,7 +89,7 @@ export class DirectiveParser {
         });
   }
 
-  /** Returns the lines in braces after a line's words, or null if no brace opens. */
+  /** Returns the lines in braces that follow the words on a line, or null if there is no brace. */
   #braces(owner: Token, depth: number): readonly Property[] | null {
     const stream = this.#stream;
     const open = stream.peek();
@@ -140,7 +141,7 @@ export class DirectiveParser {
   }
 
   #closing(brace: RawToken, open: RawToken, owner: Token, last: Property | undefined): void {
-    // CoreDNS rejects it where it reads the line to its end. Elsewhere it sees the same lines, or one more word.
+    // CoreDNS rejects this if it reads the line to its end. Otherwise, it sees the same lines, or one more word.
     if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
       this.#report.warning(
         brace.place,
@@ -186,7 +187,7 @@ export class DirectiveParser {
     });
   }
 
-  /** Reports that the file ended inside braces. Enclosing braces are not reported again. */
+  /** Reports that the file ended inside braces. Any enclosing braces are not reported again. */
   unclosed(open: RawToken, what: 'block' | 'snippet' | 'directive'): void {
     const { last, cut } = this.#stream;
     if (cut || this.#ended) return;
@@ -200,7 +201,7 @@ export class DirectiveParser {
           ? `The { at ${file}:${line} is never closed.`
           : `Most likely the } for '${suspect.text}' at ${file}:${line} is missing.`,
     };
-    // CoreDNS uses the last directive's } to close the block as well.
+    // CoreDNS also uses the last directive's } to close the block.
     if (what === 'block' && last.text === '}' && !last.quoted)
       this.#report.warning(last.place, 'the last } in the file is missing', advice);
     else if (what !== 'directive')

@@ -5,7 +5,7 @@ export function builtInCorefile(port: number): string {
   return `.:${port} {\n    whoami\n    log\n}\n`;
 }
 
-/** Creates the problem that every command reports for such a Corefile. */
+/** Creates the problem that every command reports for a Corefile like this. */
 export function emptyCorefile(file: string): Problem {
   return new Problem({
     code: 'corefile-empty',

@@ -3,14 +3,14 @@ import { parseProblem } from './problems.ts';
 import type { ProblemReport } from './problem-report.ts';
 import type { Token } from './corefile-tree.ts';
 
-/** A text whose references to environment variables have been replaced. */
+/** A text in which references to environment variables have been replaced. */
 export interface Substituted {
   readonly text: string;
-  /** Variables without a value, replaced by an empty text. */
+  /** Variables that have no value, and were replaced by an empty text. */
   readonly unset: readonly string[];
-  /** True if a reference directly follows a brace, so it is probably part of a Go template (`{{$x}}`). */
+  /** True if a reference directly follows a brace, so that it is probably part of a Go template (`{{$x}}`). */
   readonly template: boolean;
-  /** True if the values refer to each other in a loop or grow too long, in which case the text was left unchanged. */
+  /** True if the values refer to each other in a loop or become too long. In this case, the text was left unchanged. */
   readonly endless: boolean;
 }
 
@@ -20,7 +20,7 @@ const ROUNDS_MAX = 1000;
 const CHARACTERS_MAX = 1 << 20;
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacement and stays as written. Values are
+ * Replaces `{%NAME%}`, then `{$NAME}`. At an empty name (`{$}`), which stays as written, replacement ends. Values are
  * searched for references too.
  */
 function substitute(text: string, env: Environment): Substituted {
@@ -50,7 +50,7 @@ function substitute(text: string, env: Environment): Substituted {
   return { text: result, unset, template, endless: false };
 }
 
-/** Returns the token's text with its references replaced. Suspicious ones are reported. */
+/** Returns the token's text with its references replaced, and reports suspicious ones. */
 export function textOf({ text, place }: Token, env: Environment, report: ProblemReport): string {
   if (!text.includes('{$') && !text.includes('{%')) return text;
   const found = substitute(text, env);

@@ -13,17 +13,17 @@ import { whyFailed } from '../base/why-failed.ts';
 export interface Files {
   /** Returns a file's text. Throws an error with a `code` (`ENOENT`, `EISDIR`, …). */
   readFile(path: string): string;
-  /** Returns the files that match a pattern with at most one `*` and one `?`, sorted. */
+  /** Returns the files that match a pattern with at most one `*` and one `?`, in sorted order. */
   glob(pattern: string): readonly string[];
 }
 
-/** Maximum number of snippet imports in one Corefile. This is CoreDNS's limit, which ends circular imports. */
+/** Maximum number of snippet imports in a Corefile. This is CoreDNS's limit, which stops circular imports. */
 export const SNIPPET_IMPORTS_MAX = 10_000;
 /** Maximum number of file imports in one Corefile. */
 const FILE_IMPORTS_MAX = 100_000;
 /**
- * Maximum number of words in a Corefile with all its imports, which can multiply when nested. Parsing twice this number
- * blocks the control thread for seconds.
+ * Maximum number of words in a Corefile with all its imports, which can multiply if they are nested. Parsing twice as
+ * many blocks the control thread for seconds.
  */
 export const TOKENS_MAX = 65_536;
 
@@ -34,8 +34,8 @@ interface TokenFrame {
 }
 
 /**
- * The words of a Corefile in the order in which they take effect. An `import` is replaced by the words of its snippet
- * or files. The sources form a stack, so nothing is copied. The end of an import ends the line.
+ * The words in a Corefile in the order in which they take effect. An `import` is replaced by the words in its snippet
+ * or files. The sources form a stack, so nothing is copied. A line never continues past the end of an import.
  */
 export class TokenStream {
   readonly #stack: TokenFrame[];
@@ -43,7 +43,7 @@ export class TokenStream {
   readonly #report: ProblemReport;
   readonly #snippets = new Map<string, readonly RawToken[]>();
   readonly #lexed = new Map<string, Lexed>();
-  /** The texts of all files read so far, starting with the Corefile. */
+  /** The texts of all files that have been read so far, starting with the Corefile. */
   readonly texts: Map<string, string>;
   /** The last word. */
   last: RawToken;
@@ -104,7 +104,7 @@ export class TokenStream {
     return token;
   }
 
-  /** True if a problem cut the stream short, so that its end is not the end of the file. */
+  /** True if a problem cut the stream short, so that it ends before the file does. */
   get cut(): boolean {
     return this.#full;
   }
@@ -113,14 +113,14 @@ export class TokenStream {
     while (this.peekOnLine() !== null) this.take();
   }
 
-  /** Defines a snippet for later imports. Returns false if the name is already defined. */
+  /** Defines a snippet for later imports. Returns false if the name is already in use. */
   defineSnippet(name: string, tokens: readonly RawToken[]): boolean {
     if (this.#snippets.has(name)) return false;
     this.#snippets.set(name, tokens);
     return true;
   }
 
-  /** Processes an `import` line (`import` is the next word) and continues with the imported words. */
+  /** Processes an `import` line, where `import` is the next word, and continues with the imported words. */
   import(substituted: (token: RawToken) => string): void {
     const at = this.take();
     if (this.peekOnLine() === null) {
@@ -159,7 +159,7 @@ export class TokenStream {
       return;
     }
     const matches = this.#matches(name, place);
-    // Push in reverse order, so that the first file is on top of the stack.
+    // Push them in reverse order, so that the first file is on top of the stack.
     for (const { path, literal } of matches.toReversed()) {
       const tokens = this.#read(path, literal ? name : null, place);
       if (tokens !== null) this.#push(tokens);
@@ -167,7 +167,7 @@ export class TokenStream {
   }
 
   #push(tokens: readonly RawToken[]): void {
-    // Remove exhausted sources first, so that a circular import does not pile them up.
+    // Remove exhausted sources first, so that they do not pile up in a circular import.
     this.peek();
     if (tokens.length > 0) this.#stack.push({ tokens, next: 0, imported: true });
   }

@@ -3,9 +3,9 @@ import type { Problem } from '../base/problem.ts';
 import type { Directive, Property, ServerBlock, Token } from './corefile-tree.ts';
 
 /**
- * Computes SHA-512 (hex) over the content of the blocks: the words and the boundaries of lines and braces, but not
- * positions, white space or comments. Unreadable parts are represented by their problems, so that every edit of a
- * broken file changes the fingerprint.
+ * Computes SHA-512 (hex) of the blocks' content. This is the words and the boundaries of lines and braces, but not
+ * positions, white space or comments. Parts that cannot be read are represented by their problems, so that every edit
+ * of a broken file changes the fingerprint.
  */
 export function fingerprint(blocks: readonly ServerBlock[], problems: readonly Problem[]): string {
   const hash = builtins.crypto().createHash('sha512');

@@ -6,7 +6,7 @@ import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zo
 
 /** The interpretation of one server block address. */
 export interface ParsedKey {
-  /** Several for a CIDR between two label boundaries; none if there is a problem. */
+  /** Several keys for a CIDR between two label boundaries, or none if there is a problem. */
   readonly keys: readonly Key[];
   readonly problem: Problem | null;
   readonly warnings: readonly Problem[];

@@ -3,13 +3,13 @@ import { warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 import type { Token } from './corefile-tree.ts';
 
-/** A token of the file, with environment references not yet replaced. */
+/** A token in the file, before environment references are replaced. */
 export interface RawToken extends Token {
   /** True if it is the first token on its line. */
   readonly first: boolean;
 }
 
-/** The words in a file, and warnings about them. */
+/** The words in a file, and any warnings about them. */
 export interface Lexed {
   readonly tokens: readonly RawToken[];
   readonly warnings: readonly Problem[];
@@ -17,9 +17,9 @@ export interface Lexed {
 
 /**
  * Splits a text into words. A word that begins with `"` extends to the next `"`, even across lines. `\"` is the only
- * escape. A `#` at the start of a word begins a comment up to the end of the line. A `#` inside a word hides only the
- * rest of that word, and the text after the next blank counts again. This is surprising, so it is reported. Time and
- * memory are linear in the text's length.
+ * escape. A `#` at the start of a word begins a comment that extends to the end of the line. A `#` inside a word hides
+ * only the rest of that word, and the text after the next blank counts again. Because this is surprising, it is
+ * reported. Time and memory are linear in the text's length.
  */
 export function lex(text: string, file: string): Lexed {
   return new Lexer(text, file).run();
@@ -85,7 +85,7 @@ class Lexer {
     if (text.charCodeAt(end) === HASH) this.#hiddenTail(place);
   }
 
-  /** Reports `word#tail more`: the tail is dropped, but `more` is a word again. */
+  /** Reports `word#tail more`, where the tail is dropped but `more` is a word again. */
   #hiddenTail(place: Place): void {
     const text = this.#text;
     while (this.#at < text.length) {
@@ -159,7 +159,7 @@ class Lexer {
 /** Maximum number of warnings per file. */
 const WARNINGS_MAX = 100;
 
-/** Drops a backslash at the end of the file, which escapes nothing. */
+/** Drops a backslash at the end of the file, because there is nothing for it to escape. */
 function withoutOpenEscape(text: string): string {
   let start = text.length;
   while (start > 0 && text.charCodeAt(start - 1) === BACKSLASH) start--;
@@ -172,7 +172,7 @@ const QUOTE = 0x22;
 const HASH = 0x23;
 const BACKSLASH = 0x5c;
 
-/** Returns true for Unicode white space (including a carriage return). */
+/** Returns true for Unicode white space, including a carriage return. */
 function isBlank(code: number): boolean {
   if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
   if (code < 0x85) return false;
@@ -188,7 +188,7 @@ function isBlank(code: number): boolean {
   );
 }
 
-/** Returns true if a word must be quoted to be parsed back unchanged. */
+/** Returns true if a word has to be quoted for it to be parsed back unchanged. */
 export function needsQuotes(text: string): boolean {
   if (text === '' || text.startsWith('"')) return true;
   for (let at = 0; at < text.length; at++) {
@@ -199,8 +199,8 @@ export function needsQuotes(text: string): boolean {
 }
 
 /**
- * Creates the token for the tree, as plain data without the lexer's own fields.
- * @param text its text with environment references replaced
+ * Creates the token for the tree as plain data, without the lexer's own fields.
+ * @param text the token's text with environment references replaced
  */
 export function tokenOf({ place, quoted }: Token, text: string): Token {
   return { text, place, quoted };

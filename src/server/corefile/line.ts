@@ -13,22 +13,22 @@ export interface Binding {
 }
 
 /**
- * The words on one line, consumed from either end. An unexpected word throws a `LineRefusal`, which ends only this
- * line. The others are still bound, so that all errors in a file are reported at once.
+ * The words on a line, which can be consumed from either end. An unexpected word throws a `LineRefusal`, which ends
+ * only this line. The other lines are still bound, so that all errors in a file are reported at once.
  */
 export class DirectiveLine {
   /** The name of the directive or property itself. */
   readonly name: Token;
   readonly binding: Binding;
-  /** The lines inside the braces that follow, if any. */
+  /** The lines inside the braces that follow, if there are any. */
   readonly block: readonly Property[] | null;
   readonly #words: Token[];
   /** The syntax of the whole line: `forward FROM TO…`. */
   readonly #form: string;
   #last: Token;
   /**
-   * The treatment of surplus words: an error; ignored with a warning, because CoreDNS ignores them; or left for the
-   * next line.
+   * The treatment of surplus words. They are an error, or ignored with a warning because CoreDNS ignores them, or left
+   * for the next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
 
@@ -71,7 +71,7 @@ export class DirectiveLine {
     return this.#words.splice(0);
   }
 
-  /** Consumes `count` words starting with `word`; null if the line does not contain it. */
+  /** Consumes `count` words starting with `word`. Returns null if `word` is not on the line. */
   takeFrom(word: string, count: number): readonly Token[] | null {
     const at = this.#words.findIndex((token) => token.text === word);
     if (at < 0) return null;
@@ -88,7 +88,7 @@ export class DirectiveLine {
     return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }
 
-  /** Parses all remaining words as this value. Every word that does not fit is reported. */
+  /** Parses each of the remaining words as this value, and reports every word that does not fit. */
   readAll<T>(value: Value<T>): readonly T[] {
     const refusals: LineRefusal[] = [];
     const found: T[] = [];
@@ -125,7 +125,7 @@ export class DirectiveLine {
     });
   }
 
-  /** Warns that this line replaces earlier ones, although they look cumulative. */
+  /** Warns that this line replaces earlier ones, even though they look cumulative. */
   replacesOthers(): void {
     const { text, place } = this.name;
     this.binding.warning(place, `only the last of several '${text}' lines has an effect`, {

@@ -1,5 +1,6 @@
 /**
- * `max_connections` and similar properties, parsed as by CoreDNS for one transport: integers, where 0 means no limit.
+ * `max_connections` and similar properties, parsed like CoreDNS does for each transport. They are integers, where 0
+ * means no limit.
  */
 import { setting, type PropertySchema } from './properties.ts';
 import { integer, value, Wrong, wrong } from './word-values.ts';
@@ -7,8 +8,8 @@ import { integer, value, Wrong, wrong } from './word-values.ts';
 const whole = integer('COUNT');
 
 /**
- * A property that may occur once per server block.
- * @param what the counted object, for the documentation
+ * A property that can occur once per server block.
+ * @param what the things being counted, for the documentation
  * @param byDefault the default, for the documentation
  */
 export function maximum(

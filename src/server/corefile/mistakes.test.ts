@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { read } from '../../../test/corefiles/read.ts';
 
-/** Invalid inputs and their messages; the first line is CoreDNS's. */
+/** Invalid inputs and the resulting messages, of which the first line is CoreDNS's. */
 const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
   [
     'an unknown directive',

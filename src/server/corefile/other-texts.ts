@@ -1,4 +1,4 @@
-/** Recognizes files mistaken for a Corefile: a Kubernetes manifest, a Helm template. */
+/** Recognizes files that were mistaken for a Corefile, such as a Kubernetes manifest or a Helm template. */
 
 /** The explanation and the fix. */
 export interface OtherText {
@@ -6,14 +6,14 @@ export interface OtherText {
   readonly remedy: string;
 }
 
-/** Returns advice for a text that is not a Corefile, or null if it may be one. */
+/** Returns advice for a text that is not a Corefile, or null if it might be one. */
 export function adviceForOther(text: string): OtherText | null {
   if (isManifest(text)) return manifestAdvice;
   return isChart(text) ? chartAdvice : null;
 }
 
 /**
- * Returns true for a Helm template. The `template` plugin also uses {{ }}, but only with its own fields and inside a
+ * Returns true for a Helm template. The `template` plugin also uses {{ }}, but only with its own fields and within a
  * line.
  */
 function isChart(text: string): boolean {
@@ -28,7 +28,7 @@ const chartAdvice: OtherText = {
     "Use its output: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };
 
-/** Returns true for Kubernetes YAML, most likely the ConfigMap that contains a Corefile. */
+/** Returns true for Kubernetes YAML, which is most likely the ConfigMap that contains a Corefile. */
 function isManifest(text: string): boolean {
   return (
     /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)

@@ -9,7 +9,7 @@ interface Extra {
   readonly hasView?: boolean;
 }
 
-/** Parses a Corefile's blocks, each with its binds and view in order. */
+/** Parses the blocks in a Corefile, each with its binds and views in order. */
 function problems(text: string, ...extras: Extra[]): string[] {
   const claims = read(text).corefile.blocks.map(({ keys }, at) => ({
     keys,

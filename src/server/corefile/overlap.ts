@@ -1,18 +1,18 @@
 import { Problem } from '../base/problem.ts';
 import type { Key } from './corefile-tree.ts';
 
-/** A server block, as needed by the overlap check. */
+/** A server block in the form that the overlap check needs. */
 export interface ListenClaim {
   readonly keys: readonly Key[];
-  /** The addresses given to `bind`; empty: all addresses of the machine. */
+  /** The addresses given to `bind`, or an empty list for all addresses of the machine. */
   readonly binds: readonly string[];
-  /** Blocks with a view may share a zone, and are tried from top to bottom. */
+  /** Blocks that have a view may share a zone, and are tried from top to bottom. */
   readonly hasView: boolean;
 }
 
 /**
- * Reports blocks that listen for the same zone with the same port, scheme and address. Also reports a zone both with
- * and without `bind`.
+ * Reports blocks that listen for the same zone on the same port and address with the same scheme. Also reports zones
+ * that appear both with and without `bind`.
  */
 export function overlapProblems(blocks: readonly ListenClaim[]): Problem[] {
   const problems: Problem[] = [];

@@ -16,7 +16,7 @@ import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tr
 
 /** A Corefile and the parser's other inputs. */
 export interface ParseInput extends Files {
-  /** The file's name for error positions; imports are relative to it. */
+  /** The file's name, used for error positions. Imports are relative to it. */
   readonly file: string;
   readonly text: string;
   /** The default port (`-dns.port`). */
@@ -26,23 +26,24 @@ export interface ParseInput extends Files {
   readonly directives: readonly string[];
   /** External CoreDNS plugins, and their alternatives. */
   readonly external?: Readonly<Record<string, string>>;
-  /** For better advice: older directive names, and the directive that a misplaced property belongs to. */
+  /** For better advice: older names of directives, and the directive that a misplaced property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
 
 /** The parsed Corefile and its problems. */
 export interface ParseOutput {
-  /** The parsed part; complete only if there are no problems. */
+  /** The part that was parsed, which is complete only if there are no problems. */
   readonly corefile: Corefile;
-  /** The texts of all files that were read, by the names in `corefile.files`. */
+  /** The texts of all files that were read, by their names in `corefile.files`. */
   readonly texts: ReadonlyMap<string, string>;
-  /** In the order found; the first one is what CoreDNS would have reported. */
+  /** In the order in which they were found. The first one is what CoreDNS would have reported. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 }
 
 /**
- * Parses a Corefile with all its imports. Never throws: every error becomes a problem, and parsing continues after it.
+ * Parses a Corefile with all its imports. It never throws: every error becomes a problem, and parsing continues after
+ * it.
  */
 export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new ProblemReport();
@@ -50,7 +51,7 @@ export function parseCorefile(input: ParseInput): ParseOutput {
   const blocks = parser.run();
   const advice = report.found.length > 0 ? adviceForOther(input.text) : null;
   if (advice !== null) {
-    // Every line would give the same kind of error, so one is enough.
+    // Every line would cause the same kind of error, so reporting one is enough.
     report.found.splice(0, Infinity, report.found[0]!.with(advice));
     report.remarks.length = 0;
   }
@@ -72,9 +73,9 @@ class Parser {
   readonly #report: ProblemReport;
   readonly #stream: TokenStream;
   readonly #lines: DirectiveParser;
-  /** True once there was a block with an address. */
+  /** True once a block with an address has been found. */
   #anyBlock = false;
-  /** Address problems come last, because CoreDNS checks addresses after reading the whole file. */
+  /** Address problems come last, because CoreDNS checks addresses after it has read the whole file. */
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
@@ -109,8 +110,8 @@ class Parser {
   }
 
   /**
-   * Parses addresses, then directives in braces (or without them, in a file with one block). Null for a snippet, or if
-   * there is nothing to serve.
+   * Parses addresses, followed by directives in braces (or without them, if the file has only one block). Returns null
+   * for a snippet, or if there is nothing to serve.
    */
   #block(start: RawToken): ServerBlock | null {
     const addresses = this.#addresses();
@@ -141,8 +142,8 @@ class Parser {
   }
 
   /**
-   * Reports a surplus } after the last block, which CoreDNS reads as another zone. Nothing in the file is lost because
-   * of it.
+   * Reports a surplus } after the last block, which CoreDNS reads as another zone. Nothing else in the file is lost
+   * because of it.
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;

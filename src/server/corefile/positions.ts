@@ -1,6 +1,6 @@
 /**
- * The positions of words on a line: required, optional, lists, the last one. A directive's arguments and a property's
- * are records of positions, whose keys name the options and whose order is the order on the line.
+ * The positions of words on a line, which can be required or optional, lists, or the last word. A directive's arguments
+ * and a property's are records of positions. Their keys name the options, and their order is the order on the line.
  */
 import { parseDuration } from '../base/duration.ts';
 import type { DirectiveLine } from './line.ts';
@@ -19,7 +19,7 @@ export interface Position<T> {
   take(line: DirectiveLine): T;
 }
 
-/** A line's positions by option name, in their order on the line. */
+/** The positions on a line by option name, in the order in which they appear. */
 export type Positions = Readonly<Record<string, Position<unknown>>>;
 
 /** The options provided by a line's positions. */
@@ -27,7 +27,7 @@ export type BoundPositions<A extends Positions> = {
   readonly [K in keyof A]: A[K] extends Position<infer T> ? T : never;
 };
 
-/** The description for the plugin's page, in lower case without a full stop. */
+/** The description for the plugin's page, in lower case and without a full stop. */
 export interface Help {
   readonly help?: string;
 }
@@ -37,7 +37,7 @@ export function required<T>(value: Value<T>, { help = '' }: Help = {}): Position
   return position(value.show, help, (line) => line.read(value, line.take()));
 }
 
-/** An optional word; if present, it must be valid. */
+/** An optional word, which must be valid if it is present. */
 export function optional<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function optional<T>(
   value: Value<T>,
@@ -56,8 +56,9 @@ export function optional<T>(
 }
 
 /**
- * An optional word that is consumed only if it matches the value's kind. Any other word is left for the next position.
- * `cache [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number out of range is rejected.
+ * An optional word that is consumed only if it matches the kind of value. Any other word is left for the next position.
+ * In `cache [TTL] [ZONES…]`, a leading number is the TTL, and a name is a zone. A number that is out of range is
+ * rejected.
  */
 export function leading<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function leading<T>(
@@ -81,8 +82,8 @@ export function leading<T>(
 }
 
 /**
- * The last word on the line, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a line without
- * words.
+ * The last word on the line, which is required: `autopath [ZONES…] RESOLV_CONF`. `missing` is the message for a line
+ * without words.
  */
 export function last<T>(
   value: Value<T>,
@@ -110,13 +111,16 @@ export function rest<T>(
   });
 }
 
-/** All remaining words as zones (a CIDR may mean several); if there are none, the zones in the block's keys. */
+/**
+ * All remaining words as zones, where a CIDR may stand for several. If there are none, these are the zones in the
+ * block's keys.
+ */
 export function zones(
   options: Help & {
     readonly show?: string;
     /**
-     * If set, numbers and durations are errors, and the text explains where they belong. For directives that CoreDNS
-     * does not have.
+     * If this is set, numbers and durations are errors, and the text explains where they belong. For directives that
+     * CoreDNS does not have.
      */
     readonly noNumbers?: string;
   } = {},
@@ -130,7 +134,10 @@ export function zones(
   };
 }
 
-/** One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a warning. */
+/**
+ * A single word as a zone: `forward FROM`. If a CIDR stands for several zones, only the first one is used, with a
+ * warning.
+ */
 export function oneZone(show: string, { help = '' }: Help = {}): Position<string> {
   return position(show, help, (line) => {
     const word = line.take();
@@ -147,10 +154,7 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
   });
 }
 
-/**
- * True if `word` comes next, or (`anywhere`) is anywhere among the remaining words.
- * @public
- */
+/** True if `word` comes next or, with `anywhere`, is among the remaining words. @public */
 export function keyword(
   word: string,
   options: Help & { readonly anywhere?: boolean } = {},
@@ -167,10 +171,7 @@ export function keyword(
   };
 }
 
-/**
- * A word followed by its value, anywhere on the line: `[domain FQDN]`.
- * @public
- */
+/** A word followed by its value, which can be anywhere on the line: `[domain FQDN]`. @public */
 export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;
 export function keyed<T>(
   word: string,
@@ -209,7 +210,7 @@ export function bindPositions<A extends Positions>(
   const bound: Record<string, unknown> = {};
   const names = Object.keys(positions);
   for (const name of names) bound[name] = undefined;
-  // Bind in reverse order, so that the last position gets the last word.
+  // Bind them in reverse order, so that the last position gets the last word.
   for (const name of names.toReversed()) {
     if (positions[name]!.early) bound[name] = positions[name]!.take(line);
   }
@@ -227,14 +228,14 @@ export function showPositions(positions: Positions): string {
     .join(' ');
 }
 
-/** Matches names that begin with a digit and have no dot: not a CIDR, and hardly a zone. */
+/** Matches names that begin with a digit and have no dot, which are not a CIDR and unlikely to be a zone. */
 const looksLikeNumber = /^\d[^./:]*$/;
 
 /**
- * Parses all remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it
+ * Parses all remaining words as zones. A word that is not a zone is ignored with a warning, while CoreDNS ignores it
  * silently.
  * @param noNumbers if set, numbers and durations are errors, with this hint
- * @param isStrict true to make a word that is not a zone an error, for directives that CoreDNS does not have
+ * @param isStrict true if a word that is not a zone is an error, for directives that CoreDNS does not have
  */
 export function takeZones(
   line: DirectiveLine,

@@ -1,19 +1,19 @@
-/** Collects the problems and remarks from parsing a Corefile. */
+/** Collects the problems and remarks that arise while parsing a Corefile. */
 import { printPlace } from '../base/problem.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import { parseProblem, warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
-/** Maximum number of problems, so that a file of garbage does not produce megabytes of output. */
+/** Maximum number of problems, so that a file full of garbage does not produce megabytes of output. */
 const PROBLEMS_MAX = 100;
 
-/** Collects problems in order. A snippet imported twice reports its errors once. */
+/** Collects problems in order. If a snippet is imported twice, its errors are reported only once. */
 export class ProblemReport {
   readonly found: Problem[] = [];
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();
 
-  /** True if the maximum number of problems is reached. */
+  /** True if the maximum number of problems has been reached. */
   get full(): boolean {
     return this.found.length >= PROBLEMS_MAX;
   }

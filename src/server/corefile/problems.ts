@@ -3,7 +3,7 @@ import type { Place } from '../base/problem.ts';
 
 /** The parts of a problem other than its text. */
 export interface Advice {
-  /** Stable, lower case with dashes; the name of the entry in docs/problems.md. */
+  /** Stable, and in lower case with dashes. It is the name of the entry in docs/problems.md. */
   readonly code?: string | undefined;
   readonly hint?: string | null | undefined;
   readonly remedy?: string | null | undefined;
@@ -41,7 +41,7 @@ export function pluginProblem(
   return problem('directive-value', place, full, advice);
 }
 
-/** Creates an error that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also used for plugins' warnings. */
+/** Creates an error that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also used for warnings from plugins. */
 export function pluginRemark(
   plugin: string,
   place: Place,
@@ -56,15 +56,15 @@ export function warning(place: Place, text: string, advice: Advice = {}): Proble
   return problem('corefile-warning', place, text, advice);
 }
 
-/** Returns "Did you mean …?" if a known word is similar. */
+/** Returns "Did you mean …?" if there is a similar known word. */
 export function meant(word: string, known: Iterable<string>): string | null {
-  // Names are short, and comparing a long word with every known one would be slow.
+  // Names are short, and comparing a long word with every one of them would be slow.
   if (word.length > 64) return null;
   const found = nearest(word, known) ?? longer(word, [...known]);
   return found === null ? null : `Did you mean '${found}'?`;
 }
 
-/** Returns the only known word that begins with this one: `slip-ratio` for `slip`. */
+/** Returns the known word that begins with this one, if there is exactly one: `slip-ratio` for `slip`. */
 function longer(word: string, known: readonly string[]): string | null {
   const found = known.filter((one) => word.length > 2 && one.startsWith(word.toLowerCase()));
   return found.length === 1 ? found[0]! : null;

@@ -1,5 +1,5 @@
 /**
- * The lines inside a directive's braces. A record of properties defines which words may start a line. Its keys name the
+ * The lines inside a directive's braces. A record of properties defines which words can start a line. Its keys name the
  * options and may include a unit (`lameduckMs: setting('lameduck', duration('DURATION'))`).
  */
 import type { Place } from '../base/problem.ts';
@@ -16,23 +16,23 @@ export type BindLines = <P extends Properties>(
   lines: readonly Property[],
 ) => BoundProperties<P>;
 
-/** One kind of line inside a directive's braces, and the option it provides. */
+/** One kind of line inside a directive's braces, and the option that it provides. */
 export interface PropertySchema<T> {
-  /** The words that start the line; `*` matches any word that no other property has. */
+  /** The words that can start the line; `*` matches any word that belongs to no other property. */
   readonly words: readonly string[];
   /** Syntax of the whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
   /** The default, for the documentation; empty: none. */
   readonly defaultText: string;
-  /** The properties inside its braces; null: it has no braces. */
+  /** The properties inside its braces, or null if it has no braces. */
   readonly nested: Properties | null;
-  /** For `*`: only lines before the first one with this word count. */
+  /** For `*`, limits it to lines above the first one that starts with this word. */
   readonly above: string | null;
-  /** True if workers do not need it, so its lines are not sent to them. */
+  /** True if workers do not need it, so that its lines are not sent to them. */
   readonly controlOnly: boolean;
   initial(): T;
-  /** @param before the value from the lines above; `initial()` for the first */
+  /** @param before the value from the lines above, or `initial()` for the first one */
   take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
@@ -53,14 +53,14 @@ export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boo
 }
 
 /**
- * Returns the same property with a lenient end of line: surplus words are ignored with a warning, because CoreDNS
- * ignores them.
+ * Returns the same property, except that surplus words at the end of the line are ignored with a warning, because
+ * CoreDNS ignores them.
  */
 export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
-/** Returns the same property, but after its words CoreDNS reads the next property as if it were on its own line. */
+/** Returns the same property, except that any words left on the line are read as the next property, as CoreDNS does. */
 export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
@@ -75,7 +75,7 @@ function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): Pr
   };
 }
 
-/** A single value; if there are several lines, the last one counts. */
+/** A single value. If there are several lines, the last one counts. */
 export function setting<T>(word: string, value: Value<T>, options?: Help): PropertySchema<T | null>;
 export function setting<T>(
   word: string,
@@ -129,7 +129,7 @@ export function fields<A extends Positions>(
   };
 }
 
-/** Like `fields`, but every line counts: one object per line, in file order. */
+/** Like `fields`, except that every line counts. There is one object per line, in file order. */
 export function each<A extends Positions>(
   word: string,
   positions: A,
@@ -145,7 +145,7 @@ export function each<A extends Positions>(
 }
 
 /**
- * Values of one kind; several lines add up.
+ * Values of one kind, where several lines add up.
  * @param options `lastLineCounts`: a line replaces the ones before it
  */
 export function list<T>(
@@ -167,9 +167,9 @@ export function list<T>(
 }
 
 /**
- * Zones (a CIDR may mean several); several lines add up. Null if there is no such line.
+ * Zones, where a CIDR may stand for several, and several lines add up. Null if there is no such line.
  * @param options `isStrict`: a word that is not a zone is an error (for properties that CoreDNS does not have);
- *   `lastLineCounts`: a line replaces the ones before it
+ * `lastLineCounts`: a line replaces the ones before it
  */
 export function zoneList(
   word: string,
@@ -205,7 +205,10 @@ function inPlaceOf<T>(
   return values;
 }
 
-/** `fallthrough [ZONES…]`: null = absent, `['.']` = every name, otherwise the names in these zones. */
+/**
+ * `fallthrough [ZONES…]`. Null means that it is absent, `['.']` covers every name, and anything else covers the names
+ * in these zones.
+ */
 export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
@@ -219,11 +222,11 @@ function someOrNone(zones: readonly string[]): readonly string[] | null {
   return zones.length === 0 ? null : zones;
 }
 
-/** Rejects a line with a problem, at the line's first word unless a position is given. */
+/** Rejects a line with a problem. The problem is at the line's first word unless a position is given. */
 export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
 
 /**
- * Lines that the plugin parses itself, for a grammar that values and positions cannot express. If there are several,
+ * Lines that the plugin parses itself, because values and positions cannot express their grammar. If there are several,
  * the last one counts.
  */
 export function custom<T>(
@@ -253,8 +256,8 @@ export function custom<T>(
 }
 
 /**
- * Lines that start with different words (`allow`, `block` …) but whose common order matters, or whose first word is
- * arbitrary (`*`, inline lines in hosts). Each becomes one `T`, in file order.
+ * Lines that become one `T` each, in file order. They start with different words, but their overall order matters
+ * (`allow`, `block` …), or any word can start a line (`*`, inline lines in hosts).
  */
 export function lines<T>(
   words: readonly string[] | '*',
@@ -320,12 +323,12 @@ export function sections<A extends Positions, P extends Properties>(
 }
 
 /**
- * Lists created by `longer` that no other code has seen yet. Without this, each line would copy the ones before it:
- * gigabytes for twenty thousand lines of hosts.
+ * Lists that `longer` created and no other code has seen yet. Without this, each line would copy the ones before it,
+ * which is gigabytes for twenty thousand lines of hosts.
  */
 const growing = new WeakSet<readonly unknown[]>();
 
-/** Returns the list with these appended. A list created by `longer` is extended in place. */
+/** Returns the list with these items appended. A list that `longer` created is extended in place. */
 function longer<T>(before: readonly T[], more: readonly T[]): readonly T[] {
   const list = growing.has(before) ? (before as T[]) : [...before];
   growing.add(list);

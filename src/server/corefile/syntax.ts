@@ -26,13 +26,16 @@ import type { BoundProperties, Properties, PropertySchema } from './properties.t
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
 /**
- * The effect of a second use in the same server block. `once`: an error; `each`: another instance; `gather`: one
- * instance gets all of them; `last`: the last one counts; `merge`: the last one's arguments, and the properties of all;
- * `first`: later ones are not even parsed, as in some CoreDNS plugins.
+ * The effect of using the directive again in the same server block. With `once` it is an error, with `each` it is
+ * another instance, and with `gather` one instance gets all of them. With `last` the last one counts, and with `merge`
+ * the last one's arguments and the properties of all do. With `first`, later ones are not even parsed, as in some
+ * CoreDNS plugins.
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
 
-/** The parts that CoreDNS ignores: words after the last argument; empty braces; or braces with any content. */
+/**
+ * The parts that CoreDNS ignores, which are words after the last argument, empty braces, or braces with any content.
+ */
 export type Unread = 'words' | 'braces' | 'lines';
 
 /** The syntax of one directive, created by `directive`. */
@@ -47,32 +50,32 @@ export interface Syntax<
   readonly repeat: R;
   readonly args: A;
   readonly properties: P;
-  /** Properties from older versions, which are ignored with a warning. The text shows the replacement. */
+  /** Properties from older versions, which are ignored with a warning. The text says what replaces them. */
   readonly retired: Readonly<Record<string, string>>;
-  /** Older names of the directive (`proxy` for `forward`). The text describes the changes. */
+  /** Older names of the directive (`proxy` for `forward`). The text describes what has changed. */
   readonly formerly: Readonly<Record<string, string>>;
   /** The parts that are ignored with a warning, because CoreDNS ignores them. */
   readonly unread: readonly Unread[];
   /** Groups of mutually exclusive properties. */
   readonly exclusive: readonly (readonly string[])[];
-  /** Checks the options as a whole. Called only if every line was valid. */
+  /** Checks the options as a whole. It is called only if every line was valid. */
   check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
   /** Warns about settings that work but are probably not intended. */
   warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
 }
 
-/** The options from one use of the directive. `at` is the position of its name. */
+/** The options from one use of the directive. `at` is the position of the directive's name. */
 export type Occurrence<A extends Positions, P extends Properties> = BoundPositions<A> &
   BoundProperties<P> & { readonly at: Place };
 
-/** The options of an instance, given its arguments, properties and repetition. */
+/** The options of an instance, given the directive's arguments, properties and repetition. */
 export type OptionsOf<
   A extends Positions,
   P extends Properties,
   R extends Repeat,
 > = R extends 'gather' ? readonly Occurrence<A, P>[] : Occurrence<A, P>;
 
-/** The options of a plugin instance: from one use, or for `gather` the list of all uses. */
+/** The options of a plugin instance, which come from one use or, for `gather`, are the list of all uses. */
 export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S['repeat']>;
 
 type Nothing = Readonly<Record<never, never>>;
@@ -106,15 +109,15 @@ export function directive<
   };
 }
 
-/** The options from all uses of a directive in one server block. */
+/** The options from all uses of a directive in a server block. */
 export interface BoundDirective<S extends Syntax> {
-  /** One per instance; complete only if there are no problems. */
+  /** One for each instance. Complete only if there are no problems. */
   readonly options: readonly Options<S>[];
   readonly problems: Problem[];
   readonly warnings: Problem[];
 }
 
-/** Binds all uses of a directive in one server block. `zones` are the zones in the block's keys. */
+/** Binds all uses of a directive in a server block. `zones` are the zones in the block's keys. */
 export function bindDirective<S extends Syntax>(
   syntax: S,
   directives: readonly Directive[],
@@ -183,7 +186,7 @@ function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem
   });
 }
 
-/** @param said the options from an earlier use, to which this one adds */
+/** @param said the options from an earlier use, which this one adds to */
 function bindOccurrence(
   syntax: Syntax,
   { at, args, block: braces }: Directive,
@@ -251,7 +254,7 @@ function bindProperties<P extends Properties>(
   }
   const free = byWord.get('*');
   let freeClosed = false;
-  // Consume lines from the end, because removing the first item of a long array moves the whole array.
+  // Consume lines from the end, because removing the first item from a long array moves the whole array.
   const queue = lines.toReversed();
   for (let line = queue.pop(); line !== undefined; line = queue.pop()) {
     const { name, args, block } = line;
@@ -321,7 +324,7 @@ function exclude(syntax: Syntax, lines: readonly Property[], binding: Binding): 
   }
 }
 
-/** Binds one line. A rejection becomes a problem, and the result is null. */
+/** Binds one line. If the line is rejected, it becomes a problem and the result is null. */
 function guarded<T>(binding: Binding, run: () => T): T | null {
   try {
     return run();
@@ -338,8 +341,8 @@ function formOf({ name, args }: Syntax): string {
 }
 
 /**
- * Returns the Syntax section of the plugin's page (Markdown): the whole syntax, then every part that has a description.
- * @public
+ * Returns the Syntax section for the plugin's page (Markdown), which shows the whole syntax followed by every part that
+ * has a description. @public
  */
 export function printSyntax(syntax: Syntax): string {
   const head = formOf(syntax);

@@ -1,7 +1,7 @@
-/** The property `tls [CERT KEY] [CA]` of plugins that are TLS clients. */
+/** The property `tls [CERT KEY] [CA]`, for plugins that are TLS clients. */
 import { custom, type PropertySchema } from './properties.ts';
 
-/** Paths of the PEM files given to `tls`; empty: not given. */
+/** Paths of the PEM files given to `tls`; empty if not given. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -9,7 +9,7 @@ export interface TlsFiles {
 }
 
 /**
- * Parses one word as the CA file, two as certificate and key.
+ * Parses a single word as the CA file, and two words as certificate and key.
  * @param tooMany the message for more than three words
  */
 export function tlsFiles(

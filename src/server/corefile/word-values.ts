@@ -1,6 +1,6 @@
 /**
- * The possible meanings of a word in a Corefile. A `Value` parses a word and reports the expected form if it does not
- * match. Arguments and properties consist of values.
+ * The possible meanings of a word in a Corefile. A `Value` parses a word and, if it does not match, reports the
+ * expected form. Arguments and properties consist of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
 import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
@@ -14,13 +14,13 @@ export interface Value<T> {
   /** Its form in the syntax: `TTL`, `udp|tcp`. */
   readonly show: string;
   read(word: Token): T | Wrong;
-  /** Prints the value in Corefile syntax, for the defaults in the documentation. */
+  /** Prints the value in Corefile syntax, for defaults in the documentation. */
   print(value: T): string;
 }
 
 /**
- * Explains why a word is invalid. `form`: it is not even of this kind (`abc` for a number), so an optional position may
- * be skipped.
+ * Explains why a word is invalid. `form` means that it is not even of this kind (`abc` for a number), so an optional
+ * position may be skipped.
  */
 export class Wrong {
   readonly text: string;
@@ -44,7 +44,7 @@ export function wrongForm(text: string, hint: string | null = null): Wrong {
   return new Wrong(text, hint, true);
 }
 
-/** Creates a value from a parser: `read` returns the value or a `wrong(…)`. */
+/** Creates a value from a parser. `read` returns either the value or a `wrong(…)`. */
 export function value<T>(
   show: string,
   read: (word: Token) => T | Wrong,
@@ -53,7 +53,7 @@ export function value<T>(
   return { show, read, print };
 }
 
-/** Returns the value with CoreDNS's own error text, if it has one. `reason` is the usual text. */
+/** Returns the value with CoreDNS's own error text, if CoreDNS has one. `reason` is the usual text. */
 export function worded<T>(
   inner: Value<T>,
   text: (word: string, reason: string) => string,
@@ -73,10 +73,7 @@ export function word(show: string): Value<string> {
   return value(show, (token) => token.text);
 }
 
-/**
- * The word with its position, for plugins that parse it further and report where an error is.
- * @public
- */
+/** The word with its position, for plugins that parse it further and report where an error is. @public */
 export function token(show: string): Value<Token> {
   return value(
     show,
@@ -111,7 +108,7 @@ export function integer(show: string, options: Range = {}): Value<number> {
   });
 }
 
-/** Whole seconds, written without a unit (`ttl 30`). Name the option `…Seconds`. */
+/** Whole seconds, written without a unit (`ttl 30`). The option's name should be `…Seconds`. */
 export const seconds: typeof integer = integer;
 
 /** A number with a fraction. */
@@ -161,7 +158,7 @@ function within({ min, max }: Range): string {
   return max === undefined ? '' : ` at most ${max}`;
 }
 
-/** An amount of memory, in bytes: `32MiB`, `64MB`, `1048576`. Name the option `…Bytes`. */
+/** An amount of memory in bytes: `32MiB`, `64MB`, `1048576`. The option's name should be `…Bytes`. */
 export function byteSize(
   show: string,
   { min, max }: { readonly min: number; readonly max: number },
@@ -194,13 +191,16 @@ const unitBytes: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
 };
 
-/** Prints a size in the largest unit that divides it. */
+/** Prints a size in the largest unit that it is a multiple of. */
 function printSize(bytes: number): string {
   const unit = ['GiB', 'MiB', 'KiB'].find((name) => bytes % unitBytes[name]! === 0);
   return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unitBytes[unit]!}${unit}`;
 }
 
-/** A duration in Go's syntax (`10s`, `1m30s`, `500ms`, `0`), in milliseconds. Name the option `…Ms`. */
+/**
+ * A duration in Go's syntax (`10s`, `1m30s`, `500ms`, `0`), converted to milliseconds. The option's name should be
+ * `…Ms`.
+ */
 export function duration(
   show: string,
   options: { readonly minMs?: number; readonly maxMs?: number } = {},
@@ -238,7 +238,7 @@ function goDurationError(text: string): string {
   return `time: invalid duration ${quoted}`;
 }
 
-/** Maps units as people write them, without a final s, to Go's. */
+/** Maps units as people write them, without a final s, to Go's units. */
 const unitWords: ReadonlyMap<string, string> = new Map([
   ...['hour', 'hr'].map((word) => [word, 'h'] as const),
   ...['minute', 'min'].map((word) => [word, 'm'] as const),
@@ -317,7 +317,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** `host:port`, `:port`, `[v6]:port`. The port is optional if there is a default. */
+/** `host:port`, `:port` or `[v6]:port`. The port is optional if there is a default. */
 export function hostPort(show: string, options: { readonly port?: number } = {}): Value<HostPort> {
   return value(
     show,
@@ -333,7 +333,7 @@ export function hostPort(show: string, options: { readonly port?: number } = {})
       if (parts[3] === undefined && options.port === undefined) {
         return refuse('missing port in address');
       }
-      // `localhost:` has an empty port, which means the default, or one chosen by the system.
+      // `localhost:` has an empty port, which means either the default or one that the system chooses.
       const port = Number(parts[3] || (options.port ?? 0));
       return port > 65535 ? refuse('invalid port') : { host, port };
     },

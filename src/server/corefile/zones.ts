@@ -5,8 +5,8 @@ import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
  * Converts a name or a CIDR to absolute lower-case zones. Returns null if the text is neither. A scheme and a port are
- * ignored. IPv4 prefixes have boundaries at multiples of 8 bits, IPv6 ones at multiples of 4. Any other length means
- * all the zones at the next longer boundary (10.0.0.0/15 → two /16 zones).
+ * ignored. IPv4 prefixes have boundaries at multiples of 8 bits, and IPv6 ones at multiples of 4. Any other length
+ * stands for all zones at the next longer boundary (10.0.0.0/15 → two /16 zones).
  */
 export function expandZone(text: string): readonly string[] | null {
   const address = splitAddress(splitScheme(text).rest);
@@ -19,7 +19,7 @@ export const schemes: readonly (Scheme | 'unix')[] = [
   'unix',
 ];
 
-/** Returns the transport before `://`, or `dns` if there is none or it is unknown. */
+/** Returns the transport before `://`, or `dns` if it is missing or unknown. */
 export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: string } {
   for (const scheme of schemes) {
     const prefix = `${scheme}://`;
@@ -28,7 +28,7 @@ export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: stri
   return { scheme: 'dns', rest: text };
 }
 
-/** Parses zone and port from an address without its scheme. `wrong` is CoreDNS's error message. */
+/** Parses the zone and port in an address without its scheme. `wrong` is CoreDNS's error message. */
 export function splitAddress(
   text: string,
 ): { zones: readonly string[]; port: number | null } | { wrong: string } {
@@ -59,7 +59,7 @@ export function splitAddress(
 }
 
 /**
- * Returns true if every label has 1 to 63 bytes and the whole name at most 255, with each escape (`\.`, `\065`) counted
+ * Returns true if every label has 1 to 63 bytes and the whole name has at most 255, counting each escape (`\.`, `\065`)
  * as one.
  */
 export function isDomainName(text: string): boolean {
@@ -85,7 +85,7 @@ function reverseZones(net: Net): readonly string[] {
   const zones: string[] = [];
   for (let i = 0; i < 2 ** (bits - net.bits); i++) {
     const bytes = first.slice();
-    // Both boundaries are in the same byte, because the prefix is at most 7 bits shorter than the next boundary.
+    // Both boundaries are within the same byte, because the next boundary is at most 7 bits beyond the prefix.
     if (bits > 0) bytes[(bits - 1) >> 3]! |= i << ((8 - (bits & 7)) & 7);
     zones.push(reverseZone(bytes, bits, step));
   }
@@ -111,7 +111,7 @@ function reverseZone(bytes: Uint8Array, bits: number, step: number): string {
 }
 
 /**
- * Returns true if the zone follows the preferred syntax in RFC 1035 section 2.3.1; the root and reverse zones always
+ * Returns true if the zone follows the preferred syntax in RFC 1035 section 2.3.1, as the root and reverse zones always
  * do.
  */
 export function followsPreferredSyntax(zone: string): boolean {

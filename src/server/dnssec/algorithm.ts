@@ -1,4 +1,4 @@
-/** The DNSSEC signing algorithms and the wire form of their keys (RFC 3110, 5702, 6605, 8080). */
+/** The algorithms for DNSSEC signing, and the wire form of their keys (RFC 3110, 5702, 6605, 8080). */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto';
 
 type JsonWebKey = JsonWebKeyInput['key'];
@@ -6,16 +6,16 @@ type JsonWebKey = JsonWebKeyInput['key'];
 /** One DNSSEC algorithm. */
 export interface Algorithm {
   readonly number: number;
-  /** The name used by `dnssec-keygen -a` and in key files. */
+  /** The name as used by `dnssec-keygen -a` and in key files. */
   readonly name: string;
-  /** The digest for `node:crypto`, or null if the algorithm has its own. */
+  /** The digest to pass to `node:crypto`, or null if the algorithm has its own. */
   readonly digest: string | null;
   /** True if a signature takes tens of microseconds rather than hundreds. */
   readonly quick: boolean;
-  /** Fields of a private key file that make up the key. */
+  /** The fields in a private key file that make up the key. */
   readonly fields: readonly string[];
   /**
-   * Converts the public key in DNSKEY data, without the four bytes before it. Returns null if it does not fit the
+   * Converts the public key in DNSKEY data, which follows the first four bytes. Returns null if it does not fit the
    * algorithm.
    */
   publicJwk(bytes: Uint8Array): JsonWebKey | null;
@@ -23,7 +23,7 @@ export interface Algorithm {
   privateJwk(fields: ReadonlyMap<string, Uint8Array>): JsonWebKey;
 }
 
-/** The parts of an RSA key, by their names in JSON and in a file. */
+/** The parts of an RSA key, by their names in JSON and in key files. */
 const rsaFields = {
   n: 'Modulus',
   e: 'PublicExponent',
@@ -47,7 +47,7 @@ export const algorithms: ReadonlyMap<number, Algorithm> = new Map(
 );
 
 /**
- * Creates a key object for verification from the public key in DNSKEY data. Returns null if the bytes are not such a
+ * Creates a key object for verification from the public key in DNSKEY data. Returns null if the bytes are not a valid
  * key.
  */
 export function publicKeyOf(algorithm: Algorithm, bytes: Uint8Array): KeyObject | null {
@@ -64,7 +64,10 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
 }
 
-/** The exponent's length in one byte, or in two after a zero; the exponent; the modulus (RFC 3110 section 2). */
+/**
+ * The exponent's length in one byte, or in two after a zero, followed by the exponent and the modulus (RFC 3110 section
+ * 2).
+ */
 function rsa(number: number, name: string, digest: string): Algorithm {
   return {
     number,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { parseName, printName, type WireName } from '../wire/name.ts';
 import { labelCount, nameBehind, nameBeside } from './canonical.ts';
 
-/** RFC 4034 section 6.1: compare labels from the right, as bytes. */
+/** RFC 4034 section 6.1 compares labels from the right, as bytes. */
 function compareNames(a: WireName, b: WireName): number {
   const labels = (name: WireName): Buffer[] => {
     const all: Buffer[] = [];
@@ -38,7 +38,7 @@ describe('names that follow a name', () => {
       fc.property(names, (name) => {
         for (const next of [nameBehind(name), nameBeside(name)]) {
           assert.ok(next.length <= 255);
-          // The last name of all is followed by the first one, the root.
+          // The very last name is followed by the first one, which is the root.
           if (next.length > 1 || name.length + 2 <= 255) {
             if (next.length > 1)
               assert.ok(compareNames(next, name) > 0, `${printName(name)} ${printName(next)}`);

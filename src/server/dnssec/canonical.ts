@@ -7,14 +7,14 @@ import { expandName } from '../wire/records.ts';
 import { endOfName } from '../wire/skip.ts';
 
 /**
- * Types whose names are signed with their case unchanged (RFC 6840 section 5.1; RFC 4034 section 6.2 predates some of
+ * Types whose names are signed without changing their case (RFC 6840 section 5.1; RFC 4034 section 6.2 predates some of
  * them).
  */
 const spelled: ReadonlySet<number> = new Set([TYPE.NSEC, TYPE.SVCB, TYPE.HTTPS]);
 
 /**
- * Returns a copy of a record's data from a validated message in canonical form: names uncompressed, and in lower case
- * where that is required.
+ * Returns a copy of a record's data from a validated message in canonical form. Names are uncompressed, and in lower
+ * case where that is required.
  * @param start start of the message, the base of compression pointers
  */
 export function canonicalData(
@@ -44,7 +44,7 @@ export function canonicalData(
   return plain;
 }
 
-/** The part shared by all signatures over an RRset. */
+/** The part that all signatures over an RRset share. */
 export interface SignedSet {
   /** Lower case. */
   readonly owner: WireName;
@@ -55,7 +55,10 @@ export interface SignedSet {
   readonly data: readonly Uint8Array[];
 }
 
-/** Concatenates an RRset's records in signing form: each once, in order (RFC 4034 sections 3.1.8.1 and 6.3). */
+/**
+ * Concatenates an RRset's records in the form that is signed, each of them once and in order (RFC 4034 sections 3.1.8.1
+ * and 6.3).
+ */
 export function signedRecords({ owner, type, originalTtl, data }: SignedSet): Uint8Array {
   const each = data.length === 1 ? data : inOrder(data);
   const head = owner.length + 10;
@@ -80,7 +83,7 @@ function inOrder(data: readonly Uint8Array[]): readonly Uint8Array[] {
   return sorted.filter((one, at) => at === 0 || Buffer.compare(one, sorted[at - 1]!) !== 0);
 }
 
-/** Counts a name's labels without the root and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
+/** Counts the labels in a name, without the root and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
 export function labelCount(name: WireName): number {
   let labels = 0;
   for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++;
@@ -88,8 +91,8 @@ export function labelCount(name: WireName): number {
 }
 
 /**
- * Returns a name right after `name` (lower case), so that only names under it are in between. Usually that is `\000`
- * under it. Where that would exceed the length of a name, it is the next name at the same level.
+ * Returns a name right after `name` (lower case), so that at most names under `name` are in between. Usually, this is
+ * `\000` under `name`. If that would be too long, it is the next name at the same level.
  */
 export function nameBehind(name: WireName): WireName {
   if (name.length + 2 > NAME_MAX) return nameBeside(name);
@@ -99,7 +102,7 @@ export function nameBehind(name: WireName): WireName {
   return behind;
 }
 
-/** Returns the first name in canonical order that is not under `name` (lower case), with at most as many labels. */
+/** Returns the first name in canonical order that is not under `name` (lower case) and has no more labels. */
 export function nameBeside(name: WireName): WireName {
   const length = name[0]!;
   if (length === 0) return name;
@@ -113,7 +116,7 @@ export function nameBeside(name: WireName): WireName {
   for (let last = length; last > 0; last--) {
     const byte = name[last]!;
     if (byte === 0xff) continue;
-    // Upper case letters count as lower case, so `[` follows `@`.
+    // Upper-case letters count as lower case, so `[` follows `@`.
     const next = byte === 0x40 ? 0x5b : byte + 1;
     return Uint8Array.of(last, ...name.subarray(1, last), next, ...name.subarray(length + 1));
   }

@@ -16,7 +16,7 @@ function folder(t: TestContext): string {
   return path;
 }
 
-/** Returns the code and text of the problem that reading reports, without the directory. */
+/** Returns the code and text of the problem that is reported when the key is read, without the directory. */
 function problem(path: string, base: string): string {
   try {
     readKeyPair(join(path, base));

@@ -1,5 +1,5 @@
 /**
- * Reads key pairs written by BIND's `dnssec-keygen`: `K….key` with the DNSKEY record, `K….private` with the private
+ * Reads key pairs written by BIND's `dnssec-keygen`. `K….key` contains the DNSKEY record, and `K….private` the private
  * key.
  */
 import { createPrivateKey, sign, verify, type KeyObject } from 'node:crypto';
@@ -15,7 +15,7 @@ import { parseZone } from '../wire/zone-text.ts';
 import { algorithms, publicKeyOf, type Algorithm } from './algorithm.ts';
 import { dnskeyData, keyTag, type KeyPair } from './key-pair.ts';
 
-/** TTL, in seconds, of a DNSKEY record without one. */
+/** TTL in seconds for a DNSKEY record that has none. */
 const DEFAULT_TTL = 3600;
 
 /** Returns the file's name without `.key` or `.private`. */
@@ -26,8 +26,8 @@ function keyBase(file: string): string {
 /**
  * Reads `BASE.key` and `BASE.private`.
  * @param name as configured, with or without an extension
- * @throws Problem with file and line: unreadable, malformed, an algorithm not supported for signing, or files that do
- * not match
+ * @throws Problem with file and line if a file is unreadable or malformed, its algorithm cannot sign here, or the two
+ * do not match
  */
 export function readKeyPair(name: string): KeyPair {
   const base = keyBase(name);
@@ -71,7 +71,7 @@ export function readKeyPair(name: string): KeyPair {
   };
 }
 
-/** Flag of a key that signs a zone's records. */
+/** Flag for a key that signs a zone's records. */
 const ZONE_KEY = 0x0100;
 
 interface PublicRecord {
@@ -94,7 +94,7 @@ function readPublic(file: string): PublicRecord {
   throw broken({ file, line: 1, column: 0 }, 'no public key found: the file has no record');
 }
 
-/** Reads one `Field: value` per line. Timing metadata and fields from other programs are ignored. */
+/** Reads one `Field: value` per line. Timing metadata and fields added by other programs are ignored. */
 function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKey): KeyObject {
   const fields = new Map<string, Uint8Array>();
   const whole: Place = { file, line: 1, column: 0 };

@@ -1,9 +1,9 @@
-/** A signing key pair: its DNSKEY record and its private key. */
+/** A key pair for signing, which consists of a DNSKEY record and its private key. */
 import { createHash } from 'node:crypto';
 import type { WireName } from '../wire/name.ts';
 import type { PublicKey } from '../wire/record/shape.ts';
 
-/** A pair as plain data, which can be sent to another thread. */
+/** A key pair as plain data, which can be sent to other threads. */
 export interface KeyPair {
   /** The owner name in its file, lower case. */
   readonly owner: WireName;
@@ -20,7 +20,7 @@ export interface KeyPair {
   readonly file: string;
 }
 
-/** Flag of a key that DS records refer to (RFC 4034 section 2.1.1): a key signing key. */
+/** Flag for a key that DS records refer to, i.e. a key signing key (RFC 4034 section 2.1.1). */
 const SEP = 0x0001;
 
 export function isKeySigning({ flags }: KeyPair): boolean {
@@ -33,8 +33,8 @@ export function dnskeyData({ flags, protocol, algorithm, publicKey }: PublicKey)
 }
 
 /**
- * Computes the key tag, by which signatures and DS records identify a key: a checksum of its DNSKEY data (RFC 4034
- * appendix B).
+ * Computes the key tag, which is a checksum of the DNSKEY data. Signatures and DS records use it to identify a key (RFC
+ * 4034 appendix B).
  */
 export function keyTag(data: Uint8Array): number {
   let sum = 0;
@@ -46,7 +46,7 @@ export function keyTag(data: Uint8Array): number {
 const SHA256 = 2;
 
 /**
- * Returns a key's DS data for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034 section
+ * Returns a key's DS data for the zone `owner` (lower case): tag, algorithm, digest type and digest (RFC 4034 section
  * 5.1).
  */
 export function dsData({ data, tag, algorithm }: KeyPair, owner: WireName): Uint8Array {

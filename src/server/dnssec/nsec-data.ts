@@ -7,7 +7,7 @@ import { MessageWriter } from '../wire/writer.ts';
 const writer = new MessageWriter(false);
 
 /**
- * Encodes NSEC data: the next name, uncompressed, then the type bitmap (RFC 4034 section 4.1).
+ * Encodes NSEC data, which is the next name, uncompressed, followed by the type bitmap (RFC 4034 section 4.1).
  * @param types the result of `typeBitmaps`
  */
 export function nsecData(next: WireName, types: Uint8Array): Uint8Array {

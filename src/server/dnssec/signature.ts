@@ -1,4 +1,4 @@
-/** RRSIG records: the signed input and the resulting data (RFC 4034, section 3). */
+/** RRSIG records: the input that is signed, and the resulting data (RFC 4034, section 3). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { Later } from '../base/maybe.ts';
 import type { WireName } from '../wire/name.ts';
@@ -12,7 +12,7 @@ export interface Validity {
 }
 
 /**
- * Returns RRSIG data over an RRset, one per signer, in their order. Other threads may do the work.
+ * Returns RRSIG data for an RRset, one per signer and in the same order. Other threads may do the work.
  * @param records the result of `signedRecords`
  * @param zone the signer's name, lower case
  */

@@ -1,9 +1,9 @@
-/** Creates signatures, on this thread or in the thread pool. */
+/** Creates signatures, either on this thread or in the thread pool. */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { algorithms } from './algorithm.ts';
 import { isKeySigning, type KeyPair } from './key-pair.ts';
 
-/** Called once, with the signature or with the reason for its absence. */
+/** Called once, with either the signature or the reason why there is none. */
 export type SignatureMade = (error: Error | null, signature: Uint8Array) => void;
 
 export interface Signer {
@@ -13,8 +13,8 @@ export interface Signer {
 }
 
 /**
- * Signs in the runtime's thread pool while the requesting thread continues. Handing over a signature takes more CPU
- * time than a fast algorithm does.
+ * Signs in the runtime's thread pool while the requesting thread continues. Handing a signature over takes more CPU
+ * time than a fast algorithm needs.
  */
 export class PoolSigner implements Signer {
   readonly pair: KeyPair;
@@ -31,7 +31,7 @@ export class PoolSigner implements Signer {
   }
 }
 
-/** Signs on the requesting thread between two turns of its event loop, after the turn's replies have been sent. */
+/** Signs on the requesting thread between two turns of its event loop, once the turn's replies have been sent. */
 export class TurnSigner implements Signer {
   readonly pair: KeyPair;
   readonly #key: SigningKey;
@@ -94,8 +94,8 @@ function signingKey({ secret, algorithm }: KeyPair): SigningKey {
 }
 
 /**
- * Returns the signers for an RRset. If there are keys of both kinds, those with SEP sign the DNSKEY records and the
- * others sign the rest. Otherwise, each of them signs everything.
+ * Returns the signers for an RRset. If there are keys of both kinds, those with SEP sign the DNSKEY records, and the
+ * others sign everything else. If not, every key signs everything.
  */
 export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
   const isSplit =
