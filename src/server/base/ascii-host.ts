@@ -1,6 +1,6 @@
 /** Converts host names with non-ASCII characters to the form used in DNS. */
 
-/** A host name that does not exist; a placeholder until the real name is set on the URL. */
+/** A host name that does not exist. It is a placeholder until the real name is set on the URL. */
 const UNSET = 'unset.invalid';
 
 /**

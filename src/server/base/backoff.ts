@@ -12,8 +12,8 @@ export class Backoff {
   #lastAt = -Infinity;
 
   /**
-   * @param firstMs nominal first delay, milliseconds
-   * @param mostMs maximum delay, milliseconds
+   * @param firstMs nominal first delay in milliseconds
+   * @param mostMs maximum delay in milliseconds
    */
   constructor(
     clock: Clock,
@@ -35,7 +35,7 @@ export class Backoff {
     return this.#failures;
   }
 
-  /** Returns the delay before the next attempt, in milliseconds: the nominal delay ±50%. */
+  /** Returns the delay before the next attempt in milliseconds, which is the nominal delay ±50%. */
   fail(): number {
     const now = this.#clock.now();
     if (now - this.#lastAt > FORGET_MS) this.succeed();

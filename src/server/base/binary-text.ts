@@ -1,11 +1,11 @@
 /**
- * Detects input that is not text: a program, an archive, UTF-16. Text in other encodings (KOI8-R, GBK, Latin-1) counts
- * as text; the caller decides whether to accept it.
+ * Detects input that is not text, such as a program, an archive or UTF-16. Text in other encodings (KOI8-R, GBK,
+ * Latin-1) counts as text, and the caller decides whether to accept it.
  */
 
 /** Number of leading characters to check. */
 const LOOKED_AT = 512;
-/** Share of control characters above which input counts as binary. A few may appear in a comment or a log line. */
+/** Proportion of control characters above which input counts as binary. A few may appear in a comment or a log line. */
 const BINARY_SHARE = 0.05;
 /** Control characters that do not occur in text. Escape is allowed, because it starts colour codes. */
 // eslint-disable-next-line no-control-regex -- the pattern searches for control characters
@@ -29,8 +29,8 @@ export function hasControls(line: string): boolean {
 }
 
 /**
- * Returns the number (from 1) of the first line with such a control character, or 0 if there is none. A file whose tail
- * was lost in a crash contains NULs there.
+ * Returns the number of the first line with such a control character, counting from 1, or 0 if there is none. A file
+ * whose tail was lost in a crash contains NULs there.
  */
 export function lineThatIsNoText(text: string): number {
   const at = text.search(CONTROLS);

@@ -1,6 +1,6 @@
 /**
  * Built-in modules that cost megabytes of memory, loaded on first use. They are not imported because `import` touches
- * every export; for `node:http` that loads all of fetch, about 10 MiB.
+ * every export. For `node:http`, this would load all of fetch, about 10 MiB.
  */
 export const builtins = {
   crypto: (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto'),
@@ -10,7 +10,7 @@ export const builtins = {
   tls: (): typeof import('node:tls') => process.getBuiltinModule('node:tls'),
   zlib: (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib'),
   dgram: (): typeof import('node:dgram') => process.getBuiltinModule('node:dgram'),
-  /** For modules such as `random.ts` that are also imported by code without I/O. */
+  /** Intended for modules such as `random.ts` that are also imported by code without I/O. */
   files: (): typeof import('node:fs') => process.getBuiltinModule('node:fs'),
   filePromises: (): typeof import('node:fs/promises') =>
     process.getBuiltinModule('node:fs/promises'),

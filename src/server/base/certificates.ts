@@ -44,7 +44,7 @@ export class Authority {
 
   /**
    * Creates an authority.
-   * @param lastsMs validity in milliseconds
+   * @param lastsMs period of validity in milliseconds
    * @param now milliseconds since 1970
    */
   static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
@@ -71,8 +71,8 @@ export class Authority {
   }
 
   /**
-   * Issues a certificate for a server (`hosts`: its names and addresses) or a client (no hosts).
-   * @param until end of validity; default: one day from now
+   * Issues a certificate for a server (whose names and addresses are `hosts`) or a client (no hosts).
+   * @param until end of validity; the default is one day from now
    */
   issue(
     subject: string,
@@ -87,7 +87,7 @@ export class Authority {
     const issuer = this.#name;
     const der = certificate({ subject, issuer, publicKey, signer: this.#key, hosts, validity });
     const cert = pem('CERTIFICATE', der);
-    // Parse it once, so that an encoding bug shows up here and not in a handshake.
+    // Parse it once, so that an encoding bug shows up here rather than in a handshake.
     new X509Certificate(cert);
     return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   }
@@ -95,7 +95,7 @@ export class Authority {
 
 function commonNameOf(cert: string): string {
   const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
-  // Unescape: commas and some other characters are preceded by a backslash.
+  // Unescape the text, in which commas and some other characters are preceded by a backslash.
   return told.replaceAll(/\\(.)/g, '$1');
 }
 

@@ -1,4 +1,4 @@
-/** Time as a parameter: everything that waits takes a `Clock`, so that tests and scenarios run in virtual time. */
+/** Time as a parameter. Everything that waits takes a `Clock`, so that tests and scenarios can run in virtual time. */
 export interface Clock {
   /** Monotonic milliseconds, with a fractional part. */
   now(): number;
@@ -16,7 +16,7 @@ export interface Timer {
 /** Read once, because the global is a getter. */
 const { performance } = globalThis;
 
-/** The longest timer the runtime supports, 24.8 days in milliseconds. Longer ones fire immediately. */
+/** The longest timer that the runtime supports, 24.8 days in milliseconds. Longer ones fire immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The system clock. */
@@ -39,7 +39,7 @@ function afterMonths(delayMs: number, run: () => void): Timer {
   return { cancel: () => timer.cancel() };
 }
 
-/** Runs `run` every `periodMs`, starting after one period, until cancelled or until it throws. */
+/** Runs `run` every `periodMs`, starting after one period, until it is cancelled or throws. */
 export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   let timer: Timer;
   let cancelled = false;
@@ -58,7 +58,7 @@ export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   };
 }
 
-/** Waits `delayMs`. Aborting the signal ends the wait early; the promise still resolves. */
+/** Waits for `delayMs`. Aborting the signal ends the wait early, but the promise still resolves. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

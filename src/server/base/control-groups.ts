@@ -1,4 +1,4 @@
-/** Finds this process's control groups, v1 and v2 (cgroups(7)), and with them its limits. */
+/** Finds this process's control groups, v1 and v2 (cgroups(7)), and thereby its limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,8 +17,8 @@ export const CONTROL_GROUPS: ControlGroupFiles = {
 };
 
 /**
- * Returns the directories, v1 and v2, that may hold this process's limits for a controller: its own group and all
- * ancestors. Any of them may have the tightest limit.
+ * Returns the directories, v1 and v2, that may contain this process's limits for a controller: its own group and all
+ * ancestors. Any of them may set the tightest limit.
  */
 export function groupFolders(
   { root, own }: ControlGroupFiles,
@@ -28,12 +28,12 @@ export function groupFolders(
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers !== '' && !controllers.split(',').includes(controller)) return [];
     const top = controllers === '' ? root : join(root, controller);
-    // In a container, the path may be the host's while the mount has the container's group at its root.
+    // In a container, the path may be the host's, while the mount has the container's group at its root.
     return [...parents(path), ''].map((each) => join(top, each));
   });
 }
 
-/** Reads the lines of such a file, or none if it is unreadable. */
+/** Reads the lines of such a file, or returns none if it is unreadable. */
 export function groupLines(file: string): readonly string[] {
   try {
     return readFileSync(file, 'latin1').trimEnd().split('\n');

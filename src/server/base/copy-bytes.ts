@@ -10,7 +10,7 @@ export function copyBytes(
   else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
-/** Copies the bytes `[start, end)`. Safe for a Buffer, whose `slice` returns a view. */
+/** Copies the bytes `[start, end)`. This is safe for a Buffer, whose `slice` would return a view. */
 export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));
 }

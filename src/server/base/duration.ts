@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Parses a duration (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`) into milliseconds. Returns null if it is malformed. */
+/** Converts a duration (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`) to milliseconds. Returns null if it is malformed. */
 export function parseDuration(text: string): number | null {
   const match = /^([+-]?)(.+)$/.exec(text);
   if (match === null) return null;

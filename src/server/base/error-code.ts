@@ -1,5 +1,5 @@
 /**
- * Returns the code of a system error (`EADDRINUSE`) or runtime error (`ERR_TLS_CERT_ALTNAME_INVALID`), or the empty
+ * Returns the code of a system error (`EADDRINUSE`) or runtime error (`ERR_TLS_CERT_ALTNAME_INVALID`), or an empty
  * string.
  */
 export function errorCode(error: unknown): string {

@@ -4,7 +4,7 @@ import type { Log } from './log.ts';
 
 /** A failure, described for the log. */
 export interface ReportedFailure {
-  /** One word. A failure of a different kind is reported immediately. */
+  /** A single word. A failure of a different kind is reported immediately. */
   readonly kind: string;
   readonly message: string;
   /** The suggested action, or empty if there is nothing to do but wait. */
@@ -15,13 +15,13 @@ export interface ReportedFailure {
 const REPEAT_MS = 60_000;
 
 /**
- * Reports failures: the first of each kind immediately, then at most one line per minute and kind, and finally the
- * recovery.
+ * Reports failures. The first of each kind is reported immediately, then at most one line per minute and kind, and
+ * finally the recovery.
  */
 export class FailureReport {
   readonly #log: Log;
   readonly #clock: Clock;
-  /** The operation that fails, e.g. `list and watch of services`. */
+  /** The operation that is failing, e.g. `list and watch of services`. */
   readonly #work: string;
   #since: number | null = null;
   #failures = 0;
@@ -36,7 +36,7 @@ export class FailureReport {
   }
 
   /**
-   * @param waitMs null: it is tried again when it is needed
+   * @param waitMs time until the next attempt; null if it is retried when needed
    * @param keptText the state served in the meantime, e.g. `answers use data from 2m ago`
    */
   failed(failure: ReportedFailure, waitMs: number | null, keptText: string): void {
@@ -57,7 +57,7 @@ export class FailureReport {
     );
   }
 
-  /** Call on recovery. Reports it if the failure was reported. */
+  /** Call this on recovery. The recovery is reported if the failure was. */
   over(): void {
     if (this.#since !== null && this.#told) {
       const lasted = roundedDuration(this.#clock.now() - this.#since);
@@ -72,7 +72,7 @@ export class FailureReport {
   }
 }
 
-/** Rounds to tenths of a second below ten seconds, otherwise to whole seconds. */
+/** Rounds to tenths of a second if below ten seconds, and otherwise to whole seconds. */
 export function roundedDuration(ms: number): string {
   return printDuration(ms < 10_000 ? Math.round(ms / 100) * 100 : Math.round(ms / 1000) * 1000);
 }

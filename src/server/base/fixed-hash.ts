@@ -1,6 +1,6 @@
 /**
- * 32-bit FNV-1a, for values that must be the same in every run. It is easy to construct collisions, so tables whose
- * keys come from clients use `hash.ts` instead.
+ * 32-bit FNV-1a, for values that must be the same in every run. Collisions are easy to construct, so tables whose keys
+ * come from clients use `hash.ts` instead.
  */
 
 /** The initial value, which is also the hash of empty input. */

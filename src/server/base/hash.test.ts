@@ -7,7 +7,7 @@ afterEach(() => useHashKey(ofRun));
 
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i);
 
-/** Reference implementation of HalfSipHash-1-3 using bigints, written from the paper. */
+/** Reference implementation of HalfSipHash-1-3 with bigints, written from the paper. */
 function halfSipHash13(data: Uint8Array, k0: bigint, k1: bigint): number {
   const mask = 0xffff_ffffn;
   const v = [k0, k1, 0x6c796765n ^ k0, 0x74656462n ^ k1] as [bigint, bigint, bigint, bigint];
@@ -125,7 +125,7 @@ test('names that collide in FNV-1a for any start value are spread like random on
       useHashKey(key);
       const chains = new Int32Array(4096);
       for (const name of names) chains[hashBytes(name, 0, name.length) & 4095]!++;
-      // With 4096 random values in as many buckets, the fullest holds 6 or 7. More than 12 is not chance.
+      // With 4096 random values in as many buckets, the fullest contains 6 or 7. More than 12 cannot be chance.
       assert.ok(Math.max(...chains) <= 12, `${Math.max(...chains)} of 4096 names share a place`);
     }
   }

@@ -15,7 +15,7 @@ import type { Random } from './random.ts';
 /** Two 32-bit words. */
 export type HashKey = readonly [number, number];
 
-// Initial state. Until a key is drawn, it is the same in every run.
+// Initial state. It is the same in every run until a key is drawn.
 let start0 = 0;
 let start1 = 0;
 let start2 = 0;
@@ -32,12 +32,15 @@ export function useHashKey(given: HashKey): void {
   start3 = 0x74656462 ^ key[1];
 }
 
-/** Draws the process's key. Call it before creating any table; entries hashed with another key cannot be found. */
+/**
+ * Draws the process's key. Call this before creating any table, because entries hashed with another key cannot be
+ * found.
+ */
 export function drawHashKey(random: Random): void {
   useHashKey([random.integer(2 ** 32), random.integer(2 ** 32)]);
 }
 
-/** This thread's key, for threads that share its tables. */
+/** This thread's key, to be passed to threads that share its tables. */
 export function hashKey(): HashKey {
   return key;
 }
@@ -82,8 +85,8 @@ export function hashBytes(bytes: Uint8Array, at: number, end: number, before = 0
 }
 
 /**
- * Like `hashBytes` for `bytes[at, at + length)`, after mapping each byte through `map` (256 bytes). Also writes the
- * mapped bytes to `to`, so that a name is folded and hashed in one pass.
+ * Hashes `bytes[at, at + length)` as `hashBytes` does, after mapping each byte through `map` (256 bytes). Also writes
+ * the mapped bytes to `to`, so that a name is folded and hashed in one pass.
  */
 export function hashMapped(
   bytes: Uint8Array,

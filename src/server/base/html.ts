@@ -1,4 +1,4 @@
-/** Self-contained HTML pages without scripts, also readable on a phone. */
+/** Self-contained HTML pages without scripts, which are also readable on a phone. */
 import { visible } from './visible.ts';
 
 /** Escapes HTML metacharacters and makes hidden characters visible. */
@@ -14,7 +14,7 @@ export function escape(text: string): string {
 /**
  * Builds a complete page.
  * @param style CSS
- * @param body content, as HTML
+ * @param body the page's content as HTML
  */
 export function htmlPage(title: string, style: string, body: string): string {
   return `<!doctype html>

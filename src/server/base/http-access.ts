@@ -1,11 +1,11 @@
-/** Decides which HTTP requests are answered, by the token that they carry. */
+/** Decides which HTTP requests are answered, based on the token they carry. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { every, type Clock } from './clock.ts';
 import { isSameSecret } from './secret-file.ts';
 
 /**
- * Milliseconds for which an endless reply continues without a decision. An outage of the API server must not end the
- * view that is needed to examine it. A withdrawn permission must not last as long as the outage, either.
+ * Milliseconds for which an endless reply continues without a decision. An API server outage must not end the very view
+ * needed to investigate it. On the other hand, a withdrawn permission must not last as long as the outage.
  */
 const UNDECIDED_MS = 5 * 60_000;
 
@@ -17,23 +17,29 @@ export interface AccessRequest {
   readonly path: string;
 }
 
-/** Why a request is not answered. 503: no decision is possible at the moment. */
+/** The reason why a request is not answered. 503 means that no decision is possible at the moment. */
 export interface AccessRefusal {
   readonly status: 401 | 403 | 503;
   readonly text: string;
 }
 
-/** The result of a decision; null: the request is accepted. */
+/** The result of a decision, or null if the request is accepted. */
 export type AccessDecision = AccessRefusal | null;
 
 export interface AccessGate {
   /** Never rejects. */
   decide(request: AccessRequest): AccessDecision | Promise<AccessDecision>;
-  /** Interval between decisions about an endless reply, in milliseconds; null: the first decision remains valid. */
+  /**
+   * Interval between decisions about an endless reply, in milliseconds. Null means that the first decision remains
+   * valid.
+   */
   readonly againMs: number | null;
 }
 
-/** Accepts one secret. @param secret read for each request; null: it is unreadable at the moment */
+/**
+ * Accepts a single secret.
+ * @param secret read for each request; null if it is unreadable at the moment
+ */
 export function secretGate(secret: () => string | null): AccessGate {
   return {
     againMs: null,
@@ -71,7 +77,7 @@ export function decideAgain(
   response.once('close', () => timer.cancel());
 }
 
-/** Returns the token of a request. The API server does not pass `Authorization` on to a pod, hence our own header. */
+/** Returns a request's token. The API server does not pass `Authorization` on to a pod, so we use our own header. */
 export function tokenIn(request: Pick<IncomingMessage, 'headers'>): string | null {
   const own = request.headers['ndots-console'];
   return typeof own === 'string' ? own : bearerIn(request);

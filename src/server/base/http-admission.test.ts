@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { HttpAdmission } from './http-admission.ts';
 
-/** Creates a request from this address on a new connection, as seen by the admission control. */
+/** Creates a request from this address on a new connection, as the admission control sees it. */
 function exchange(address: string): { request: never; response: never; end: () => void } {
   const response = Object.assign(new EventEmitter(), {
     destroyed: false,

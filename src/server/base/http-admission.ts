@@ -1,5 +1,5 @@
 /**
- * Shares one thread's HTTP capacity among clients. Probes are answered immediately, other requests in turn, and no
+ * Shares one thread's HTTP capacity among clients. Probes are answered immediately and other requests in turn. No
  * client may have more than a few in progress.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -15,13 +15,13 @@ export interface AdmissionLimits {
   readonly all: number;
 }
 
-/** A scraper has one request in progress, but several scrapers can share a node's address. */
+/** A scraper has one request in progress, but several scrapers may share a node's address. */
 const DEFAULTS: AdmissionLimits = { each: 8, all: 64 };
-/** Requests answered per turn of the event loop, and thus the most that a probe waits for. */
+/** Number of requests answered per turn of the event loop, which is the most that a probe has to wait for. */
 const PER_TURN = 4;
 /**
- * Milliseconds that a connection stays half-closed. Closing it at once would discard the answer to a client that is
- * still sending.
+ * Milliseconds for which a connection stays half-closed. Closing it at once would discard the answer to a client that
+ * is still sending.
  */
 const LINGER_MS = 500;
 
@@ -29,7 +29,7 @@ const LINGER_MS = 500;
 export interface AdmittedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Probes (liveness, readiness) are answered first and are never refused. */
+  /** Probes (liveness and readiness) are answered first and are never refused. */
   readonly probe: boolean;
   /** Sends the answer; must not throw. */
   readonly answer: () => void;
@@ -37,19 +37,19 @@ export interface AdmittedRequest {
 
 /**
  * Decides when each request is answered. Requests from different addresses take turns. Requests beyond the limits get
- * 503 with Retry-After. Requests on the same connection are never queued: if one arrives before the previous answer is
+ * 503 with Retry-After. Requests on the same connection are never queued. If one arrives before the previous answer is
  * complete (pipelining, RFC 9112 section 9.3.2), the connection closes after that answer.
  */
 export class HttpAdmission {
   readonly #limits: AdmissionLimits;
   readonly #onRefused: () => void;
-  /** Connections with a request in progress. True if another request has arrived. */
+  /** Connections with a request in progress. The value is true if another request has arrived. */
   readonly #busy = new Map<Socket, boolean>();
   readonly #clients = new Map<string, ClientTurns>();
   #under = 0;
   #scheduled = false;
 
-  /** @param onRefused called for each request that gets 503 or no answer at all */
+  /** @param onRefused called for each request that gets a 503 or no answer at all */
   constructor(onRefused: () => void = () => undefined, limits: AdmissionLimits = DEFAULTS) {
     this.#limits = limits;
     this.#onRefused = onRefused;

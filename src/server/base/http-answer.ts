@@ -15,7 +15,7 @@ export function answerText(
   response.writeHead(status, headers).end(text);
 }
 
-/** Evaluates Accept-Encoding (RFC 9110, section 12.5.3); a weight of 0 forbids a coding. */
+/** Evaluates Accept-Encoding (RFC 9110, section 12.5.3). A weight of 0 forbids a coding. */
 export function acceptsGzip({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   for (const coding of String(headers['accept-encoding'] ?? '').split(',')) {
     const [name = '', ...parameters] = coding.split(';').map((part) => part.trim().toLowerCase());

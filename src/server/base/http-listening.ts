@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * Starts listening.
- * @returns the actual port, also for port 0
+ * @returns the actual port, even if port 0 was given
  * @throws the system error if it cannot listen
  */
 export function listenHttp(server: Server, host: string, port: number): Promise<number> {
@@ -20,7 +20,7 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
 }
 
 /**
- * Stops accepting connections. Resolves when the requests in progress have been answered, or after `graceMs`.
+ * Stops accepting connections. Resolves once the requests in progress have been answered, or after `graceMs`.
  * @param cut called before the remaining connections are closed
  */
 export async function endHttp(server: Server, graceMs: number, cut?: () => void): Promise<void> {

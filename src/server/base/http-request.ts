@@ -1,5 +1,5 @@
 /**
- * Sends one HTTP/1.1 request with Node's client. API server lists have their own reader; see
+ * Sends one HTTP/1.1 request with Node's client. Lists from the API server have a reader of their own; see
  * docs/decisions/kube-client.md.
  */
 import type { ClientRequest, RequestOptions } from 'node:http';
@@ -9,7 +9,7 @@ import type { Clock } from './clock.ts';
 /** A request and its limits. Each request uses a new connection. */
 export interface HttpRequest {
   readonly url: URL;
-  /** Method (default: GET), headers, an alternative address, TLS options. */
+  /** Method (GET by default), headers, an alternative address and TLS options. */
   readonly options?: RequestOptions & { readonly ca?: string; readonly cert?: string };
   readonly body?: string | Buffer;
   readonly clock: Clock;
@@ -21,13 +21,13 @@ export interface HttpRequest {
   readonly bytesMax: number;
   /** Error message if the body is longer. */
   readonly tooLong: string;
-  /** Receives each chunk of the body, which is then not collected. An error thrown here ends the request. */
+  /** Receives each chunk of the body, which is then not collected. If this throws an error, the request ends. */
   readonly take?: (piece: Buffer, status: number) => void;
   /** Called once the request has been created. */
   readonly made?: (request: ClientRequest) => void;
 }
 
-/** A complete reply. The body is empty if the request handles chunks itself. */
+/** A complete reply. The body is empty if the request processes chunks itself. */
 export interface HttpReply {
   readonly status: number;
   readonly body: Buffer;

@@ -5,7 +5,9 @@ import type { Server as TcpServer, Socket } from 'node:net';
 import { test } from 'node:test';
 import { boundConnections, boundSenders } from './idle-connections.ts';
 
-/** A server limited to two connections, with helpers to open them. `gone` lists the ports of those evicted. */
+/**
+ * A server limited to two connections, with helpers to open them. `gone` lists the ports of those that were evicted.
+ */
 function table() {
   const server = new EventEmitter();
   boundConnections(server as unknown as Server, 2);

@@ -1,13 +1,14 @@
 /**
- * Limits the number of connections. At the limit, the connection that has been idle longest is closed. The new one
- * never is, because it may be the API server's.
+ * Limits the number of connections. At the limit, the connection that has been idle longest is closed. The new
+ * connection never is, because it may be the API server's.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Server as TcpServer, Socket } from 'node:net';
 
 /**
- * Limits the connections to an HTTP server with its own limit. Connections with a request in progress are closed last.
+ * Limits the connections to an HTTP server that has its own limit. Connections with a request in progress are closed
+ * last.
  */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);
@@ -19,7 +20,8 @@ export function boundConnections(server: Server | TlsServer, most: number): void
 }
 
 /**
- * Limits the connections to a server that only receives. At the limit, the longest-silent connection is closed.
+ * Limits the connections to a server that only receives. At the limit, the connection that has been silent longest is
+ * closed.
  * @param onEnd called for each connection closed to make room
  */
 export function boundSenders(server: TcpServer, most: number, onEnd: () => void): void {
@@ -39,7 +41,7 @@ export function boundSenders(server: TcpServer, most: number, onEnd: () => void)
   });
 }
 
-/** Connections keyed by client address and port, because a TLS connection and its TCP socket are different objects. */
+/** Connections, keyed by client address and port because a TLS connection and its TCP socket are different objects. */
 class IdleConnections {
   readonly #most: number;
   /** Connections without a request, longest idle first. */

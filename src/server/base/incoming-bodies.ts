@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Result of reading a body. `too-large`: over the limit for one body. `busy`: over the limit for all bodies. `gone`:
- * the sender disconnected.
+ * The result of reading a body. `too-large` means over the limit for one body, and `busy` over the limit for all
+ * bodies. `gone` means that the sender disconnected.
  */
 export type Body = { readonly bytes: Buffer } | 'too-large' | 'busy' | 'gone';
 
@@ -20,7 +20,7 @@ interface Coming {
 }
 
 /**
- * Reads bodies within a shared limit. Above it, the oldest incomplete body is dropped. Normal senders finish quickly,
+ * Reads bodies within a shared limit. Beyond it, the oldest incomplete body is dropped. Normal senders finish quickly,
  * so an attacker that sends slowly loses.
  */
 export class IncomingBodies {
@@ -33,7 +33,7 @@ export class IncomingBodies {
     this.#limits = limits;
   }
 
-  /** Keeps the connection open, so that the sender can be answered. */
+  /** Keeps the connection open, so that the sender can be given an answer. */
   read(request: IncomingMessage): Promise<Body> {
     return new Promise((resolve) => {
       const pieces: Buffer[] = [];

@@ -1,5 +1,5 @@
 /**
- * Parses a textual address into 4 or 16 bytes in network order. Returns null if it is malformed. Zones (`%eth0`) are
+ * Converts an address from text to 4 or 16 bytes in network order. Returns null if it is malformed. Zones (`%eth0`) are
  * not accepted.
  */
 export function parseAddress(text: string): Uint8Array | null {
@@ -15,14 +15,14 @@ export function isLoopback(address: Uint8Array): boolean {
   return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
 }
 
-/** Returns true if the host, as written, is this machine: `localhost`, `::1`, `127.0.0.1`. */
+/** Returns true if the host, as written, is this machine: `localhost`, `::1` or `127.0.0.1`. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /**
- * Returns the family of an address, with or without a zone (`fe80::1%eth0`): 4, 6, or 0 if it is malformed. Equivalent
- * to the runtime's function, whose regular expression costs each thread 5 ms on first use.
+ * Returns the family of an address, with or without a zone (`fe80::1%eth0`): 4, 6, or 0 if it is malformed. This is
+ * equivalent to the runtime's function, whose regular expression costs each thread 5 ms on first use.
  */
 export function isIP(text: string): 0 | 4 | 6 {
   const zone = text.indexOf('%');
@@ -34,8 +34,9 @@ export function isIP(text: string): 0 | 4 | 6 {
 const ZONE = /^[^%]*%[\da-z.:-]+$/i;
 
 /**
- * Normalizes an address from the Kubernetes API. Objects in old clusters may have forms that other parsers reject or
- * misread: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Any other text is returned unchanged.
+ * Normalizes an address from the Kubernetes API. Objects in old clusters may use forms that other parsers reject or
+ * misread: `010.009.000.006` is decimal (10.9.0.6), and `::ffff:10.9.0.6` is IPv4. Any other text is returned
+ * unchanged.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return ODD_QUAD.test(text) ? text.replaceAll(ZEROS, '') : text;
@@ -58,7 +59,7 @@ const ZEROS = /\b0+(?=\d)/g;
 const MAPPED = /^[0:]+:ffff:/i;
 const MAPPED_PREFIX = '::ffff:';
 
-/** Returns null unless the text from `from` on is four decimal numbers without leading zeros. */
+/** Returns null unless the text from `from` on consists of four decimal numbers without leading zeros. */
 function parseIPv4(text: string, from = 0): Uint8Array | null {
   const bytes = new Uint8Array(4);
   let index = 0;
@@ -80,7 +81,7 @@ function parseIPv4(text: string, from = 0): Uint8Array | null {
 }
 
 const ZERO = 0x30;
-/** The dot, relative to '0' like the digits. */
+/** The dot, as an offset from '0' like the digits. */
 const DOT = 0x2e - ZERO;
 
 /** RFC 4291 section 2.2: groups of one to four hex digits and at most one `::`, which replaces one or more groups. */
@@ -160,7 +161,7 @@ export function printAddress(
 
 const COLON = 0x3a;
 const HEX = '0123456789abcdef';
-/** Scratch space, one per thread: captures print an address for every packet. */
+/** Scratch space. There is one per thread, because captures print an address for every packet. */
 const scratch = Buffer.alloc(40);
 
 function groupOf(bytes: Uint8Array, at: number, group: number): number {
@@ -205,7 +206,7 @@ export function netHolds(
   return (net.bytes[whole]! ^ bytes[at + whole]!) >> (8 - rest) === 0;
 }
 
-/** Prints an address as used before a port and in URLs: `192.0.2.1`, `[2001:db8::1]`. */
+/** Prints an address the way it appears before a port and in URLs: `192.0.2.1`, `[2001:db8::1]`. */
 export function bracketed(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
@@ -215,15 +216,15 @@ export function printHostPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
 
-/** A host and a port, which is null if the text has none. */
+/** A host and a port. The port is null if the text has none. */
 export interface HostPortText {
   readonly host: string;
   readonly port: number | null;
 }
 
 /**
- * Parses a server address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, optionally with the
- * interface of a link-local address (`fe80::1%eth0`). Names are not accepted. The port is 0 to 65535.
+ * Parses a server address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1` or `[2001:db8::1]:53`. A link-local address may
+ * name its interface (`fe80::1%eth0`). Names are not accepted. The port is 0 to 65535.
  */
 export function parseHostPort(text: string): HostPortText | null {
   if (isHost(text)) return { host: text, port: null };
@@ -233,7 +234,7 @@ export function parseHostPort(text: string): HostPortText | null {
 
 /**
  * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a bare host. The caller validates the
- * host and the port range (at most five digits). Returns null for unbracketed colons or a non-numeric port.
+ * host and the port's range (at most five digits). Returns null if there are unbracketed colons or a non-numeric port.
  */
 export function splitHostPort(text: string): HostPortText | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);

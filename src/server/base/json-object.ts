@@ -1,16 +1,16 @@
-/** Reads JSON from external sources, whose structure is not guaranteed. */
+/** Reads JSON from external sources, which may have any structure. */
 
 /** A parsed object. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 const nothing: JsonObject = Object.freeze({});
 
-/** Returns the object at `key`, or an empty one if it is missing or of another type. */
+/** Returns the object at `key`, or an empty object if it is missing or of another type. */
 export function child(object: JsonObject, key: string): JsonObject {
   return asObject(object[key]);
 }
 
-/** Returns the value if it is an object, otherwise an empty one. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : nothing;
 }
@@ -33,7 +33,7 @@ export function texts(object: JsonObject, key: string): string[] {
   );
 }
 
-/** Returns the list at `key`, or an empty one if it is missing or of another type. */
+/** Returns the list at `key`, or an empty list if it is missing or of another type. */
 export function list(object: JsonObject, key: string): readonly unknown[] {
   const value = object[key];
   return Array.isArray(value) ? value : [];
@@ -44,7 +44,9 @@ export function children(object: JsonObject, key: string): JsonObject[] {
   return list(object, key).filter(isObject);
 }
 
-/** Returns the string-valued entries of the object at `key`: labels, annotations, selectors. */
+/**
+ * Returns those entries of the object at `key` whose values are strings. Used for labels, annotations and selectors.
+ */
 export function textMap(object: JsonObject, key: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(child(object, key))) {

@@ -1,4 +1,4 @@
-/** A configurable limit. Every queue, table and buffer has one, with the reason next to it. */
+/** A configurable limit. Every queue, table and buffer has one, with the reason stated next to it. */
 export interface Limit {
   readonly default: number;
   readonly min: number;

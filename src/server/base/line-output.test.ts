@@ -21,7 +21,7 @@ interface Pipe {
   take(): string;
 }
 
-/** Creates a pipe that blocks its writer while full. */
+/** Creates a pipe that blocks its writer while it is full. */
 function pipe(t: TestContext): Pipe {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -89,12 +89,12 @@ describe('the output of lines', () => {
     const { write, take } = pipe(t);
     const output = lineOutput(write, 64 * 1024);
     const line = 'x'.repeat(999);
-    // Start reading only after all writes: a write that waited for a reader would never return.
+    // Start reading only after all writes, because a write that waited for a reader would never return.
     for (let i = 0; i < 1000; i++) {
       output.write(line);
       if (i % 100 === 0) await pause(30);
     }
-    // The pipe holds 64 KiB, and so does the ring.
+    // The pipe's capacity is 64 KiB, and so is the ring's.
     const { lost } = output;
     assert.ok(lost > 800 && lost < 1000, `${lost}`);
     assert.equal(await output.flushed(100), false);

@@ -1,4 +1,4 @@
-/** Writes the lines of all threads to one descriptor without blocking any thread. */
+/** Writes the lines from all threads to one descriptor without blocking any thread. */
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
 import { errorCode } from './error-code.ts';
@@ -16,27 +16,24 @@ import {
 const GATHER_MS = 25;
 
 export interface LineOutput {
-  /** Writes a line from this thread, without a line end. A bound function. */
+  /** Writes a line, given without a line ending, from this thread. This is a bound function. */
   readonly write: (line: string) => void;
-  /** Returns the ring for another thread's lines (`LineWriter`), the same one for the same number. */
+  /** Returns the ring for another thread's lines (`LineWriter`). The same number always gives the same ring. */
   ringOf(thread: number): LineRingMemory;
-  /** Resolves to true once all lines so far are written, or to false after `limitMs`. */
+  /** Resolves to true once all lines so far have been written, or to false after `limitMs`. */
   flushed(limitMs: number): Promise<boolean>;
   /** Number of lines lost because the reader was too slow or had stopped. */
   readonly lost: number;
 }
 
 /**
- * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits for a slow reader.
+ * Writes the lines from all threads to one descriptor in one place, so that no thread ever waits for a slow reader.
  * Each thread has a ring in shared memory. A line that does not fit is dropped and counted, and a separate line reports
- * the loss once there is room.
- *
- * Writes may block, and usually do when a pipe is full. Making the descriptor non-blocking would affect every process
- * that shares it, including the terminal's shell. Writes therefore run on the runtime's thread pool, one at a time, so
- * a stalled reader blocks one pool thread and nothing else.
- *
- * If the process is killed, unwritten lines are lost: the last 25 ms and anything the reader has not accepted yet.
- * Lines logged by a thread survive that thread, however it ended.
+ * the loss once there is room. Writes may block, and usually do when a pipe is full. Making the descriptor non-blocking
+ * would affect every process that shares it, including the terminal's shell. Writes therefore run on the runtime's
+ * thread pool, one at a time, so a stalled reader blocks one pool thread and nothing else. If the process is killed,
+ * unwritten lines are lost: the last 25 ms, and anything the reader has not accepted yet. Lines logged by a thread
+ * survive that thread, however it ended.
  */
 export function lineOutput(
   fd: number,
@@ -62,7 +59,7 @@ class RingOutput implements LineOutput {
   /** By thread; null is this one. */
   readonly #rings = new Map<number | null, Ring>();
   readonly #own: LineWriter;
-  /** Lines lost to failed writes, and the reason for the last failure (empty if there was none). */
+  /** Lines lost to failed writes, and the reason for the latest failure, which is empty if there was none. */
   #failed = 0;
   #why = '';
   /** Lost lines already reported. */
@@ -124,7 +121,7 @@ class RingOutput implements LineOutput {
     return [...this.#rings.values()].some(({ reader }) => reader.pieces().length > 0);
   }
 
-  /** Writes the contents of the rings and reports lost lines. */
+  /** Writes the contents of the rings and reports any lost lines. */
   async #round(): Promise<void> {
     let flows = true;
     for (const { reader } of this.#rings.values()) {
@@ -141,7 +138,7 @@ class RingOutput implements LineOutput {
       }
     }
     const missing = this.lost - this.#told;
-    // A line about the loss would be lost as well, and increase the count.
+    // A line about the loss would be lost as well, which would increase the count.
     if (missing === 0 || !flows) return;
     this.#told += missing;
     const why = this.#why === '' ? 'standard output was too slow' : this.#why;
@@ -149,7 +146,7 @@ class RingOutput implements LineOutput {
     this.#own.write(this.#print(`[WARNING] ${missing} log lines were lost: ${why}`));
   }
 
-  /** Writes the current contents of a ring. Later lines wait for the next round, so that every thread gets its turn. */
+  /** Writes what a ring currently contains. Later lines wait for the next round, so that every thread gets its turn. */
   async #drain(reader: LineReader): Promise<void> {
     let pieces = reader.pieces();
     while (pieces.length > 0) {

@@ -9,7 +9,7 @@ const line = fc.oneof(
   fc.string({ minLength: 1000, maxLength: 5000 }),
 );
 
-/** Writes a line, or reads up to a number of bytes. */
+/** A step that writes a line, or reads up to a number of bytes. */
 const step = fc.oneof(
   fc.record({ write: line }),
   fc.record({ read: fc.integer({ min: 0, max: 5000 }) }),

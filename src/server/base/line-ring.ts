@@ -1,9 +1,10 @@
-/** A ring of lines in shared memory, for passing lines from one thread to another. */
+/** A ring of lines in shared memory, used to pass lines from one thread to another. */
 import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
 /**
- * Maximum bytes of buffered lines per thread: more than a third of a second of query log at 20 000 queries per second.
+ * Maximum number of bytes of buffered lines per thread. This is more than a third of a second of query log at 20 000
+ * queries per second.
  */
 export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 
@@ -12,17 +13,17 @@ export interface LineRingMemory {
   readonly bytes: SharedArrayBuffer;
   /** Positions; see `HEAD`, `TAIL`, `LOST`. */
   readonly words: Int32Array<SharedArrayBuffer>;
-  /** One word shared by all rings with the same reader; 1 while there are announced, unread lines. */
+  /** A word shared by all rings that have the same reader. It is 1 while there are announced but unread lines. */
   readonly bell: Int32Array<SharedArrayBuffer>;
 }
 
-/** Total bytes written and read. Both wrap at 2^32; modulo the ring size they give the position. */
+/** Total bytes written and read. Both wrap around at 2^32, and give the position modulo the ring's size. */
 const HEAD = 0;
 const TAIL = 1;
 /** Number of lines that did not fit. */
 const LOST = 2;
 
-/** @param size bytes, rounded to a power of two within `lineRingLimit` */
+/** @param size in bytes, rounded to a power of two within `lineRingLimit` */
 export function makeLineRing(size: number, bell: Int32Array<SharedArrayBuffer>): LineRingMemory {
   const { min, max } = lineRingLimit;
   const power = 2 ** Math.ceil(Math.log2(Math.min(max, Math.max(min, size))));
@@ -37,8 +38,8 @@ const encoder = new TextEncoder();
 const NEWLINE = 10;
 
 /**
- * The writing end, for one thread at a time. A line is encoded once, directly into shared memory, where the reader
- * finds it even if this thread ends. Never waits: a line that does not fit is dropped and counted.
+ * The writing end, used by one thread at a time. A line is encoded only once, directly into shared memory, where the
+ * reader finds it even if this thread ends. It never waits: a line that does not fit is dropped and counted.
  */
 export class LineWriter {
   readonly #bytes: Uint8Array;
@@ -59,7 +60,9 @@ export class LineWriter {
     this.#commit(head, this.#put(line, head & this.#mask, this.#room(head)));
   }
 
-  /** Writes `from[start, end)` completely or not at all, for records that are not delimited by line ends. */
+  /**
+   * Writes `from[start, end)` completely or not at all. Intended for records that are not delimited by line endings.
+   */
   writeBytes(from: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const head = Atomics.load(this.#words, HEAD);
@@ -77,7 +80,7 @@ export class LineWriter {
 
   /**
    * Makes written bytes visible to the reader.
-   * @param written 0 if the line did not fit
+   * @param written number of bytes, or 0 if the line did not fit
    */
   #commit(head: number, written: number): void {
     const words = this.#words;
@@ -91,7 +94,7 @@ export class LineWriter {
     }
   }
 
-  /** @returns the size of the line including its line end, or 0 if it does not fit */
+  /** @returns the size of the line including its line ending, or 0 if it does not fit */
   #put(line: string, at: number, room: number): number {
     const bytes = this.#bytes;
     const straight = Math.min(room, bytes.length - at);
@@ -104,7 +107,7 @@ export class LineWriter {
       }
     }
     if (line.length >= room) return 0;
-    // The line wraps around the end of the ring, so it must be split.
+    // The line wraps around at the end of the ring, so it must be split.
     const encoded = encoder.encode(`${line}\n`);
     if (encoded.length > room) return 0;
     const first = Math.min(encoded.length, bytes.length - at);
@@ -123,8 +126,8 @@ export class LineReader {
   }
 
   /**
-   * Returns the buffered bytes in one or two pieces. They are whole lines unless part of one was released before. Valid
-   * until released.
+   * Returns the buffered bytes in one or two pieces, which are valid until released. They consist of whole lines unless
+   * part of one was released before.
    */
   pieces(): Uint8Array<SharedArrayBuffer>[] {
     const { bytes, words } = this.#memory;

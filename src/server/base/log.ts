@@ -10,21 +10,21 @@ export interface Log {
   warning(text: string): void;
   error(text: string): void;
   /**
-   * Logs a complete line, e.g. from the query log. Without a level it counts as INFO.
+   * Logs a complete line, e.g. from the query log. A line without a level counts as INFO.
    * @param fields additional values, printed only in structured logs
    */
   raw(line: string, fields?: LogFields): void;
-  /** True if fields are printed, that is, each line is a JSON object. */
+  /** True if fields are printed, because each line is a JSON object. */
   readonly structured: boolean;
 }
 
 /** Named values attached to a line. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Prints a complete line, `[LEVEL] plugin/NAME: text`, in another format. */
+/** Prints a complete line, `[LEVEL] plugin/NAME: text`, in a different format. */
 export type LinePrinter = (line: string, fields?: LogFields) => string;
 
-/** Prints lines as JSON objects with the keys of Go's `slog`: time, level, msg, plugin. */
+/** Prints lines as JSON objects with the same keys as Go's `slog`: time, level, msg and plugin. */
 export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
   return (line, fields) => {
     const [, level = 'INFO', plugin, text = ''] = LINE.exec(line)!;
@@ -43,10 +43,10 @@ export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
 const LINE = /^(?:\[(DEBUG|INFO|WARNING|ERROR|FATAL)\] )?(?:plugin\/([\w-]+): )?([^]*)$/;
 
 /**
- * Creates a log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
+ * Creates a log that passes complete lines (without a line ending) to `sink`. Debug lines are passed only while
  * `debugging()` is true. Texts may quote servers and objects, so hidden characters are made visible. `raw` passes lines
  * unchanged, because the query log has already escaped its parts.
- * @param print output format; default: text
+ * @param print output format; text by default
  */
 export function makeLog(
   sink: (line: string) => void,
@@ -69,7 +69,7 @@ export function makeLog(
   };
 }
 
-/** Returns the same log with the plugin name in each line: `[INFO] plugin/cache: text`. */
+/** Returns the same log, but with the plugin's name in each line: `[INFO] plugin/cache: text`. */
 export function pluginLog(log: Log, plugin: string): Log {
   const prefix = `plugin/${plugin}: `;
   return {
@@ -86,7 +86,7 @@ function textOf(text: string | (() => string)): string {
   return typeof text === 'string' ? text : text();
 }
 
-/** Returns the log text for a bug, including the stack if there is one. */
+/** Returns the text to log for a bug, including the stack if there is one. */
 export function bugText(error: unknown): string {
   return error instanceof Error ? sourceStack(error) : String(error);
 }

@@ -1,6 +1,6 @@
 /**
- * A value, or a promise of one: what each link in the plugin chain returns (see ARCHITECTURE.md, "Synchronous until it
- * must wait").
+ * A value, or a promise of one. This is what each link in the plugin chain returns (see ARCHITECTURE.md, "Synchronous
+ * until it must wait").
  */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
@@ -10,8 +10,8 @@ export function isLater<T>(value: Maybe<T>): value is Promise<T> | Later<T> {
 }
 
 /**
- * Continues with `step`, immediately if the value is available, otherwise later. `context` is passed to the step, so
- * that hot paths can use a static function instead of a closure per query.
+ * Continues with `step`, immediately if the value is available and otherwise later. `context` is passed to the step, so
+ * that hot paths can use a static function instead of one closure per query.
  */
 export function andThen<A, B, C = undefined>(
   value: Maybe<A>,
@@ -33,7 +33,7 @@ export function orElse<T, C>(
   return value.catch((error: unknown) => step(error, context));
 }
 
-/** Calls one of the two functions once there is a value or an error. The value must have no other user. */
+/** Calls one of the two functions once there is a value or an error. The value must not have any other user. */
 export function whenSettled<T, C>(
   value: Promise<T> | Later<T>,
   onValue: (value: T, context: C) => void,
@@ -56,11 +56,10 @@ interface LaterStep {
 }
 
 /**
- * A deferred value that is lighter than a promise. It holds one list of steps, which run within the call that settles
- * it. The reply to a forwarded query therefore passes all links of the chain in the same turn that read its datagram.
- *
- * `map` and `rescue` change the value of this object and return the object, so each user takes it over from the
- * previous one. To share a value, use `then`, which creates a promise.
+ * A deferred value that is lighter than a promise. It has a single list of steps, which run within the call that
+ * settles it. The reply to a forwarded query therefore passes through all links of the chain in the same turn that read
+ * its datagram. `map` and `rescue` change this object's value and return the object, so each user takes it over from
+ * the previous one. To share a value, use `then`, which creates a promise.
  */
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';
@@ -93,7 +92,7 @@ export class Later<T> implements PromiseLike<T> {
     return this;
   }
 
-  /** Sets both final steps. There can be no further users. */
+  /** Sets both final steps. There must be no further users. */
   settle<C>(
     onValue: (value: T, context: C) => void,
     onError: (error: unknown, context: C) => void,
@@ -102,7 +101,7 @@ export class Later<T> implements PromiseLike<T> {
     this.#add({ onValue: onValue as LaterStep['onValue'], onError, context, next: null });
   }
 
-  /** Returns a promise of the value at this point in the list of steps. */
+  /** Returns a promise of the value as it is at this point in the list of steps. */
   // oxlint-disable-next-line unicorn/no-thenable -- for `await`
   then<A = T, B = never>(
     onValue?: ((value: T) => A | PromiseLike<A>) | null,

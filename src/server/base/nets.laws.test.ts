@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { netHolds, type Net } from './ip.ts';
 import { Nets } from './nets.ts';
 
-/** Only a few distinct bytes, so that prefixes and addresses often match. */
+/** Use only a few distinct bytes, so that prefixes and addresses often match. */
 const byte = fc.constantFrom(0, 1, 2, 127, 128, 254, 255);
 const address = (length: 4 | 16): fc.Arbitrary<Uint8Array> =>
   fc.array(byte, { minLength: length, maxLength: length }).map((bytes) => Uint8Array.from(bytes));

@@ -1,7 +1,7 @@
 /** Checks whether any of many prefixes contains an address. */
 import type { Net } from './ip.ts';
 
-/** A set of prefixes, stored as sorted ranges. Lookup is a binary search that allocates nothing. */
+/** A set of prefixes, stored as sorted ranges. Lookup is a binary search that allocates no memory. */
 export class Nets {
   readonly #v4: Ranges;
   readonly #v6: Ranges;
@@ -17,7 +17,7 @@ export class Nets {
   }
 }
 
-/** Address ranges of one family: the first and last address of each, ascending, disjoint and not adjacent. */
+/** One family's address ranges: the first and last address of each, in ascending order, disjoint and not adjacent. */
 class Ranges {
   readonly #bytes: Uint8Array;
   readonly #length: number;

@@ -15,7 +15,7 @@ test('clients that do not read hold no more than the limit, and the next client 
   let cut = 0;
   const server = createServer((request, response) => {
     response.on('close', () => (cut += response.writableFinished ? 0 : 1));
-    // Request different pages, so that each is held separately.
+    // Request different pages, so that each is held in memory separately.
     pages.send({ headers: {} }, response, request.url ?? '', 'text/plain', () => {
       made++;
       return 'x'.repeat(16 * MIB);

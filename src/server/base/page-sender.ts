@@ -9,18 +9,18 @@ import { Recent } from './recent.ts';
 const FRESH_MS = 1000;
 /** Number of different pages cached for that long. */
 const REMEMBERED_MAX = 16;
-/** Maximum bytes of pages that clients have not finished reading. */
+/** Maximum number of bytes in pages that clients have not finished reading. */
 const UNREAD_MAX = 32 * 1024 * 1024;
 
-/** A rendered page, compressed at most once and only if a client accepts it. */
+/** A rendered page, which is compressed at most once, and only if a client accepts that. */
 interface MadePage {
   readonly plain: Buffer;
   packed: Promise<Buffer> | null;
 }
 
 /**
- * Renders each page at most once a second and sends the same bytes to all clients. Pages in transit are limited in
- * bytes. Beyond the limit, the response that has been unread longest is cut off.
+ * Renders each page at most once a second and sends the same bytes to all clients. The total size of pages in transit
+ * is limited. Beyond the limit, the response that has been unread longest is cut off.
  */
 export class PageSender {
   readonly #unreadMax: number;

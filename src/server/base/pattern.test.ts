@@ -70,7 +70,7 @@ describe('limits of patterns', () => {
       assert.equal(kind, 'size');
       assert.equal(message, `error parsing regexp: expression too large: \`${source}\``);
       assert.match(hint, /expand to about \d+ instructions; at most 12000 are allowed/);
-      // Expanding it takes more than a hundred times as long as compiling the largest allowed pattern.
+      // Expanding it takes more than a hundred times as long as compiling the largest pattern allowed.
       await costsAtMost(
         20,
         () => refusal(source),
@@ -91,7 +91,7 @@ describe('limits of patterns', () => {
   test('texts that drive a pattern through ever new states do not exhaust memory', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as () => void;
-    // The state records which of the last 17 characters were an a: 131 072 combinations.
+    // The state records which of the last 17 characters were an a, which gives 131 072 combinations.
     const patterns = Array.from({ length: 4 }, (_, i) => compilePattern(`a[ab]{16}c{${i + 1}}d|c`));
     const attack = (from: number): void => {
       for (let seed = from; seed < from + 300; seed++)

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 
-/** A match: the whole match at index 0, then the groups. Groups that did not take part are undefined. */
+/** A match: the whole match at index 0, followed by the groups. Groups that did not participate are undefined. */
 export interface PatternMatch {
   readonly groups: readonly (string | undefined)[];
   /** The groups by name. */
@@ -9,7 +9,7 @@ export interface PatternMatch {
 }
 
 /**
- * A regular expression from a Corefile, with Go's syntax and match semantics because CoreDNS uses Go's `regexp`.
+ * A regular expression from a Corefile. It has Go's syntax and match semantics, because CoreDNS uses Go's `regexp`.
  * Matching is linear in program size times text length, so untrusted texts are safe. JavaScript's own regular
  * expressions backtrack, and must not be applied to such texts.
  */
@@ -23,7 +23,7 @@ export interface Pattern {
   exec(text: string): PatternMatch | null;
 }
 
-/** Explains why a pattern is invalid, in Go's words, or in CoreDNS's if it is too long. */
+/** Explains why a pattern is invalid, in Go's words, or in CoreDNS's words if it is too long. */
 export class PatternError extends Error {
   override readonly name = 'PatternError';
   /** Points to the likely error in the pattern. */
@@ -40,8 +40,8 @@ export class PatternError extends Error {
 /** Maximum pattern length in bytes; CoreDNS's limit. */
 const LENGTH_MAX = 10_000;
 /**
- * Maximum number of instructions: about one per character, or a thousand for `x{1000}`. In the worst case, matching a
- * name takes about 30 ns per letter and instruction.
+ * Maximum number of instructions, which is about one per character, or a thousand for `x{1000}`. In the worst case,
+ * matching a name takes about 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 
@@ -71,7 +71,7 @@ function parse(source: string): RE2JS {
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error;
     const { error: reason, input } = error;
-    // Go's messages end with the offending part. If the engine gives none, use the whole pattern.
+    // Go's messages end with the offending part. If the engine does not provide it, use the whole pattern.
     const about = input ?? (reason.startsWith('trailing backslash') ? '' : source);
     const message = `error parsing regexp: ${reason}: \`${about}\``;
     throw new PatternError('syntax', message, syntaxHint(reason));
@@ -95,19 +95,19 @@ function tooLarge(source: string, size: number): PatternError {
 
 const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|[^]/gs;
 
-/** Maximum product of nested repeat counts; Go's own limit. */
+/** Maximum product of nested repeat counts. This is Go's own limit. */
 const REPEATS_MAX = 1000;
 
 /**
- * Estimates the number of instructions after counted repeats are expanded. Returns 0 if Go's syntax does not allow
- * them.
+ * Estimates the number of instructions after counted repeats are expanded. Returns 0 if Go's syntax does not allow the
+ * repeats.
  */
 function unfoldedSize(source: string): number {
-  /** For each open group: the size before it, and the largest repeat count of its siblings. */
+  /** For each open group, the size before it and the largest repeat count among its siblings. */
   const open: { readonly size: number; readonly most: number }[] = [];
   let size = 0;
   let most = 1;
-  /** For the operand of a repeat: the size before it, and the repeat count inside it. */
+  /** For a repeat's operand, the size before it and the repeat count inside it. */
   let before = 0;
   let times = 1;
   for (const [text, least, highest] of source.matchAll(token)) {
@@ -175,8 +175,8 @@ class LinearPattern implements Pattern {
 
   /**
    * For boolean matches, the engine caches the states it has visited, which makes typical patterns several times
-   * faster. But some patterns reach a new state on nearly every text. Clients could then fill 8 MiB, and creating a
-   * state costs more than it saves. Such patterns continue without a table.
+   * faster. However, some patterns reach a new state on nearly every text. Clients could then fill 8 MiB, and creating
+   * a state would cost more than it saves. Such patterns continue without a table.
    */
   #boundTable(): void {
     const table = this.#engine.lazyDFA as { readonly stateCount: number } | null;
@@ -188,7 +188,7 @@ class LinearPattern implements Pattern {
 
 let loaded: typeof import('re2js') | null = null;
 
-/** Loaded on first use, so Corefiles without patterns do not pay for it. */
+/** Loaded on first use, so that Corefiles without patterns do not pay for it. */
 function re2(): typeof import('re2js') {
   loaded ??= createRequire(import.meta.url)('re2js') as typeof import('re2js');
   return loaded;

@@ -1,7 +1,7 @@
 import { shortened } from './shortened.ts';
 import { oneLine, visible } from './visible.ts';
 
-/** A position in a file. Lines and columns count from 1; column 0 means the whole line. */
+/** A position in a file. Lines and columns are counted from 1, and column 0 means the whole line. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -11,10 +11,11 @@ export interface Place {
 /** The fields of a problem. */
 export interface ProblemParts {
   /**
-   * A stable identifier in lower case with dashes, e.g. `unknown-directive`. docs/problems.md has an entry for each.
+   * A stable identifier in lower case with dashes, e.g. `unknown-directive`. There is an entry for each in
+   * docs/problems.md.
    */
   readonly code: string;
-  /** The event, in CoreDNS's words where CoreDNS has the message. */
+  /** The error message, in CoreDNS's words where CoreDNS has one. */
   readonly text: string;
   readonly place?: Place | undefined;
   /** The most likely cause, or a suggestion. */
@@ -24,7 +25,7 @@ export interface ProblemParts {
   readonly cause?: unknown;
 }
 
-/** A user error (in a Corefile, flags, manifests or the machine's setup). Never a bug or a network failure. */
+/** A user error in a Corefile, flags, manifests or the machine's setup. Never a bug or a network failure. */
 export class Problem extends Error {
   readonly code: string;
   readonly place: Place | null;
@@ -40,7 +41,7 @@ export class Problem extends Error {
     this.remedy = parts.remedy ?? null;
   }
 
-  /** The fields as plain data, which can be sent to another thread. */
+  /** The fields as plain data that can be sent to another thread. */
   get parts(): ProblemParts {
     const { code, message: text, place, hint, remedy } = this;
     return {
@@ -57,7 +58,7 @@ export class Problem extends Error {
     return new Problem({ ...this.parts, cause: this.cause, ...change });
   }
 
-  /** Formats the whole message for terminal output: what, where, why and what next, one line each. */
+  /** Formats the whole message for terminal output: what, where, why and what to do next, one line each. */
   print(): string {
     // Quoted text may contain line breaks.
     const lines = [oneLine(this.message)];
@@ -70,10 +71,10 @@ export class Problem extends Error {
   }
 }
 
-/** Several problems at once. The message is that of the first. */
+/** Several problems at once. The message is that of the first one. */
 export class Problems extends Error {
   readonly problems: readonly Problem[];
-  /** Accompanying warnings. One is often the cause, for example an unset variable. */
+  /** Accompanying warnings. Often, one of them is the cause, such as an unset variable. */
   readonly warnings: readonly Problem[];
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
@@ -84,17 +85,17 @@ export class Problems extends Error {
   }
 }
 
-/** Returns the problems in a thrown value, or null if it is something else, that is, a bug. */
+/** Returns the problems in a thrown value, or null if the value is something else, in other words a bug. */
 export function problemsIn(error: unknown): readonly Problem[] | null {
   if (error instanceof Problems) return error.problems;
   return error instanceof Problem ? [error] : null;
 }
 
-/** Collects problems from consecutive steps, so that all are reported at once. */
+/** Collects problems from consecutive steps, so that all of them are reported at once. */
 export class Mistakes {
   readonly problems: Problem[] = [];
 
-  /** Returns the result of `run`, or null if it throws problems, which are collected. */
+  /** Returns the result of `run`. If it throws problems, collects them and returns null. */
   async of<T>(run: () => T | Promise<T>): Promise<T | null> {
     try {
       return await run();
@@ -106,7 +107,7 @@ export class Mistakes {
     }
   }
 
-  /** @throws the problem if there is one, `Problems` if there are several */
+  /** @throws the problem if there is just one, `Problems` if there are several */
   throw(): void {
     const [first] = this.problems;
     if (first !== undefined) throw this.problems.length === 1 ? first : new Problems(this.problems);
@@ -120,12 +121,12 @@ export function printPlace(place: Place): string {
     : `${place.file}:${place.line}`;
 }
 
-/** Minimum prefix length; shorter prefixes match too many words. */
+/** Minimum length of a prefix. Shorter prefixes match too many words. */
 const BEGINNING = 3;
 
 /**
- * Returns the likely correction of `word` among `known`: a word one edit away, else the only one with that prefix, else
- * a word two edits away. Returns null if there is none.
+ * Returns the word in `known` that `word` was probably meant to be. This is a word one edit away, else the only one
+ * with that prefix, else a word two edits away. Returns null if there is none.
  */
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
@@ -133,7 +134,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   const longer = new Set<string>();
   for (const candidate of known) {
     if (word.length >= BEGINNING && candidate.startsWith(word)) longer.add(candidate);
-    // The length difference is a lower bound on the distance, so very long words are rejected cheaply.
+    // The difference in length is a lower bound on the distance, so very long words are rejected cheaply.
     if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
@@ -145,7 +146,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return bestDistance === 1 ? best : (only ?? best);
 }
 
-/** Counts the edits (insert, delete, replace, swap neighbours) between two words. */
+/** Counts the edits (insert, delete, replace, or swap neighbours) that separate two words. */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i++) {

@@ -4,7 +4,8 @@ import { availableParallelism } from 'node:os';
 let count: number | null = null;
 
 /**
- * Returns the number of CPUs this process could use at the first call, so restricting a thread later does not lower it.
+ * Returns the number of CPUs that this process could use at the first call. Restricting a thread later therefore does
+ * not lower the result.
  */
 export function processorCount(): number {
   count ??= availableParallelism();

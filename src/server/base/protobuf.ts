@@ -1,5 +1,5 @@
 /**
- * The Protocol Buffers wire format. No code is generated: each user (dnstap, etcd, gRPC, spans, metrics) reads and
+ * The Protocol Buffers wire format. No code is generated. Each user (dnstap, etcd, gRPC, spans, metrics) reads and
  * writes its messages field by field.
  */
 
@@ -13,7 +13,7 @@ export const WIRE: {
 
 const { varint: VARINT, fixed64: FIXED64, bytes: BYTES, fixed32: FIXED32 } = WIRE;
 
-/** Bytes that are not a message, or not of the expected type. */
+/** Thrown for bytes that are not a message, or not of the expected type. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
 }
@@ -22,7 +22,7 @@ export class MessageError extends Error {
 export class MessageBuilder {
   readonly #parts: Buffer[] = [];
 
-  /** Writes a non-negative integer, or a signed 64-bit one given as `bigint`. */
+  /** Writes a non-negative integer, or a signed 64-bit integer given as `bigint`. */
   number(field: number, value: number | bigint): this {
     if (value === 0 || value === 0n) return this;
     this.#parts.push(varint((field << 3) | VARINT), varint(value));
@@ -55,7 +55,7 @@ export class MessageBuilder {
     return this;
   }
 
-  /** Writes a packed list of `sint64` numbers, which are short when close to 0. */
+  /** Writes a packed list of `sint64` numbers, which take little space when close to 0. */
   signedList(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
     return this.message(field, Buffer.concat(values.map((value) => varint(zigzag(value)))));
@@ -110,9 +110,9 @@ export class MessageReader {
   #bytes: Buffer = nothing;
   #at = 0;
   #end = 0;
-  /** Wire type of the current field; one of `WIRE`. */
+  /** The current field's wire type, one of `WIRE`. */
   kind: number = VARINT;
-  /** The current value: the start of its bytes, or its numeric value as two 32-bit halves. */
+  /** The current value: where its bytes start, or its numeric value as two 32-bit halves. */
   #from = 0;
   #to = 0;
   #low = 0;
@@ -160,7 +160,7 @@ export class MessageReader {
     return true;
   }
 
-  /** Returns the current value as a number, exact up to 2^53. Negative 64-bit varints are negative. */
+  /** Returns the current value as a number, which is exact up to 2^53. Negative 64-bit varints are negative. */
   number(): number {
     if (this.kind === FIXED32) return this.#bytes.readUInt32LE(this.#from);
     if (this.kind === FIXED64) return Number(this.#bytes.readBigUInt64LE(this.#from));
@@ -190,7 +190,7 @@ export class MessageReader {
     return this.#bytes.subarray(this.#from, this.#to);
   }
 
-  /** Bounds of the current value's bytes in the message. */
+  /** Bounds of the current value's bytes within the message. */
   get start(): number {
     this.#expect(BYTES);
     return this.#from;

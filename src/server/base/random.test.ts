@@ -15,7 +15,7 @@ test('numbers stay in range, are spread over it, and differ from earlier draws',
 });
 
 test('all numbers are equally likely even if the range does not divide 2^32', () => {
-  // With remainders of 2^32, the lower third of this range would get half of all draws.
+  // With plain remainders of 2^32, the lower third of this range would get half of all draws.
   const third = 2 ** 30;
   const lower = Array.from({ length: 6000 }, () => secureRandom.integer(3 * third)).filter(
     (each) => each < third,

@@ -2,18 +2,18 @@ import { builtins } from './builtins.ts';
 
 /** Randomness as a parameter, so that tests can repeat a run. */
 export interface Random {
-  /** Draws a uniform integer in [0, below); `below` is 1 to 2^32. */
+  /** Draws a uniform integer in [0, below), where `below` is 1 to 2^32. */
   integer(below: number): number;
 }
 
 const pool = new Uint32Array(1024);
 let used = pool.length;
 
-/** Uses the operating system's generator; suitable for ids and ports that an attacker must not guess. */
+/** Uses the operating system's generator. Suitable for ids and ports that an attacker must not guess. */
 export const secureRandom: Random = {
   integer(below) {
-    // Redraw words at or above the last whole multiple of `below`, because their remainder would favour small values.
-    // With 32-bit integers, the remainder is one instruction.
+    // Redraw words at or above the last whole multiple of `below`, because their remainders would favour small values.
+    // With 32-bit integers, computing the remainder is a single instruction.
     const excess = (-below >>> 0) % below;
     for (;;) {
       if (used === pool.length) {
@@ -36,7 +36,7 @@ function fillFromDevice(words: Uint32Array): boolean {
   let device: number | null = null;
   try {
     device = openSync('/dev/urandom', 'r');
-    // A hand-built root file system may have a regular file there.
+    // A hand-built root file system may contain a regular file there.
     if (!fstatSync(device).isCharacterDevice()) return false;
     const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
     for (let at = 0; at < bytes.length;) {

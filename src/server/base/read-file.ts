@@ -1,16 +1,19 @@
-/** Reads regular files and standard input up to a size limit, at once or line by line. */
+/** Reads regular files and standard input up to a size limit, either at once or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { devNull } from 'node:os';
 import { printBytes } from './limits.ts';
 
-/** Maximum file size in bytes, by use. A larger file means a wrong path or an attempt to exhaust memory. */
+/**
+ * Maximum file size in bytes, by use. A larger file means that the path is wrong or that someone is trying to exhaust
+ * memory.
+ */
 export const FILE_MAX: {
-  /** A Corefile with its imports; enough for five thousand server blocks. */
+  /** A Corefile with its imports. This is enough for five thousand server blocks. */
   readonly corefile: number;
-  /** A manifest file; enough for `kubectl get -A -o yaml` in a large cluster. */
+  /** A manifest file. This is enough for `kubectl get -A -o yaml` in a large cluster. */
   readonly manifest: number;
   readonly hosts: number;
-  /** A MaxMind database; the largest commercial ones have about 500 MiB. */
+  /** A MaxMind database. The largest commercial ones have about 500 MiB. */
   readonly database: number;
   /** resolv.conf, kubeconfig, weights, certificates, keys and tokens. */
   readonly small: number;
@@ -23,9 +26,8 @@ export const FILE_MAX: {
 } as const;
 
 /**
- * Reads a complete regular file. Anything else is refused: opening a named pipe would block the thread until it has a
+ * Reads a complete regular file. Anything else is refused: opening a named pipe would block the thread until there is a
  * writer, and a device may never end. Links are followed, and the null device counts as an empty file.
- *
  * @param maxBytes the limit, which also applies to a file that grows during the read
  * @param allocate provides the memory for the contents
  * @throws Error with the system code, or `EISDIR`, `ENOTREG` (not a regular file) or `EFBIG` (too large)
@@ -52,7 +54,7 @@ export function readFileText(path: string, maxBytes: number): string {
 }
 
 /**
- * Reads a file named on the command line. Pipes are accepted because the shell's `<(kubectl get …)` is one; the thread
+ * Reads a file named on the command line. Pipes are accepted because the shell's `<(kubectl get …)` is one. The thread
  * blocks until the writer is done.
  * @throws as `readFileBytes`
  */
@@ -96,16 +98,17 @@ function readToEnd(
 }
 
 /**
- * Reads a regular file line by line, as UTF-8 and without line ends. Only one chunk and one line are in memory at a
+ * Reads a regular file line by line, as UTF-8 and without line endings. Only one chunk and one line are in memory at a
  * time.
  * @param maxBytes maximum file size
- * @throws as `readFileBytes`. If the file grows beyond the limit during the read, the lines before that come first.
+ * @throws as `readFileBytes`. If the file grows beyond the limit during the read, the lines before the limit are
+ * returned first
  */
 export function* readFileLines(path: string, maxBytes: number): Generator<string> {
   const { handle } = openRegular(path, maxBytes);
   try {
     const slice = Buffer.allocUnsafe(SLICE_BYTES);
-    /** The start of a line that ends in a later chunk. */
+    /** The beginning of a line that ends in a later chunk. */
     let begun: Buffer[] = [];
     let length = 0;
     for (;;) {
@@ -138,7 +141,7 @@ function openRegular(
   path: string,
   maxBytes: number,
 ): { readonly handle: number; readonly size: number } {
-  // Without O_NONBLOCK, opening a named pipe waits for a writer.
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(handle);

@@ -2,7 +2,8 @@
 import type { Clock } from './clock.ts';
 
 /**
- * A size-limited map whose entries expire a fixed time after they were added. When full, the oldest entry is dropped.
+ * A size-limited map whose entries expire a fixed time after they were added. When it is full, the oldest entry is
+ * dropped.
  */
 export class Recent<K, V> {
   readonly #clock: Clock;

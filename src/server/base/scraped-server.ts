@@ -1,4 +1,7 @@
-/** The HTTP server of a program beside DNS: probes, pages for scrapers, and at most one endless reply per connection. */
+/**
+ * The HTTP server in a program that runs alongside DNS. It serves probes, pages for scrapers, and at most one endless
+ * reply per connection.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { builtins } from './builtins.ts';
 import { systemClock } from './clock.ts';
@@ -7,7 +10,7 @@ import { endHttp, listenHttp } from './http-listening.ts';
 import { boundConnections } from './idle-connections.ts';
 import { PageSender } from './page-sender.ts';
 
-/** The maximum number of connections; each scraper and each reader keeps one open. */
+/** The maximum number of connections. Each scraper and each reader keeps one open. */
 const CONNECTIONS_MAX = 64;
 /** Timeout for a request to arrive, in milliseconds. */
 const REQUEST_MS = 5000;
@@ -15,7 +18,7 @@ const REQUEST_MS = 5000;
 export interface ScrapedPaths {
   /** Paths that are answered first, and never refused because of load. */
   readonly probes: readonly string[];
-  /** Paths whose replies do not end, which therefore take no turn from others. */
+  /** Paths whose replies do not end. They are served at once, without taking a turn. */
   readonly endless?: Readonly<
     Record<string, (request: IncomingMessage, response: ServerResponse) => void>
   >;
@@ -33,7 +36,7 @@ export class ScrapedServer {
     const pages = new PageSender(systemClock);
     const admission = new HttpAdmission();
     this.#server.on('request', (request, response) => {
-      // A reply behind one that does not end would never be sent, and the runtime never closes it.
+      // A reply behind one that does not end would never be sent, and the runtime would never close it.
       if (response.socket === null) return void request.socket.destroy();
       const path = request.url?.split('?')[0] ?? '/';
       const stream = Object.hasOwn(endless, path) ? endless[path] : undefined;

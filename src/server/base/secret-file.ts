@@ -32,7 +32,7 @@ export function readSecret(file: string): string {
   });
 }
 
-/** Returns null, and logs why, if the file is missing or is being written. */
+/** Returns null, and logs the reason, if the file is missing or is being written. */
 export function readSecretOrLog(file: string, log: Pick<Log, 'error'>): string | null {
   try {
     return readSecret(file);

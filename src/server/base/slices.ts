@@ -16,7 +16,7 @@ export function atOnce<T>(work: Slices<T>): T {
   }
 }
 
-/** Runs the work in slices. Rejects with the work's error. */
+/** Runs the work in slices. Rejects with any error that the work throws. */
 export async function inSlices<T>(work: Slices<T>, clock: Clock): Promise<T> {
   let end = clock.now() + SLICE_MS;
   for (;;) {

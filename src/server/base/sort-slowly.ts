@@ -7,7 +7,7 @@ export type NumberOrder = (a: number, b: number) => number;
 /** Number of elements sorted without a pause. */
 const SLICE = 1024;
 
-/** Sorts in place: sorts parts first, then merges them. Sorted input takes a single pass. */
+/** Sorts in place, by first sorting parts and then merging them. Sorted input takes a single pass. */
 export function* sortSlowly(all: Uint32Array, order: NumberOrder): Slices<void> {
   const { length } = all;
   for (let from = 0; from < length; from += SLICE) {
@@ -28,7 +28,7 @@ function isSorted(all: Uint32Array, order: NumberOrder): boolean {
   return true;
 }
 
-/** Merges two sorted parts; the second starts at `middle`. */
+/** Merges two sorted parts, the second of which starts at `middle`. */
 function* merge(all: Uint32Array, middle: number, order: NumberOrder): Slices<void> {
   const left = all.slice(0, middle);
   for (let to = 0, i = 0, j = middle; i < middle; to++) {

@@ -4,11 +4,11 @@ import { SourceMap } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Source maps by path of the bundled file; null if a file has none. */
+/** Source maps by path of the bundled file, or null if a file has none. */
 const maps = new Map<string, SourceMap | null>();
 
 /**
- * Returns an error's stack for the log, with source positions. Source maps are read only when needed because they take
+ * Returns an error's stack for the log, with source positions. Source maps are read only when needed, because they take
  * 5 MiB.
  */
 export function sourceStack(error: Error): string {
@@ -33,7 +33,7 @@ function mapOf(file: string): SourceMap | null {
   let map = maps.get(file);
   if (map === undefined) {
     const path = `${file}.map`;
-    // The error must be reported even if the package has no source maps or damaged ones.
+    // The error must be reported even if the package has no source maps, or damaged ones.
     try {
       map = existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : null;
     } catch {

@@ -1,6 +1,4 @@
-/**
- * Serves a live stream over HTTP to permitted readers, with compression, bounded memory per reader, and heartbeats.
- */
+/** Serves a live stream over HTTP to permitted readers, with compression, bounded memory per reader and heartbeats. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Gzip } from 'node:zlib';
 import { builtins } from './builtins.ts';
@@ -17,9 +15,12 @@ import { Problem } from './problem.ts';
 
 /** Maximum number of readers. One console serves any number of browsers. */
 const READERS_MAX = 4;
-/** Maximum bytes buffered per reader. Beyond this, the reader misses messages, which are counted. */
+/** Maximum number of bytes buffered per reader. Beyond this, the reader misses messages, which are counted. */
 const BACKLOG_MAX = 4 * 1024 * 1024;
-/** Interval at which the count of missed messages is sent. Without it, a reader treats the server as dead. */
+/**
+ * Interval at which the count of missed messages is sent. If it does not arrive, a reader assumes that the server is
+ * dead.
+ */
 const BEAT_MS = 5000;
 /** Milliseconds after which a reader that accepts no data is disconnected. */
 const STALLED_MS = 30_000;
@@ -30,9 +31,12 @@ export interface StreamSource {
   readonly path: string;
   /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Number of messages lost before any reader could get them. */
+  /** Number of messages that were lost before any reader could get them. */
   readonly lost: number;
-  /** Called when the first reader connects and when the last one disconnects. Throws a Problem if it cannot start. */
+  /**
+   * Called when the first reader connects and when the last one disconnects. Throws a Problem if the source cannot
+   * start.
+   */
   watched(on: boolean): void;
   /** Returns the first bytes for a new reader. */
   opening(): Uint8Array;
@@ -44,7 +48,7 @@ export interface StreamSource {
   closing(): Uint8Array | null;
 }
 
-/** The gate for the stream's readers, and its server's name. */
+/** The gate for the stream's readers, and the server's name. */
 export interface StreamAccess {
   readonly gate: AccessGate;
   readonly identity: string;
@@ -57,7 +61,7 @@ interface StreamReader {
   missed: number;
   /** The value of `source.lost` when the reader connected. */
   readonly lostBefore: number;
-  /** The time at which its buffer became full, in milliseconds; null if it has room. */
+  /** The time at which the reader's buffer became full, in milliseconds, or null if it has room. */
   fullSinceMs: number | null;
   /** True if it missed the most recent bytes. */
   hasGap: boolean;
@@ -117,7 +121,7 @@ export class StreamReaders {
       response.setHeader('retry-after', '5');
       return answerText(response, 503, `${READERS_MAX} readers are connected already\n`);
     }
-    // Start the source first: if it throws, the response can still report that.
+    // Start the source first. If it throws, the response can still report that.
     try {
       if (this.#readers.size === 0) source.watched(true);
     } catch (error) {
@@ -150,7 +154,7 @@ export class StreamReaders {
 
   /**
    * Sends bytes to each reader that has room.
-   * @param hold called for each such reader; returns a function to call once the bytes are written
+   * @param hold called for each such reader; returns a function to call once the bytes have been written
    */
   give(bytes: Uint8Array, messages: number, hold: () => () => void = () => nothing): void {
     for (const reader of this.#readers) {
@@ -187,7 +191,7 @@ export class StreamReaders {
     }
   }
 
-  /** Sends each reader its number of missed messages, as a heartbeat. */
+  /** Sends each reader its count of missed messages, which also serves as a heartbeat. */
   #count(): void {
     for (const reader of this.#readers)
       if (!isFull(reader)) {

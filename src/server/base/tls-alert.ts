@@ -1,12 +1,15 @@
-/** TLS alerts with which the peer ends a connection (RFC 8446 section 6). */
+/** TLS alerts that the peer uses to end a connection (RFC 8446 section 6). */
 
-/** Returns the alert number, or null if the error is not an alert. The runtime reports it only in the message text. */
+/**
+ * Returns the alert number, or null if the error is not an alert. The runtime reports the number only in the message
+ * text.
+ */
 export function tlsAlert(error: unknown): number | null {
   const found = error instanceof Error ? /SSL alert number (\d+)/.exec(error.message) : null;
   return found === null ? null : Number(found[1]);
 }
 
-/** Returns the name of an alert, in the words of Go's TLS library. */
+/** Returns an alert's name, in the words of Go's TLS library. */
 export function alertName(alert: number): string {
   return names[alert] ?? `alert(${alert})`;
 }

@@ -1,7 +1,7 @@
-/** A clock that advances only on request, for tests and modelled lookups. */
+/** A clock that advances only on request, used for tests and modelled lookups. */
 import type { Clock, Timer } from './clock.ts';
 
-/** Turns of the event loop that wait for real input and output while no timer is set: about a second. */
+/** Number of event loop turns, about a second, that wait for real input and output while no timer is set. */
 const IDLE_TURNS_MAX = 200_000;
 
 interface Alarm {
@@ -12,9 +12,9 @@ interface Alarm {
 }
 
 /**
- * A clock that advances only through `advance` or `run`. Timers fire in order of their due times, and then in the order
- * in which they were set. Pending promises settle between two timers, so that code runs in the same order as with the
- * real clock.
+ * A clock that advances only through `advance` or `run`. Timers fire in the order in which they are due, and then in
+ * the order in which they were set. Pending promises settle between two timers, so that code runs in the same order as
+ * with the real clock.
  */
 export class VirtualClock implements Clock {
   #nowMs = 0;
@@ -50,7 +50,7 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Shifts `wall()` as if the system clock had been set; `now()` is not affected. */
+  /** Shifts `wall()` as if the system clock had been set. `now()` is not affected. */
   setWall(byMs: number): void {
     this.#wallStart += byMs;
   }
@@ -117,7 +117,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Waits for promise chains that can resolve without time passing. */
+/** Waits for promise chains that can resolve without any time passing. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

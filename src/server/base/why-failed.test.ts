@@ -46,7 +46,7 @@ describe('a failure in words', () => {
   });
 
   test('for a client certificate that the peer rejects', async () => {
-    // Alerts as the runtime reports them for a Go server (expired client certificates) and for OpenSSL.
+    // Alerts as the runtime reports them, for a Go server (expired client certificates) and for OpenSSL.
     const alert = (text: string, number: number): Error =>
       new Error(
         `40B3A181047F0000:error:0A000412:SSL routines:ssl3_read_bytes:${text}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number ${number}\n`,

@@ -1,10 +1,10 @@
-/** Explains system, network and TLS failures in words instead of the runtime's codes. */
+/** Explains system, network and TLS failures in plain words instead of the runtime's codes. */
 import { errorCode } from './error-code.ts';
 import { alertName, tlsAlert } from './tls-alert.ts';
 
-/** Returns a reason that fits after a colon: `nothing listens there`, `no such file or directory`. */
+/** Returns a reason that can follow a colon: `nothing listens there`, `no such file or directory`. */
 export function whyFailed(error: unknown): string {
-  // The runtime tries all addresses of a name in parallel. The first failure is enough.
+  // The runtime tries all of a name's addresses in parallel. The first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
   if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file; download it first';
