@@ -45,7 +45,7 @@ export class CellMemory {
     const queue = this.#freed.get(width);
     const oldest = queue?.[0];
     if (queue === undefined || oldest === undefined) return null;
-    // Removals are processed in order, so if the oldest is still locked, the others are too.
+    // Removals are processed in order, so if the oldest slot is still locked, the others are too.
     if (Atomics.compareExchange(oldest.block.locks, lockOf(oldest.at), 1, 0) !== 1) return null;
     queue.shift();
     oldest.cells.fill(0, oldest.at, oldest.at + width);
@@ -71,7 +71,7 @@ export class CellMemory {
   }
 }
 
-/** Cells per block: 8 KiB, enough for two histograms with native buckets, or dozens without. */
+/** Cells per block, 8 KiB in total. This is enough for two histograms with native buckets, or dozens without. */
 export const BLOCK_CELLS = 1024;
 
 /** Counts in shared memory, one 8-byte float each. */
@@ -92,7 +92,7 @@ interface Block {
   readonly locks: Int32Array<SharedArrayBuffer>;
 }
 
-/** Called by the reader when it will no longer read the freed slot at `at`, so that its owner may reuse it. */
+/** Called by the reader when it will no longer read the freed slot at `at`, so that the owner may reuse it. */
 export function unlock(memory: SharedArrayBuffer, at: number): void {
   Atomics.store(new Int32Array(memory), lockOf(at), 1);
 }

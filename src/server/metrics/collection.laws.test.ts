@@ -64,7 +64,7 @@ test('counters are always the sum over all threads, and never fall until all thr
           [4],
         );
       const families = [0, 1, 2].map(begin);
-      // The model: for each label set, its total and the threads that hold it.
+      // The model records each label set's total, and which threads have it.
       const totals = new Map<string, { sum: number; holders: Set<number> }>();
       for (const step of steps) {
         if (step.act === 'add') {
@@ -157,7 +157,7 @@ interface Line {
   readonly value: number;
 }
 
-/** Parses samples; throws on any line that is neither a sample nor a known comment. */
+/** Parses samples, and throws on any line that is neither a sample nor a known comment. */
 function parseScrape(text: string): readonly Line[] {
   assert.ok(text === '' || text.endsWith('\n'));
   const lines: Line[] = [];

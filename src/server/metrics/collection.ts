@@ -1,4 +1,4 @@
-/** Combines the metrics of all threads for a scrape. */
+/** Combines the metrics from all threads for a scrape. */
 import { clamp, limit } from '../base/limits.ts';
 import type { Cells } from './cells.ts';
 import { unlock } from './cells.ts';
@@ -12,7 +12,7 @@ import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
 import { groupSamples, type MetricSample } from './sample.ts';
 
-/** Maximum label sets per family over all threads, including ended ones. */
+/** Maximum number of label sets per family across all threads, including ended ones. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
 export interface CollectionOptions {
@@ -27,13 +27,12 @@ const sampleErrorsHelp =
   'Number of times that values could not be read at scrape time and were omitted.';
 
 /**
- * The metrics of all threads, as seen from the thread that is scraped. It receives the registrations of every
- * `SharedRegistry` (including its own thread's). It reads the counts from shared memory when it prints, without
- * involving the other threads.
- *
- * Counters and histograms are summed, and gauges merged as declared. The counts of an ended thread stay in the sum, so
- * that no counter falls when a worker is restarted. Its gauges disappear. If one thread removes a label set that others
- * still have, its counts stay as well. The label set disappears once the last thread removes it.
+ * The metrics from all threads, as seen from the thread that is scraped. It receives the registrations of every
+ * `SharedRegistry` (including its own thread's). When it prints, it reads the counts from shared memory, without
+ * involving the other threads. Counters and histograms are summed, and gauges are merged as declared. An ended thread's
+ * counts stay in the sum, so that no counter falls when a worker is restarted. Its gauges disappear. If one thread
+ * removes a label set that others still have, its counts stay as well. The label set disappears once the last thread
+ * removes it.
  */
 export class Collection {
   readonly #limit: number;
@@ -48,7 +47,7 @@ export class Collection {
   constructor(options: CollectionOptions = {}) {
     this.#limit = clamp(options.series ?? mergedSeriesLimit.default, mergedSeriesLimit);
     this.#onError = options.onError ?? (() => {});
-    // The collection's own metrics come from a registry like any other, for a thread without a name.
+    // The collection's own metrics come from a registry like any other, on behalf of a thread without a name.
     const own = new SharedRegistry((event) => this.add('', event));
     this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
     this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
@@ -80,7 +79,7 @@ export class Collection {
   }
 
   /**
-   * Called when a thread has ended, after its last event. Its counts stay, its gauges do not, and its memory is
+   * Called when a thread has ended, after its last event. Its counts stay, its gauges disappear and its memory is
    * released. A successor may then use the same name.
    */
   retire(thread: string): void {
@@ -95,7 +94,7 @@ export class Collection {
 
   /**
    * Adds values that are computed at every scrape. If `fn` throws, or returns a name that is already registered or
-   * sampled, its values are omitted from that scrape and counted in `ndots_metrics_sample_errors_total`.
+   * sampled, its values are omitted from that scrape. This is counted in `ndots_metrics_sample_errors_total`.
    * @returns a function that removes them
    */
   sample(fn: () => Iterable<MetricSample>): () => void {
@@ -105,7 +104,7 @@ export class Collection {
     };
   }
 
-  /** Prints everything as text: families by name, label sets by label values. */
+  /** Prints everything as text, with families sorted by name and label sets by label values. */
   print(format: TextFormat): string {
     return printExposition(this.#expose(), format);
   }
@@ -116,7 +115,7 @@ export class Collection {
   }
 
   #expose(): readonly Exposed[] {
-    // Run samplers first, so that this scrape already counts their errors.
+    // Run the samplers first, so that this scrape already counts their errors.
     const exposed = this.#takeSamples();
     for (const [name, family] of this.#families) {
       if (family.size > 0) exposed.set(name, family.expose());
@@ -200,7 +199,7 @@ export class Collection {
 interface Thread {
   readonly blocks: Map<number, Cells>;
   readonly families: Map<number, MergedFamily>;
-  /** Keyed by the thread's number for the label set. */
+  /** Keyed by the number that the thread gave to the label set. */
   readonly holdings: Map<number, Holding>;
 }
 

@@ -8,7 +8,7 @@ export interface Exposed {
   readonly name: string;
   readonly help: string;
   readonly kind: MetricKind | 'summary';
-  /** Upper bounds of a histogram's buckets, or the quantiles of a summary. */
+  /** Upper bounds of a histogram's buckets, or a summary's quantiles. */
   readonly bounds: readonly number[];
   /** A histogram's native buckets, counted in addition. */
   readonly native: NativeRange | null;
@@ -20,19 +20,19 @@ export interface Exposed {
 export interface ExposedSeries {
   /** The labels as formatted by `printLabels`. */
   readonly labels: string;
-  /** Label names, sorted, and their values in the same order. */
+  /** Label names in sorted order, and their values in the same order. */
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   /**
-   * A single value. For a histogram: the count of each bucket (not cumulative, +Inf last), the sum, then the native
-   * buckets. For a summary: the value at each quantile, then sum and count.
+   * A single value, unless this is a histogram or summary. A histogram has the count of each bucket (not cumulative,
+   * +Inf last), the sum, and then the native buckets. A summary has the value at each quantile, and then sum and count.
    */
   readonly values: ArrayLike<number>;
   /** True if the native buckets among the values cover all observations. */
   readonly native: boolean;
 }
 
-/** Prints the families as text, in the given order. */
+/** Prints the families as text in the given order. */
 export function printExposition(families: Iterable<Exposed>, format: TextFormat): string {
   let out = '';
   for (const family of families) {
@@ -46,7 +46,7 @@ export function printExposition(families: Iterable<Exposed>, format: TextFormat)
 
 /**
  * Prints labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and `values`
- * correspond by index; the names must already be sorted.
+ * correspond by index, and the names must already be sorted.
  */
 export function printLabels(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeValue(values[index]!)}"`).join(',');
@@ -57,7 +57,7 @@ function printHead({ name, help, kind }: Exposed, format: TextFormat): string {
     const line = help === '' ? '' : `# HELP ${name} ${escapeHelp(help)}\n`;
     return `${line}# TYPE ${name} ${kind}\n`;
   }
-  // In OpenMetrics, a counter's name must end in _total. For one that does not, the type `unknown` preserves name and
+  // In OpenMetrics, a counter's name must end in _total. If it does not, the type `unknown` preserves the name and the
   // values.
   const misnamed = kind === 'counter' && !name.endsWith('_total');
   const family = kind === 'counter' ? openMetricsName(name) : name;
@@ -110,8 +110,8 @@ function printSummary({ name, bounds, series }: Exposed, format: TextFormat): st
 }
 
 /**
- * Escapes label values in both formats, and help in OpenMetrics. Half surrogates cannot be encoded as UTF-8 and are
- * replaced.
+ * Escapes label values in both formats, and help texts in OpenMetrics. Half surrogates cannot be encoded as UTF-8 and
+ * are replaced.
  */
 function escapeValue(text: string): string {
   if (!/[\\"\n\ud800-\udfff]/.test(text)) return text;

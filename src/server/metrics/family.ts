@@ -6,27 +6,27 @@ import type { Family } from './registry.ts';
 /** The registry's functions and limits for a family. */
 export interface FamilyContext {
   readonly memory: CellMemory;
-  /** Maximum label sets, not counting the one shared by those beyond the limit. */
+  /** Maximum number of label sets, not counting the one shared by those beyond the limit. */
   readonly limit: number;
-  /** Maximum label sets with native buckets; 0 unless it is a histogram. */
+  /** Maximum number of label sets with native buckets, which is 0 except for histograms. */
   readonly natives: number;
   /**
    * Called for a new label set.
    * @returns its number
    */
   added(values: readonly string[], slot: CellSlot, native: boolean): number;
-  /** Called when a label set was removed, with its final values. */
+  /** Called when a label set has been removed, with its final values. */
   removed(series: number, last: readonly number[]): void;
   /** Called for a histogram's label set that gets no native buckets because of the limit. */
   withoutNative(): void;
-  /** Called when a label set was refused and is counted under "other". */
+  /** Called when a label set has been refused and is counted under "other". */
   overflowed(): void;
 }
 
 /** Creates the instrument for a label set whose cells begin at `at`. */
 export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M;
 
-/** The value of every label in the label set shared by those beyond the limit. */
+/** The value of every label in the label set that is shared by those beyond the limit. */
 export const overflowValue = 'other';
 
 /**
@@ -36,8 +36,8 @@ export const overflowValue = 'other';
 const VALUE_LENGTH_MAX = 1024;
 
 /**
- * One family in one thread: a tree of maps keyed by label value, with the label sets as leaves, so that a lookup does
- * not concatenate strings.
+ * One family in one thread. It is a tree of maps keyed by label value, with label sets as leaves. A lookup therefore
+ * does not have to concatenate strings.
  */
 export class SharedFamily<L extends readonly string[], M extends Instrument> implements Family<
   L,
@@ -59,7 +59,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
     this.#depth = shape.labels.length;
   }
 
-  /** Creates the only label set of a family without labels. */
+  /** Creates the only label set in a family without labels. */
   begin(): void {
     if (this.#depth === 0) this.#only ??= this.#plant([]);
   }
@@ -156,7 +156,7 @@ interface Leaf<M> {
   readonly instrument: M;
 }
 
-// Branches at every level except the last, which has leaves. The depth distinguishes them, not the type.
+// There are branches at every level except the last, which has leaves. They are distinguished by depth, not by type.
 type Branch<M> = Map<string, Branch<M> | Leaf<M>>;
 
 function isShort(value: string): boolean {

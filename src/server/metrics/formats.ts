@@ -2,8 +2,8 @@
 export type TextFormat = 'text' | 'openmetrics';
 
 /**
- * The text formats, plus Prometheus's protocol buffers with each message preceded by its length, the only format with
- * native histograms.
+ * The text formats, and Prometheus's protocol buffers with each message preceded by its length. Only the latter can
+ * represent native histograms.
  */
 export type ExpositionFormat = TextFormat | 'protobuf';
 
@@ -16,8 +16,8 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * Returns the format that a client prefers according to its `Accept` header (RFC 9110, section 12.5.1). Wildcards and
- * anything not understood mean text, because people use browsers and curl, and only scrapers request the other formats
+ * Returns the format that a client prefers according to its `Accept` header (RFC 9110, section 12.5.1). Wildcards, and
+ * anything that is not understood, mean text. People use browsers and curl, and only scrapers request the other formats
  * by name.
  */
 export function formatFor(acceptHeader: string | null | undefined): ExpositionFormat {

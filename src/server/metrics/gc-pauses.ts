@@ -1,10 +1,10 @@
 /** Garbage collection pauses, in seconds. */
 export interface GcPauses {
-  /** For each share of the recent collections, the longest pause within that share. */
+  /** For each proportion of the recent collections, the longest pause among that proportion. */
   readonly quantiles: ReadonlyMap<number, number>;
   readonly sum: number;
   readonly count: number;
-  /** End of the last collection, in seconds since 1970; 0 if there was none. */
+  /** End of the last collection, in seconds since 1970, or 0 if there was none. */
   readonly last: number;
 }
 
@@ -14,8 +14,8 @@ const WINDOW = 256;
 const QUANTILES = [0, 0.25, 0.5, 0.75, 1];
 
 /**
- * Observes this thread's garbage collections from now on. The runtime's observer costs a megabyte, so it is started
- * only when needed.
+ * Observes this thread's garbage collections from now on. The runtime's observer costs a megabyte, so it is not started
+ * until it is needed.
  * @returns a function that returns the results so far
  */
 export function observeGc(): () => GcPauses {

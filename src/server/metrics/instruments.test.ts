@@ -21,7 +21,7 @@ for (const [what, act] of Object.entries(acts)) {
     const run = (): void => {
       for (let turn = 0; turn < turns; turn++) act(turn);
     };
-    // Uncompiled code boxes every float. The second run is compiled.
+    // Uncompiled code boxes every float, but the second run is compiled.
     run();
     const before = allocated();
     if (before === null) return t.skip('this Node does not count allocated bytes');
@@ -32,7 +32,7 @@ for (const [what, act] of Object.entries(acts)) {
   });
 }
 
-/** Total bytes ever allocated on the heap; null before Node 26. */
+/** Total number of bytes ever allocated on the heap, or null before Node 26. */
 function allocated(): number | null {
   const statistics: Readonly<Record<string, unknown>> = { ...getHeapStatistics() };
   const bytes = statistics['total_allocated_bytes'];

@@ -3,15 +3,16 @@ import type { NativeRange } from './native.ts';
 import type { Counter, Gauge, Histogram } from './registry.ts';
 
 /**
- * The instruments that code counts with. Each is a reference to memory and an index, so counting is an array write and
- * allocates nothing. A metric must never cost a query its answer, so invalid amounts are ignored rather than thrown.
+ * The instruments that code uses to count. Each is a reference to memory and an index, so counting is an array write
+ * and allocates nothing. A metric must never cost a query its answer, so invalid amounts are ignored rather than
+ * throwing an error.
  */
 export interface Instrument {
-  /** Moves the instrument, so that it counts in these cells from then on. */
+  /** Moves the instrument, so that it counts in these cells from now on. */
   move(cells: Cells, at: number): void;
 }
 
-/** One cell, which only increases. Negative, zero and NaN amounts are ignored. */
+/** One cell whose value only increases. Negative, zero and NaN amounts are ignored. */
 export class CounterCell implements Counter, Instrument {
   #cells: Cells;
   #at: number;
@@ -55,7 +56,7 @@ export class GaugeCell implements Gauge, Instrument {
   }
 }
 
-/** Two cells: the value, and the wall clock time when it was set (0: never), used to merge threads. */
+/** Two cells: the value, and the wall-clock time when it was set (0 means never), which is used to merge threads. */
 export class DatedGaugeCell implements Gauge, Instrument {
   readonly #wall: () => number;
   #cells: Cells;
@@ -83,9 +84,9 @@ export class DatedGaugeCell implements Gauge, Instrument {
 }
 
 /**
- * One cell per bucket, +Inf last, then the sum, then the native buckets if they are counted. Buckets are searched from
- * the smallest bound, because most DNS replies fall into the first few. NaN is ignored, because it would make the sum
- * NaN forever.
+ * One cell per bucket (+Inf last), then the sum, and then the native buckets if they are counted. Buckets are searched
+ * from the smallest bound, because most DNS replies fall into the first few. NaN is ignored, because it would make the
+ * sum NaN forever.
  */
 export class HistogramCell implements Histogram, Instrument {
   readonly #bounds: Float64Array;

@@ -23,7 +23,7 @@ export class MergedFamily {
   constructor(shape: FamilyShape) {
     this.shape = shape;
     this.#native = shape.kind === 'histogram' ? new NativeRange(shape.bounds) : null;
-    // Labels are printed by name, as Go's clients do. `order` maps them to positions in the values.
+    // Labels are printed in order of their names, as Go's clients do. `order` maps them to positions in the values.
     this.#order = shape.labels
       .map((_, index) => index)
       .toSorted((a, b) => (shape.labels[a]! < shape.labels[b]! ? -1 : 1));
@@ -51,7 +51,7 @@ export class MergedFamily {
     this.#sorted = null;
   }
 
-  /** Makes room by dropping the oldest label set used only by ended threads. Returns false if there is none. */
+  /** Makes room by dropping the oldest label set that only ended threads used. Returns false if there is none. */
   dropAbandoned(): boolean {
     for (const series of this.#series.values()) {
       if (series.parts > 0) continue;
@@ -61,7 +61,7 @@ export class MergedFamily {
     return false;
   }
 
-  /** Returns the current values, with label sets in order. The next call overwrites them. */
+  /** Returns the current values, with the label sets in order. The next call overwrites them. */
   expose(): Exposed {
     const { name, help, kind, bounds } = this.shape;
     this.#sorted ??= [...this.#series.values()].toSorted(inOrder);
@@ -70,7 +70,7 @@ export class MergedFamily {
   }
 }
 
-/** One label set over all threads: the cells of running threads, and the counts of ended ones. */
+/** One label set across all threads: the cells of running threads, and the counts of ended threads. */
 export class MergedSeries implements ExposedSeries {
   readonly key: string;
   readonly names: readonly string[];
@@ -169,9 +169,9 @@ export class MergedSeries implements ExposedSeries {
 }
 
 /**
- * Returns the new total, unless it is below the old one by no more than a rounding error. The order of summation
- * changes when a thread ends, and with it the rounding of fractions. Prometheus treats the smallest decrease of a
- * counter as a process restart, and would count everything since the start a second time.
+ * Returns the new total, unless it is only a rounding error below the old one. When a thread ends, the order of
+ * summation changes, and so does the rounding of fractions. Prometheus treats even the smallest decrease of a counter
+ * as a process restart. It would then count everything since the start a second time.
  */
 function risen(before: number, now: number): number {
   return now < before && before - now <= before * 1e-12 ? before : now;

@@ -14,7 +14,7 @@ test("a value is above the previous bucket's bound and not above its own bucket'
   fc.assert(
     fc.property(fc.double({ min: 2 ** -20, max: 60, minExcluded: true, noNaN: true }), (value) => {
       const index = range.indexOf(range.cellOf(value));
-      // Bounds are not exact fractions, so a different computation may differ in the last digit.
+      // Bounds are not exact fractions, so the result of a different computation may differ in the last digit.
       assert.ok(value <= 2 ** (index / 16) * (1 + 1e-15), `${value} above bucket ${index}`);
       assert.ok(value > 2 ** ((index - 1) / 16) * (1 - 1e-15), `${value} below bucket ${index}`);
     }),

@@ -5,21 +5,21 @@
  * cell.
  */
 
-/** The number of buckets per power of two is 2 to the power of this. */
+/** The number of buckets per power of two is 2 to the power of this number. */
 export const NATIVE_SCHEMA = 4;
 const PER_OCTAVE = 1 << NATIVE_SCHEMA;
 /** Extent of the range below the smallest nonzero bound and above the largest, in powers of two. */
 const OCTAVES_BELOW = 8;
 const OCTAVES_ABOVE = 3;
-/** Maximum range: 641 cells, which fit into one block. Times from 1 µs to 18 days stay within it. */
+/** Maximum range, 641 cells that fit into one block. Times from 1 µs to 18 days stay within it. */
 const OCTAVES_MAX = 40;
 
 /**
- * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the format requires.
- * Values above the range are counted in the last bucket.
+ * One histogram's native buckets. Values up to `zeroThreshold` share the zero bucket, as the format requires. Values
+ * above the range are counted in the last bucket.
  */
 export class NativeRange {
-  /** Number of cells per label set: the zero bucket and those in the range. */
+  /** Number of cells per label set, including the zero bucket and those in the range. */
   readonly cells: number;
   readonly zeroThreshold: number;
   readonly #top: number;
@@ -41,7 +41,7 @@ export class NativeRange {
     this.cells = (highest - this.#lowest) * PER_OCTAVE + 1;
   }
 
-  /** Returns the cell that counts a value other than NaN; 0 is the zero bucket. */
+  /** Returns the cell that counts a value other than NaN. Cell 0 is the zero bucket. */
   cellOf(value: number): number {
     if (value <= this.zeroThreshold) return 0;
     if (value >= this.#top) return this.cells - 1;
@@ -49,13 +49,13 @@ export class NativeRange {
     const high = words[HIGH]!;
     const octave = (high >>> 20) - 1023;
     let step = stepsAt[(high >>> 12) & 0xff]!;
-    // The same mantissa, with the exponent of numbers between 1 and 2.
+    // The same mantissa, but with the exponent of numbers between 1 and 2.
     words[HIGH] = (high & 0xf_ffff) | 0x3ff0_0000;
     if (float[0]! > steps[step]!) step++;
     return (octave - this.#lowest) * PER_OCTAVE + step;
   }
 
-  /** Returns a cell's bucket number in the format: its upper bound is 2^(number / 16). */
+  /** Returns the number that the format assigns to a cell's bucket. Its upper bound is 2^(number / 16). */
   indexOf(cell: number): number {
     return this.#lowest * PER_OCTAVE + cell;
   }
@@ -63,13 +63,13 @@ export class NativeRange {
 
 const float = new Float64Array(1);
 const words = new Uint32Array(float.buffer);
-/** Index of the half of a float that has its sign and exponent; depends on the byte order. */
+/** Index of the half of a float that contains its sign and exponent. It depends on the byte order. */
 const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 /** Upper bounds of the buckets between 1 and 2, starting with 1 itself. */
 const steps = Float64Array.from({ length: PER_OCTAVE + 1 }, (_, step) => 2 ** (step / PER_OCTAVE));
 /**
- * Maps the first eight binary digits of the fraction to the bucket of the smallest number with these digits. The bounds
- * are farther apart than that, so at most one more must be compared.
+ * Maps the first eight binary digits of the fraction to the bucket of the smallest number that begins with these
+ * digits. The bounds are farther apart than that, so at most one more has to be compared.
  */
 const stepsAt = Uint8Array.from({ length: 256 }, (_, digits) =>
   steps.findIndex((bound) => 1 + digits / 256 <= bound),

@@ -6,7 +6,7 @@ import { printFloat, printNumber } from './number.ts';
 test('every printed number parses back to itself', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-      // Minus zero prints as zero. Adding zero makes both the same.
+      // Minus zero prints as zero. Adding zero makes the two equal.
       assert.equal(Number(printNumber(value)) + 0, value + 0);
       assert.equal(Number(printFloat(value)) + 0, value + 0);
     }),

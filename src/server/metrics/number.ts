@@ -1,7 +1,7 @@
 /**
- * Prints a number like Go's clients, so that scrapes compare equal line by line. This is the shortest form that parses
- * back to the same value, with an exponent (at least two digits) below 0.0001 and from 1e+06: `0.00025`, `16000`,
- * `1e+06`, `1.5e-05`, `+Inf`, `NaN`.
+ * Prints a number as Go's clients do, so that scrapes can be compared line by line. This is the shortest form that
+ * parses back to the same value. It has an exponent (at least two digits) below 0.0001 and from 1e+06: `0.00025`,
+ * `16000`, `1e+06`, `1.5e-05`, `+Inf`, `NaN`.
  */
 export function printNumber(value: number): string {
   if (Number.isInteger(value) && value < 1e6 && value > -1e6) return String(value);
@@ -22,7 +22,7 @@ export function printFloat(value: number): string {
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
-/** Prints a count with all its digits: `1234567`, where a float would be `1.234567e+06`. */
+/** Prints a count with all its digits, e.g. `1234567`. As a float, this would be `1.234567e+06`. */
 export function printCount(count: number): string {
   return count < 1e21 ? String(count) : BigInt(count).toString();
 }

@@ -15,7 +15,7 @@ const procFiles: ProcFiles = {
 
 /**
  * Returns the `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at each call.
- * They cover all threads of the process. Unreadable values are omitted, which on other systems means all of them.
+ * They cover all of the process's threads. Unreadable values are omitted, which on other systems means all of them.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
@@ -30,7 +30,7 @@ export function processSamples(files: ProcFiles = procFiles): readonly MetricSam
 function ofStat(files: ProcFiles): readonly MetricSample[] {
   const stat = attempt(() => files.readText('/proc/self/stat'));
   if (stat === null) return [];
-  // The second field is the program's name in parentheses and may contain anything. The third begins after the last
+  // The second field is the program's name in parentheses, and may contain anything. The third begins after the last
   // parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
@@ -62,11 +62,11 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   return samples;
 }
 
-/** The unit of times in /proc, the same on all architectures supported by Node, whatever the kernel's tick. */
+/** The unit of times in /proc. It is the same on all architectures that Node supports, whatever the kernel's tick. */
 const TICKS_PER_SECOND = 100;
 
 function ofStatus(files: ProcFiles): readonly MetricSample[] {
-  // In kilobytes. stat counts in pages, whose size differs between machines.
+  // Given in kilobytes. stat counts in pages, whose size differs between machines.
   const resident = attempt(() => files.readText('/proc/self/status').match(/^VmRSS:\s+(\d+) kB$/m));
   if (resident === null) return [];
   return [
@@ -109,7 +109,7 @@ function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
-/** Returns the traffic on all interfaces in the network namespace; each pod has its own. */
+/** Returns the traffic on all interfaces in the network namespace. Each pod has its own namespace. */
 function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   const text = attempt(() => files.readText('/proc/self/net/netstat'));
   const [names, values] = (text ?? '')
@@ -134,7 +134,7 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   ];
 }
 
-/** Returns the number of threads in the process, including the runtime's; 0: unknown. */
+/** Returns the number of threads in the process, including the runtime's, or 0 if unknown. */
 export function threadCount(files: ProcFiles = procFiles): number {
   const status = attempt(() => files.readText('/proc/self/status'));
   return Number(/^Threads:\s+(\d+)$/m.exec(status ?? '')?.[1] ?? 0);

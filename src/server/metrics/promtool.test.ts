@@ -32,7 +32,7 @@ test("Prometheus's own parser reads and stores the OpenMetrics output", (t) => {
     const args = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'scrape'), folder];
     const run = spawnSync('promtool', args, { encoding: 'utf8' });
     assert.equal(run.status, 0, run.stdout + run.stderr);
-    // Reading the store requires a directory for the write-ahead log.
+    // The store cannot be read without a directory for the write-ahead log.
     mkdirSync(join(folder, 'wal'));
     const dump = spawnSync('promtool', ['tsdb', 'dump', folder], { encoding: 'utf8' });
     const samples = dated.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

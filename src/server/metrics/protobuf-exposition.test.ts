@@ -8,7 +8,7 @@ import { type RegistryOptions, SharedRegistry } from './shared-registry.ts';
 
 type Fields = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-/** Decodes the fields of a message by number, each with its values. */
+/** Decodes a message's fields by number, each with its values. */
 function fieldsOf(bytes: Buffer): Fields {
   const fields = new Map<number, (number | Buffer)[]>();
   const reader = new MessageReader();

@@ -1,7 +1,7 @@
 /**
- * Encodes metrics as protocol buffers, which Prometheus requests for native histograms:
- * `io.prometheus.client.MetricFamily` messages, each preceded by its length. Histograms have both kinds of buckets, and
- * the scraper stores the configured kind.
+ * Encodes metrics as protocol buffers, which Prometheus requests for native histograms. The messages are
+ * `io.prometheus.client.MetricFamily`, each preceded by its length. Histograms have both kinds of bucket, and the
+ * scraper stores the kind it is configured for.
  */
 import { MessageBuilder, varint } from '../base/protobuf.ts';
 import type { Exposed, ExposedSeries } from './exposition.ts';
@@ -25,7 +25,7 @@ const types: Readonly<Record<Exposed['kind'], number>> = {
   histogram: 4,
 };
 
-/** The field of `Metric` that holds the value, by kind. */
+/** The field of `Metric` that contains the value, by kind. */
 const fields: Readonly<Record<Exposed['kind'], number>> = {
   gauge: 2,
   counter: 3,
@@ -74,7 +74,8 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   }
   const fine = native !== null && series.native ? native : null;
   const from = bounds.length + 2;
-  // Prometheus rejects native buckets whose sum differs from the count, which may have risen while the cells were read.
+  // Prometheus rejects native buckets whose sum differs from the count, and the count may have risen while the cells
+  // were read.
   if (fine !== null) {
     hits = 0;
     for (let cell = 0; cell < fine.cells; cell++) hits += values[from + cell]!;
@@ -85,10 +86,10 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   return Buffer.concat(parts);
 }
 
-/** A gap of more empty buckets than this starts a new span. In shorter gaps, the empty buckets are written. */
+/** If the gap has more empty buckets than this, a new span starts. In shorter gaps, the empty buckets are written. */
 const GAP = 2;
 
-/** Writes spans of adjacent buckets, with each bucket as the difference from the previous one. */
+/** Writes spans of adjacent buckets, with each bucket encoded as the difference from the previous one. */
 function writeNative(range: NativeRange, values: ArrayLike<number>, from: number): Buffer {
   const message = new MessageBuilder();
   message.signed(5, NATIVE_SCHEMA).double(6, range.zeroThreshold).number(7, values[from]!);

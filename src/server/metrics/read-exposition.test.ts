@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { readScrape } from '../../../test/kit/scrape.ts';
 import { Scrape } from './read-exposition.ts';
 
-/** Metrics from other programs, read the way Prometheus reads them. */
+/** Tests that metrics from other programs are read the way Prometheus reads them. */
 
 describe('a scrape', () => {
   test('is summed over all series with a name, and by label', () => {

@@ -1,4 +1,4 @@
-/** Parses metrics exposed by another process in Prometheus's text format. The opposite of `exposition.ts`. */
+/** Parses metrics that another process exposes in Prometheus's text format. This is the opposite of `exposition.ts`. */
 
 export type SeriesLabels = Readonly<Record<string, string>>;
 
@@ -29,7 +29,7 @@ export class Scrape {
     return this.#series.has(name);
   }
 
-  /** Sums all series of a metric whose labels match; 0 if there are none. */
+  /** Sums all of a metric's series whose labels match, or returns 0 if there are none. */
   sum(name: string, fits: (labels: SeriesLabels) => boolean = () => true): number {
     let total = 0;
     for (const { labels, value } of this.#series.get(name) ?? []) if (fits(labels)) total += value;
@@ -51,7 +51,7 @@ export class Scrape {
     return sums;
   }
 
-  /** Parses the next chunk of text. `end` parses the last line, which may have no line end. */
+  /** Parses the next chunk of text. `end` parses the last line, which may lack a line ending. */
   push(text: string): void {
     const whole = this.#rest + text;
     let from = 0;
@@ -89,7 +89,7 @@ export class Scrape {
   }
 }
 
-/** Parses `name="value",…}` after the opening brace. In values, backslash, quote and newline are escaped. */
+/** Parses `name="value",…}` after the opening brace. Within values, backslashes, quotes and newlines are escaped. */
 function readLabels(
   line: string,
   from: number,

@@ -2,13 +2,13 @@ import { limit } from '../base/limits.ts';
 import { NativeRange } from './native.ts';
 
 /**
- * The events with which a thread announces its metrics to the main thread. They are small and structured-clone-able,
- * one for each addition or removal, and never one per count. The counts are read from the shared blocks that the events
- * refer to.
+ * The events used by a thread to announce its metrics to the main thread. They are small and can be structured-cloned.
+ * There is one for each addition or removal, and never one per count. The counts are read from the shared blocks that
+ * the events refer to.
  */
 export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
 
-/** A new block of cells, to which later events refer by number. */
+/** A new block of cells, which later events refer to by number. */
 export interface BlockEvent {
   readonly event: 'block';
   readonly block: number;
@@ -23,25 +23,25 @@ export interface FamilyEvent {
 }
 
 /**
- * A label set was used for the first time. Its values start at cell `at` of `block` and take `width(shape, native)`
+ * A label set was used for the first time. Its values start at cell `at` of `block`, and take up `width(shape, native)`
  * cells.
  */
 export interface SeriesEvent {
   readonly event: 'series';
   readonly family: number;
   readonly series: number;
-  /** Label values in the order of the shape's labels. */
+  /** Label values in the same order as the shape's labels. */
   readonly values: readonly string[];
   readonly block: number;
   readonly at: number;
   /**
-   * True if the cells for a histogram's native buckets follow, which only a limited number of a family's label sets
-   * have.
+   * True if the cells for a histogram's native buckets follow. Only a limited number of a family's label sets have
+   * them.
    */
   readonly native: boolean;
 }
 
-/** A label set was removed. `last` has its final values, because its cells may no longer be read. */
+/** A label set was removed. `last` contains its final values, because its cells may no longer be read. */
 export interface RemovalEvent {
   readonly event: 'removal';
   readonly series: number;
@@ -52,12 +52,12 @@ export interface RemovalEvent {
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * The rule for combining a gauge of several threads: their sum, the largest, or the most recently set value (by the
- * wall clock, in milliseconds).
+ * The rule for combining one gauge's values from several threads: their sum, the largest, or the most recently set
+ * value (by the wall clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
 
-/** The complete definition of a family. Two registrations of one name must agree in every field. */
+/** The complete definition of a family. Two registrations with the same name must agree in every field. */
 export interface FamilyShape {
   readonly name: string;
   readonly help: string;
@@ -65,17 +65,17 @@ export interface FamilyShape {
   readonly labels: readonly string[];
   /** Gauges only; `sum` for other kinds. */
   readonly merge: Merge;
-  /** Histograms only: ascending upper bounds without the last one (+Inf). Empty for other kinds. */
+  /** Ascending upper bounds without the last one (+Inf), for histograms. Empty for other kinds. */
   readonly bounds: readonly number[];
 }
 
-/** Buckets per histogram. Each costs a cell per label set and thread, and a line per scrape. */
+/** Maximum number of buckets per histogram. Each costs one cell per label set and thread, and one line per scrape. */
 const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
- * Returns the number of cells per label set. Counter: the count. Gauge: the value, and for `max` and `last` the time it
- * was set. Histogram: the count of each bucket (not cumulative, +Inf last), the sum of all observations, then the
- * native buckets.
+ * Returns the number of cells per label set. A counter has the count. A gauge has the value and, for `max` and `last`,
+ * the time it was set. A histogram has the count of each bucket (not cumulative, +Inf last), the sum of all
+ * observations, and then the native buckets.
  */
 export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')
@@ -121,7 +121,7 @@ function equal<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/** Records which exposed names belong to which family, so that no two families print the same one. */
+/** Records which exposed names belong to which family, so that no two families print the same name. */
 export class NameClaims {
   readonly #owners = new Map<string, string>();
 
@@ -147,7 +147,7 @@ function printedNames({ name, kind }: FamilyShape): readonly string[] {
   return kind === 'counter' ? [name, openMetricsName(name)] : [name];
 }
 
-/** Returns a counter's family name in OpenMetrics, which omits the `_total` of its samples. */
+/** Returns a counter's family name in OpenMetrics, which omits the `_total` that its samples end in. */
 export function openMetricsName(counter: string): string {
   return counter.endsWith('_total') ? counter.slice(0, -'_total'.length) : counter;
 }

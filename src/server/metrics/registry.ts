@@ -13,7 +13,8 @@ export interface Gauge {
 }
 
 /**
- * Observations counted into buckets, in the unit at the end of the name (seconds, bytes). `observe` allocates nothing.
+ * Observations counted into buckets, in the unit at the end of the name (seconds or bytes). `observe` allocates
+ * nothing.
  */
 export interface Histogram {
   /** NaN is ignored. */
@@ -23,29 +24,29 @@ export interface Histogram {
 /** One metric name with all its label sets. */
 export interface Family<L extends readonly string[], M> {
   /**
-   * Returns the instrument for a label set, created on the first call. If the labels are known at setup, call this once
-   * and store the result. Calling it per query costs a map lookup per label and a short-lived array.
+   * Returns the instrument for a label set, which is created on the first call. If the labels are known at setup, call
+   * this once and store the result. Calling it for each query costs one map lookup per label and a short-lived array.
    */
   with(...values: { [K in keyof L]: string }): M;
-  /** Removes a label set. Counts on instruments still in use are discarded from then on. */
+  /** Removes a label set. Counts on instruments that are still in use are discarded from then on. */
   remove(...values: { [K in keyof L]: string }): void;
 }
 
-/** Registers metrics. Names are full names, as exposed: `coredns_dns_requests_total`. */
+/** Registers metrics. Names are given in full, as exposed: `coredns_dns_requests_total`. */
 export interface Registry {
   counter<const L extends readonly string[]>(
     name: string,
     help: string,
     labels: L,
   ): Family<L, Counter>;
-  /** `merge` (default `sum`) determines how the values from several threads are combined. */
+  /** `merge` (default `sum`) determines how values from several threads are combined. */
   gauge<const L extends readonly string[]>(
     name: string,
     help: string,
     labels: L,
     merge?: Merge,
   ): Family<L, Gauge>;
-  /** `bounds`: ascending upper bucket bounds, without +Inf (see buckets.ts). */
+  /** `bounds` are ascending upper bounds of the buckets, without +Inf (see buckets.ts). */
   histogram<const L extends readonly string[]>(
     name: string,
     help: string,

@@ -1,12 +1,12 @@
 import type { GcPauses } from './gc-pauses.ts';
 import type { MetricSample } from './sample.ts';
 
-/** The JavaScript runtime's statistics. Byte counts as in `process.memoryUsage()`. */
+/** The JavaScript runtime's statistics. Byte counts have the same meaning as in `process.memoryUsage()`. */
 export interface Runtime {
   /** `process.version`: `v26.1.0`. */
   readonly version: string;
   memory(): { rss: number; heapTotal: number; heapUsed: number; external: number };
-  /** Bytes allocated on the main thread's heap since the start, including freed ones. */
+  /** Number of bytes allocated on the main thread's heap since the start, including bytes that were freed. */
   allocated(): number;
   /** The main thread's garbage collections. */
   gc(): GcPauses;
@@ -14,18 +14,18 @@ export interface Runtime {
   systemThreads(): number;
   /** Number of threads that can run at the same time. */
   readonly processors: number;
-  /** Queries in flight plus pending timers, the equivalent of Go's goroutines. */
+  /** Queries in flight plus pending timers, which is the equivalent of Go's goroutines. */
   running(): number;
   /** Each thread's event loop times (`performance.eventLoopUtilization()`), in milliseconds since it started. */
   threads(): readonly { readonly name: string; readonly active: number; readonly idle: number }[];
 }
 
-/** Returns the runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards use. */
+/** Returns the runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics used by CoreDNS dashboards. */
 export function runtimeSamples(runtime: Runtime): readonly MetricSample[] {
   return [...nodeSamples(runtime), ...goSamples(runtime)];
 }
 
-/** Returns the runtime's metrics. Heap sizes are the calling thread's; `rss` covers the whole process. */
+/** Returns the runtime's metrics. Heap sizes are the calling thread's, while `rss` covers the whole process. */
 export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   return [
@@ -57,7 +57,7 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 }
 
 /**
- * Returns substitutes, so that panels made for a Go program are not empty. Each help text gives the real meaning.
+ * Returns substitutes, so that panels made for a Go program are not empty. Each help text explains the real meaning.
  * Values without an equivalent (heap objects, allocator spans and caches) are omitted.
  */
 export function goSamples(runtime: Runtime): readonly MetricSample[] {

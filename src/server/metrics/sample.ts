@@ -8,17 +8,17 @@ export interface MetricSample {
   readonly kind: 'counter' | 'gauge' | 'summary';
   /** Values by label name. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The value; for a summary, the sum of all observations. */
+  /** The value, or for a summary the sum of all observations. */
   readonly value: number;
-  /** Summaries only: the value that this share of the observations does not exceed. */
+  /** For summaries only, the value that this proportion of the observations does not exceed. */
   readonly quantiles?: ReadonlyMap<number, number>;
   /** Summaries only: the number of observations. */
   readonly count?: number;
 }
 
 /**
- * Groups samples into families, with series sorted by their labels. Throws if samples with one name disagree in kind or
- * help, or if a label set occurs twice. Prometheus rejects a scrape with duplicates as a whole.
+ * Groups samples into families, with series sorted by their labels. Throws if samples with the same name disagree in
+ * kind or help, or if a label set occurs twice. If there are duplicates, Prometheus rejects the whole scrape.
  */
 export function groupSamples(samples: Iterable<MetricSample>): Map<string, Exposed> {
   const groups = new Map<string, { first: MetricSample; byLabels: Map<string, ExposedSeries> }>();

@@ -5,7 +5,7 @@ import { sendHttp } from '../base/http-request.ts';
 import { Scrape } from './read-exposition.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Maximum bytes read per scrape. A server with ten thousand series has 2 MiB. */
+/** Maximum number of bytes read per scrape. A server with ten thousand series has 2 MiB. */
 export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
 
 export interface ScrapeRequest {

@@ -1,4 +1,4 @@
-/** One thread's metrics, counted in memory shared with the main thread. */
+/** One thread's metrics, counted in memory that is shared with the main thread. */
 import { type Clock, systemClock } from '../base/clock.ts';
 import { clamp, limit } from '../base/limits.ts';
 import { CellMemory } from './cells.ts';
@@ -22,24 +22,27 @@ import {
 } from './registration.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
-/** Maximum label sets per family in one thread; all others share a cell. 288 KB for a time histogram. */
+/**
+ * Maximum number of label sets per family in one thread, which take 288 KB for a time histogram. Any others share a
+ * cell.
+ */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
-/** Maximum label sets per histogram in one thread that also have native buckets, at 3.4 KB each. */
+/** Maximum number of label sets per histogram in one thread that also have native buckets, at 3.4 KB each. */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
 export interface RegistryOptions {
-  /** Provides the times at which `max` and `last` gauges were set. */
+  /** Provides the times at which `max` and `last` gauges are set. */
   readonly clock?: Clock;
   /** Maximum label sets per family; default `seriesLimit.default`. */
   readonly series?: number;
   /** Different limits for individual families, by name. */
   readonly seriesOf?: Readonly<Record<string, number>>;
-  /** Maximum label sets per histogram that have native buckets; default `nativeLimit.default`. */
+  /** Maximum number of label sets per histogram that have native buckets. The default is `nativeLimit.default`. */
   readonly natives?: number;
 }
 
-/** Counter of `with` calls that got the shared cell because a family was full. */
+/** Counts the `with` calls that got the shared cell because a family was full. */
 export const overflowName = 'ndots_metrics_overflow_total';
 /** Help text for that counter. */
 export const overflowHelp =
@@ -51,12 +54,11 @@ const classicOnlyHelp =
 
 /**
  * A registry whose counts are in memory shared with the main thread. Each thread has its own. Additions and removals
- * (blocks, families, label sets) are announced through `onRegister`: a worker posts the event, and the main thread
- * passes it to its `Collection`. There is only one collection, because it decides when freed cells may be reused.
- * Counting itself sends nothing.
- *
- * A family without labels exists, with value 0, as soon as it is registered; one with labels, from the first `with`.
- * Registering a name again returns the same family. With a different shape it throws, because that is a bug.
+ * (of blocks, families and label sets) are announced through `onRegister`. A worker posts the event, and the main
+ * thread passes it to its `Collection`. There is only one collection, because it decides when freed cells may be
+ * reused. Counting itself sends nothing. A family without labels exists, with value 0, as soon as it is registered. One
+ * with labels exists from the first `with`. Registering a name again returns the same family. If the shape is
+ * different, this throws an error, because it is a bug.
  */
 export class SharedRegistry implements Registry {
   readonly #emit: (event: Registration) => void;
@@ -64,8 +66,7 @@ export class SharedRegistry implements Registry {
   readonly #options: RegistryOptions;
   readonly #memory: CellMemory;
   readonly #claims = new NameClaims();
-  // The map's key determines the type parameters of its value, because a family is returned again only for the same
-  // shape.
+  // The map's key determines its value's type parameters, because a family is returned again only for the same shape.
   readonly #families = new Map<string, { readonly shape: FamilyShape; readonly family: unknown }>();
   #seriesNumbered = 0;
 
@@ -155,7 +156,7 @@ export class SharedRegistry implements Registry {
   }
 
   #limitOf(name: string): number {
-    // This family has at most one label set per family, and the number of families is fixed. If it were limited and
+    // This family has at most one label set per family, and the number of families is fixed. If it had a limit and
     // became full, it would count its own overflow forever.
     if (name === overflowName || name === classicOnlyName) return seriesLimit.max;
     const { series, seriesOf } = this.#options;

@@ -1,17 +1,15 @@
-/** Finds the most frequent keys in a stream of arbitrarily many different keys, in constant memory. */
+/** Finds the most frequent keys in a stream of any number of different keys, using constant memory. */
 import { hashBytes } from '../base/hash.ts';
 
-/** Maximum key size in bytes; longer keys are truncated. */
+/** Maximum key size in bytes. Longer keys are truncated. */
 const KEY_MAX = 255;
 
 /**
  * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005), which counts as many keys as it has slots. If all slots
  * are in use, a new key replaces the one with the lowest count and continues from that count. A count is therefore
- * never too low, and too high by at most `error`. With n slots, every key that makes up more than 1/n of the stream has
- * one.
- *
- * Keys are bytes. Counting allocates nothing and takes a few heap comparisons for any key. An attacker who sends random
- * keys displaces only the least frequent ones.
+ * never too low, and is too high by at most `error`. With n slots, every key that makes up more than 1/n of the stream
+ * has one. Keys are bytes. Counting allocates nothing and takes a few heap comparisons for any key. An attacker who
+ * sends random keys displaces only the least frequent ones.
  */
 export class SpaceSaving {
   /** Number of slots in use: 0 to `size` - 1. */
@@ -24,10 +22,13 @@ export class SpaceSaving {
   readonly #lengths: Uint8Array;
   readonly #counts: Float64Array;
   readonly #errors: Float64Array;
-  /** Slots as a heap, lowest count first, and the heap position of each slot. */
+  /** Slots as a heap, with the lowest count first, and each slot's position in the heap. */
   readonly #heap: Int32Array;
   readonly #place: Int32Array;
-  /** The first slot in each chain of keys with the same hash bits, and the next one for each slot; -1: none. */
+  /**
+   * The first slot in each chain of keys with the same hash bits, and for each slot the next one in the chain. -1 means
+   * none.
+   */
   readonly #chains: Int32Array;
   readonly #next: Int32Array;
   readonly #hashes: Int32Array;
@@ -86,7 +87,7 @@ export class SpaceSaving {
     return this.#find(hashBytes(bytes, at, at + size), bytes, at, size);
   }
 
-  /** Returns a slot's count, an upper bound on the occurrences of its key. */
+  /** Returns a slot's count, which is an upper bound on its key's occurrences. */
   count(slot: number): number {
     return this.#counts[slot]!;
   }
@@ -96,7 +97,7 @@ export class SpaceSaving {
     return this.#errors[slot]!;
   }
 
-  /** Returns a slot's key; a view that is valid until the slot gets another key. */
+  /** Returns a slot's key as a view that is valid until the slot gets another key. */
   key(slot: number): Uint8Array {
     const from = slot * this.#width;
     return this.#keys.subarray(from, from + this.#lengths[slot]!);
@@ -109,7 +110,7 @@ export class SpaceSaving {
       .slice(0, slots);
   }
 
-  /** Halves all counts, so that recent keys weigh more than old ones. The order does not change. */
+  /** Halves all counts, so that recent keys carry more weight than old ones. The order does not change. */
   halve(): void {
     for (let slot = 0; slot < this.size; slot++) {
       this.#counts[slot]! /= 2;

@@ -7,7 +7,7 @@ import { Collection } from './collection.ts';
 import type { Registration } from './registration.ts';
 import { SharedRegistry } from './shared-registry.ts';
 
-// This file is both the test on the main thread and the worker that it starts.
+// This file is both the test on the main thread and the worker that the test starts.
 if (isMainThread) {
   test('a scrape sees the counts of busy workers that never return to their event loop', async () => {
     const collection = new Collection();

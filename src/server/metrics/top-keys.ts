@@ -10,7 +10,7 @@ const SHOW_MS = 10_000;
 /** Milliseconds after which a count weighs half. */
 const HALF_LIFE_MS = 600_000;
 
-/** The keys to count, and how to present them. */
+/** The keys to count, and how they are presented. */
 export interface TopKeysParts {
   readonly metrics: Registry;
   readonly clock: Clock;
@@ -22,21 +22,21 @@ export interface TopKeysParts {
   /** Maximum key size in bytes. */
   readonly width: number;
   readonly print: (key: Uint8Array) => string;
-  /** Additional labels for a key, computed whenever it is shown. */
+  /** Additional labels for a key, computed whenever the key is shown. */
   readonly about?: {
     readonly labels: readonly string[];
     /** Returns one value per label. */
     readonly of: (key: Uint8Array) => readonly string[];
   };
-  /** Numbers of keys to count (default 256) and to show (default 10). */
+  /** Number of keys to count (256 by default) and to show (10 by default). */
   readonly counted?: number;
   readonly shown?: number;
 }
 
 /**
  * Counts keys in a sketch and shows the highest counts as a gauge, updated every ten seconds. Counts are halved every
- * ten minutes. The gauge shows the lower bounds of the counts. A flood of keys that occur once therefore shows as ones
- * rather than as each slot's share. Counting allocates nothing.
+ * ten minutes. The gauge shows the counts' lower bounds. A flood of keys that occur only once therefore shows up as
+ * ones rather than as each slot's share. Counting allocates nothing.
  */
 export class TopKeys {
   readonly #sketch: SpaceSaving;
@@ -70,7 +70,7 @@ export class TopKeys {
     this.#changed = true;
   }
 
-  /** Counts a key whose hash the caller already has, in which case all keys must be counted that way. */
+  /** Counts a key whose hash the caller already has. In that case, all keys must be counted this way. */
   addHashed(hash: number, bytes: Uint8Array, at: number, length: number): void {
     this.#sketch.addHashed(hash, bytes, at, length);
     this.#changed = true;
