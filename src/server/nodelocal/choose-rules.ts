@@ -10,14 +10,14 @@ import { findProgram } from '../runtime/programs.ts';
 /** The inputs for the choice. */
 export interface ChooseRulesParts extends RuleParts {
   readonly program: 'auto' | 'iptables' | 'nftables';
-  /** Name of the nft table and the iptables lists. */
+  /** Name of the nft table and of the iptables lists. */
   readonly name: string;
   readonly path: string;
   readonly log: Log;
 }
 
 /**
- * Returns the rules with the program that sets them: iptables if it is installed, otherwise nft.
+ * Returns the rules with the program that sets them, which is iptables if installed and otherwise nft.
  * @throws Problem
  */
 export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {

@@ -1,4 +1,4 @@
-/** Tunes a node cache's server blocks that forward to the cluster's DNS. */
+/** Tunes those of a node cache's server blocks that forward to the cluster's DNS. */
 import type {
   Corefile,
   Directive,
@@ -11,19 +11,19 @@ import type {
 export interface ClusterDns {
   /** The address represented by the template's variable. */
   readonly address: string;
-  /** A file with its endpoints, which replaces the address; null if there is none. */
+  /** A file with its endpoints, which replaces the address, or null if there is none. */
   readonly file: string | null;
 }
 
 /**
  * Changes blocks that forward to the cluster's DNS. Their denials follow the zones' serial, so that a new name is not
- * hidden, and their queries go to the endpoints.
+ * hidden. Their queries go directly to the endpoints.
  */
 export function tuneClusterBlocks(corefile: Corefile, dns: ClusterDns): Corefile {
   return { ...corefile, blocks: corefile.blocks.map((block) => tuned(block, dns)) };
 }
 
-/** The first zone whose queries go to the cluster's DNS; null: there is none. */
+/** The first zone whose queries go to the cluster's DNS, or null if there is none. */
 export function clusterZone({ blocks }: Corefile, { address }: ClusterDns): string | null {
   const block = blocks.find(({ directives }) => directives.some((each) => asks(each, address)));
   return block?.keys[0]?.zone ?? null;

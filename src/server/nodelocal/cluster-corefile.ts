@@ -1,4 +1,4 @@
-/** Derives the node's Corefile template from the cluster's Corefile, so that a name means the same on both. */
+/** Derives a node's Corefile template from the cluster's Corefile, so that a name means the same in both. */
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
@@ -11,7 +11,7 @@ export interface DeriveParts {
   readonly health: string;
   /** `:9253`. */
   readonly metrics: string;
-  /** The port that pods use. The cluster's own blocks may have a different one, to which their service leads. */
+  /** The port that pods use. The cluster's own blocks may use a different one, to which their service leads. */
   readonly port: number;
 }
 
@@ -45,9 +45,10 @@ const neutral: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Derives a node's Corefile template. Zones of `kubernetes` are forwarded to the cluster's DNS. Other zones that the
- * cluster only forwards go directly to the same upstreams. Those that it answers in any other way (`hosts`, `rewrite`,
- * `template`, `file`, `etcd` …) go to the cluster's DNS as well, because a node must not answer anything differently.
+ * Derives a node's Corefile template. `kubernetes` zones are forwarded to the cluster's DNS. Other zones that the
+ * cluster only forwards go directly to the same upstreams. If the cluster answers a zone in any other way (`hosts`,
+ * `rewrite`, `template`, `file`, `etcd` …), it goes to the cluster's DNS as well. A node must not answer anything
+ * differently.
  * @throws Problem if no block serves the cluster's DNS
  */
 export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
@@ -73,7 +74,7 @@ export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
   return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
 }
 
-/** The settings with which NodeLocal DNSCache queries the cluster: TCP, and short TTLs for missing names. */
+/** The settings that NodeLocal DNSCache uses to query the cluster: TCP, and short TTLs for missing names. */
 const clusterLines = [
   'cache {',
   '    success 9984 30',
@@ -97,7 +98,7 @@ function printBlock(
 }
 
 /**
- * Returns the port of the cluster's DNS in its pods, which often differs from the one that pods query (5353 in
+ * Returns the port that the cluster's DNS uses in its pods, which often differs from the one that pods query (5353 in
  * OpenShift). This is the port of the blocks with `kubernetes`, else the one that pods query, else the only one.
  * @param asked preferred if there are several candidates
  */
@@ -127,7 +128,7 @@ function plainPorts(blocks: readonly ServerBlock[]): readonly number[] {
   return [...new Set(keys.map(({ port }) => port))];
 }
 
-/** Returns the zones served as plain DNS on the port of the cluster's DNS. */
+/** Returns the zones served as plain DNS on the port that the cluster's DNS uses. */
 function zonesOf({ keys }: ServerBlock, port: number): readonly string[] {
   const plain = keys.filter((key) => key.scheme === 'dns' && key.port === port);
   return [...new Set(plain.map(({ zone }) => zone))];
@@ -155,7 +156,7 @@ function isPlainForward({ name, args, block }: Directive): boolean {
   return !files && args.slice(1).every(({ text }) => isReachable(text));
 }
 
-/** The pod's own address differs from the node's, and of the image's files a node has only the usual one. */
+/** The pod's own address differs from the node's. Of the files in the image, a node has only the usual one. */
 function isReachable(to: string): boolean {
   if (to === '/etc/resolv.conf') return true;
   const [, host = ''] = /^(?:[a-z]+:\/\/)?\[?([^%\]]*)/.exec(to) ?? [];

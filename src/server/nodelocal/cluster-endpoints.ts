@@ -1,4 +1,4 @@
-/** The endpoints of the cluster's DNS, as a file of name servers that `forward` follows. */
+/** The endpoints of the cluster's DNS, written to a file of name servers that `forward` follows. */
 import { Resolver } from 'node:dns/promises';
 import { renameSync, writeFileSync } from 'node:fs';
 import { isIP } from '../base/ip.ts';
@@ -7,17 +7,17 @@ import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Milliseconds between lookups of the name; a large cluster has thousands of nodes. */
+/** Milliseconds between lookups of the name. They are infrequent because a large cluster has thousands of nodes. */
 const PERIOD_MS = 5000;
 const TIMEOUT_MS = 2000;
 /** `forward` accepts 15 upstreams, and one is the service. */
 const MOST = 14;
 
-/** The service that owns the endpoints, and the file to write them to. */
+/** The service to which the endpoints belong, and the file to write them to. */
 export interface ClusterEndpointsParts {
   /** A headless service for the cluster's DNS pods. */
   readonly name: string;
-  /** The address of the service that lists them, which stays an upstream. */
+  /** The address of the service that lists them, which remains an upstream. */
   readonly clusterDns: string;
   readonly file: string;
   readonly clock: Clock;
@@ -26,8 +26,8 @@ export interface ClusterEndpointsParts {
 }
 
 /**
- * Looks up the endpoints through the cluster's DNS itself, which every node may do without the API server. The last
- * known endpoints stay if there is no answer.
+ * Looks up the endpoints through the cluster's DNS itself, which any node may use without the API server. If there is
+ * no answer, the last known endpoints stay.
  */
 export class ClusterEndpoints {
   readonly #parts: ClusterEndpointsParts;
@@ -41,7 +41,7 @@ export class ClusterEndpoints {
     this.#resolver.setServers([parts.clusterDns]);
   }
 
-  /** Writes the file with the known endpoints, and keeps it up to date from then on. */
+  /** Writes the known endpoints to the file, and keeps it up to date from then on. */
   start(): void {
     this.#write([]);
     this.#timer = every(this.#parts.clock, PERIOD_MS, () => void this.#look());
@@ -64,7 +64,7 @@ export class ClusterEndpoints {
           : await this.#resolver.resolve4(name);
       this.#write(found.toSorted());
     } catch {
-      // The service remains an upstream, and so does the endpoint that answered last.
+      // The service remains an upstream, and so does the last endpoint that answered.
     } finally {
       this.#busy = false;
     }
@@ -85,7 +85,7 @@ export class ClusterEndpoints {
     if (found.length > 0) log.info(`the cluster's zones are queried at ${servers.join(', ')}`);
   }
 
-  /** Returns as many as allowed, different ones on every node. */
+  /** Returns as many endpoints as allowed, chosen differently on every node. */
   #some(found: readonly string[]): readonly string[] {
     const left = [...found];
     while (left.length > MOST) left.splice(this.#parts.random.integer(left.length), 1);

@@ -1,4 +1,4 @@
-/** Writes the node's Corefile from its template, and again when an input changes. */
+/** Writes a node's Corefile from its template, and rewrites it when an input changes. */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { errorCode } from '../base/error-code.ts';
 import type { Log } from '../base/log.ts';
@@ -8,7 +8,7 @@ import { emptyConfig, readKubeDnsConfig } from './kube-dns-config.ts';
 import { renderTemplate, type TemplateValues } from './template.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** The default directory of the ConfigMap `kube-dns` in NodeLocal DNSCache. */
+/** NodeLocal DNSCache's default directory for the ConfigMap `kube-dns`. */
 const KUBE_DNS_FOLDER = '/etc/kube-dns';
 
 /** The sources of the Corefile. */
@@ -16,13 +16,13 @@ export interface CorefileWriterParts {
   /** The template (`-basecorefile`), or the cluster's Corefile (`-from-corefile`). */
   readonly base: string;
   /**
-   * Derives the template from the content of `base`.
+   * Derives the template from the contents of `base`.
    * @throws Problem
    */
   readonly derive: ((text: string) => string) | null;
   /** Path of the Corefile to write. */
   readonly corefile: string;
-  /** Directory of the ConfigMap `kube-dns`; empty: the default one, if it exists. */
+  /** Directory of the ConfigMap `kube-dns`. If empty, the default one is used if it exists. */
   readonly kubeDnsFolder: string;
   readonly values: Omit<TemplateValues, 'config'>;
   readonly log: Log;
@@ -41,7 +41,7 @@ export class CorefileWriter {
   }
 
   /**
-   * Writes it for the first time. After an error, an existing one is served.
+   * Writes the Corefile for the first time. If there is an error, an existing one is served.
    * @throws Problem if there is none
    */
   begin(): void {
@@ -54,8 +54,9 @@ export class CorefileWriter {
   }
 
   /**
-   * Writes the Corefile from the current sources.
-   * @returns true if it has changed. Without a template nothing is written, and the Corefile is used unchanged.
+   * Writes the Corefile from the current sources. If there is no template, nothing is written, and the Corefile is used
+   * unchanged.
+   * @returns true if it has changed
    */
   update(): boolean {
     try {
@@ -91,7 +92,7 @@ export class CorefileWriter {
     return true;
   }
 
-  /** Reports each fault once, because the next attempt may come in a few seconds. */
+  /** Reports each fault only once, because the next attempt may follow within a few seconds. */
   #fail(error: unknown): false {
     const mistake = error instanceof Problem ? error.print() : (error as Error).message;
     if (this.#mistake !== mistake) {
@@ -118,13 +119,13 @@ export class CorefileWriter {
     const { base, derive, values } = this.#parts;
     const text = readFileText(base, FILE_MAX.corefile);
     const made = renderTemplate(derive === null ? text : derive(text), { ...values, config });
-    // If served, it would mean CoreDNS's default: every name, at every address.
+    // If this were served, it would mean CoreDNS's default: every name, at every address.
     if (isEmpty(made)) throw nothingToServe();
     return made;
   }
 }
 
-/** Returns true if there are only blanks and comments. */
+/** Returns true if the text consists only of blanks and comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
 }
@@ -139,11 +140,14 @@ function nothingToServe(): Problem {
   });
 }
 
-/** Errors of a process that cannot create a file next to the other one, or cannot replace it because it is a mount. */
+/**
+ * Errors for a process that cannot create a file next to the other one, or cannot replace that file because it is a
+ * mount.
+ */
 const ONLY_IN_PLACE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
 
 /**
- * Replaces the content of a file. If the disk is full the file stays unchanged, because half a Corefile has a different
+ * Replaces a file's contents. If the disk is full, the file stays unchanged, because half a Corefile has a different
  * meaning.
  */
 function replace(path: string, text: string): void {

@@ -1,4 +1,4 @@
-/** Waits for the cluster's DNS to answer through the cache, before the node's queries go to the cache. */
+/** Waits until the cluster's DNS answers through the cache, before the node's queries are sent to the cache. */
 import { createSocket } from 'node:dgram';
 import { sleep, type Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -8,7 +8,7 @@ import { makeQueryMessage, QueryMessage } from '../wire/query-message.ts';
 
 /** The period of the queries, milliseconds. */
 const PERIOD_MS = 250;
-/** Without an answer for this long, the cache takes the queries anyway, milliseconds. */
+/** Milliseconds without an answer after which the cache receives the node's queries anyway. */
 const LIMIT_MS = 15_000;
 
 export interface FirstAnswerParts {
@@ -22,8 +22,8 @@ export interface FirstAnswerParts {
 }
 
 /**
- * Queries names of the zone until one is answered. On a new node, or a new installation, kube-proxy has not yet
- * made the rules of the Service that the cache queries. The pods still query the cluster's own Service then.
+ * Queries names in the zone until one is answered. On a new node, or in a new installation, kube-proxy may not have set
+ * the rules for the Service that the cache queries. The pods still query the cluster's own Service during that time.
  */
 export async function firstAnswer({
   address,

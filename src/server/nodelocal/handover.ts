@@ -7,9 +7,11 @@ import { whyFailed } from '../base/why-failed.ts';
 
 /** The messages between the instances, one per line. */
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
-/** Milliseconds of silence after which the other instance is treated as gone. */
+/** Milliseconds of silence after which the other instance is assumed to be gone. */
 const SILENCE_MS = 8000;
-/** Maximum bytes of cache content that are handed over; the largest nodes have some in each of many workers. */
+/**
+ * Maximum number of bytes of cache content that are handed over. On the largest nodes, each of many workers has some.
+ */
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
@@ -18,8 +20,8 @@ export interface Predecessor {
   /** The content of its caches. */
   readonly cache: Uint8Array;
   /**
-   * Reports that this instance serves, so that the other one releases the node. Resolves when it has done so, or has
-   * ended.
+   * Reports that this instance is serving, so that the other one releases the node. Resolves when the other has done
+   * so, or has ended.
    */
   release(): Promise<void>;
 }
@@ -29,20 +31,20 @@ export interface HandoverParts {
   readonly path: string;
   /** Returns the content of its caches. */
   readonly cache: () => Promise<Uint8Array>;
-  /** Called when the next instance serves. Resolves when this one no longer does. */
+  /** Called when the next instance is serving. Resolves when this one no longer is. */
   readonly release: () => Promise<void>;
   readonly log: Log;
 }
 
 /**
- * Returns the meeting point of the instances in this network namespace: a socket in a directory that only root can
- * enter, and that they all see. Several nodes on one machine (network namespaces) may share the directory.
+ * Returns the meeting point for instances in this network namespace. It is a socket in a directory that only root can
+ * enter, and that all of them see. Several nodes on one machine (network namespaces) may share the directory.
  */
 export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
 }
 
-/** Requests the serving instance's cache; null if there is none. */
+/** Connects to the serving instance to take over its cache. Returns null if there is none. */
 export async function findPredecessor(path: string, log: Log): Promise<Predecessor | null> {
   if (!existsSync(path)) return null;
   const socket = connect(path);
@@ -81,12 +83,12 @@ function tellServing(socket: Socket): Promise<void> {
   });
 }
 
-/** Waits for the next instance. Only the first one to connect is served. */
+/** Waits for the next instance. Only the first one that connects is served. */
 export class Handover {
   readonly #parts: HandoverParts;
   readonly #server: Server;
   #busy = false;
-  /** Inode of the socket file, because the next instance replaces it with its own. */
+  /** Inode of the socket file. It is checked because the next instance replaces the file with its own. */
   #inode: number | null = null;
 
   constructor(parts: HandoverParts) {
@@ -110,7 +112,7 @@ export class Handover {
     this.#server.unref();
   }
 
-  /** Ends the offer to take over. Its socket is removed, unless another instance has already replaced it. */
+  /** Withdraws the offer to hand over. The socket is removed, unless another instance has already replaced it. */
   close(): void {
     this.#server.close();
     const { path } = this.#parts;
@@ -122,7 +124,7 @@ export class Handover {
     socket.on('error', () => undefined);
     if (this.#busy) return void socket.destroy();
     this.#busy = true;
-    // An instance that dies before it serves leaves everything unchanged.
+    // If an instance dies before it serves, nothing changes.
     socket.on('close', () => (this.#busy = false));
     let line = '';
     let step: Promise<void> = Promise.resolve();

@@ -1,10 +1,10 @@
-/** The server block that answers the heartbeat, next to those in the Corefile and at the same addresses. */
+/** The server block that answers the heartbeat, alongside those in the Corefile and at the same addresses. */
 import type { Corefile, ServerBlock } from '../corefile/corefile-tree.ts';
 import { HEARTBEAT_ZONE } from './heartbeat.ts';
 
 /**
- * Returns the text of the blocks to add: one for the addresses used in `bind`, and one for all addresses if there are
- * blocks without `bind`.
+ * Returns the text of the blocks to add. There is one for the addresses used in `bind`, and one for all addresses if
+ * any blocks have no `bind`.
  */
 export function heartbeatBlocks({ blocks }: Corefile, port: number): string {
   const here = blocks.filter(({ keys }) =>

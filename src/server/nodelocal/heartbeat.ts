@@ -1,16 +1,16 @@
-/** Sends DNS queries to the cache itself, to show that it answers. */
+/** Sends DNS queries to the cache itself, to show that it is answering. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage } from '../wire/query-message.ts';
 import { HEARTBEAT_SOURCE } from './packet-rules.ts';
 
-/** The zone of the heartbeat query, which does not exist anywhere (RFC 6761), and which the cache itself answers. */
+/** The zone of the heartbeat query. It does not exist anywhere (RFC 6761), and the cache itself answers for it. */
 export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
 
-/** Milliseconds. Five or six heartbeats fit into a lease, because a busy machine may delay some. */
+/** Milliseconds between heartbeats. Five or six fit into a lease, because a busy machine may delay some. */
 const PERIOD_MS = 150;
-/** Milliseconds without a reply after which an address counts as not answering. */
+/** Milliseconds without a reply after which an address is considered not to answer. */
 const SILENCE_MS = 1000;
 
 export interface HeartbeatParts {
@@ -23,7 +23,7 @@ export interface HeartbeatParts {
 
 /**
  * Queries every local address several times a second. The kernel sees the replies and renews the lease on their source
- * address, so a lease ends even if this process is dead.
+ * address. A lease therefore ends even if this process is dead.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts;

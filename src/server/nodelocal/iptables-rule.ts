@@ -1,10 +1,10 @@
-/** Rules as iptables arguments, and as printed by `iptables-save`. */
+/** Rules as arguments to iptables, and as printed by `iptables-save`. */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import type { PacketRule } from './packet-rules.ts';
 
 /**
  * Number of heartbeats required for a lease, and the period in seconds. iptables supports only whole seconds, but
- * heartbeats come every 150 ms. Two are therefore within the last second until the last one is 0.85 s old.
+ * heartbeats come every 150 ms. There are therefore two within the last second until the latest one is 0.85 s old.
  */
 const LEASE = { SECONDS: 1, SIGNS: 2 };
 
@@ -15,8 +15,8 @@ export interface SavedRule {
 }
 
 /**
- * Returns the rule as arguments, in the form used by NodeLocal DNSCache.
- * @param list the `recent` module's list that holds the leases
+ * Returns the rule as arguments, in the form that NodeLocal DNSCache uses.
+ * @param list the `recent` module's list that contains the leases
  */
 export function ruleWords(rule: PacketRule, list: string): readonly string[] {
   const { protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
@@ -58,7 +58,7 @@ function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, inner, plain]) => inner ?? plain!);
 }
 
-/** Options without effect on the meaning, together with the next argument. */
+/** Options that do not affect the meaning, together with the argument that follows. */
 const silent: ReadonlySet<string> = new Set(['-m', '--mask']);
 
 /** Returns the arguments in a canonical order and spelling, so that equal rules have equal texts. */

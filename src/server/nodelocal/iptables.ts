@@ -1,4 +1,4 @@
-/** Rules set with iptables: one family, both of its tables. */
+/** Rules that are set with iptables, for one address family and in both of its tables. */
 import { ruleGeneration } from '../runtime/netlink.ts';
 import { runProgram } from '../runtime/programs.ts';
 import {
@@ -16,21 +16,21 @@ export interface IptablesParts {
   readonly family: 4 | 6;
   /** The rules of that family. */
   readonly rules: readonly PacketRule[];
-  /** The directory of the programs, with a trailing slash. */
+  /** The directory that contains the programs, with a trailing slash. */
   readonly folder: string;
   /** The `recent` module's list that holds the leases. */
   readonly list: string;
 }
 
-/** Seconds that iptables waits while another program, such as kube-proxy, changes rules. */
+/** Seconds for which iptables waits while another program, such as kube-proxy, changes rules. */
 const WAIT = ['-w', '5'];
-/** Exit code: another program held the lock for all of that time. */
+/** Exit code if another program held the lock for all of that time. */
 const LOCKED = 4;
 
 /**
- * Maintains the rules of one family. It reads them with `iptables-save` and changes them with a single call of
- * `iptables-restore`, which changes a table atomically: the rules are never partially in effect. Other programs' rules
- * stay unchanged, even if they have the same comments.
+ * Maintains the rules for one address family. It reads them with `iptables-save` and changes them with a single call of
+ * `iptables-restore`. This changes a table atomically, so the rules are never partially in effect. Other programs'
+ * rules stay unchanged, even if they have the same comments.
  */
 export class IptablesRules implements RuleSet {
   readonly name = 'iptables';
@@ -38,7 +38,7 @@ export class IptablesRules implements RuleSet {
   readonly #save: string;
   readonly #restore: string;
   readonly #plain: string;
-  /** True if it sets nftables rules, whose changes the kernel counts. */
+  /** True if it sets nftables rules. The kernel counts changes to those. */
   #counted = false;
   /** Generation of the rules at the last check that found them correct. */
   #generation: number | null = null;
@@ -75,7 +75,7 @@ export class IptablesRules implements RuleSet {
       });
       await this.#change(table, [...deletions(wanted, present), ...additions]);
     }
-    // The generation before the check, so that changes during the check are noticed next time.
+    // Use the generation before the check, so that changes made during the check are noticed next time.
     this.#generation = generation;
     return { missing };
   }
@@ -110,7 +110,7 @@ export class IptablesRules implements RuleSet {
       const lines = order.map(({ rule: { chain }, words }) => deletion(chain, words));
       const all = [`*${table}`, ...lines, 'COMMIT'].map((line) => `'${line}'`).join(' ');
       const wait = WAIT.join(' ');
-      // All at once if each exists once; otherwise one by one, as often as each exists.
+      // Delete them all at once if each exists once, and otherwise one by one, as often as each exists.
       const each = lines.map(
         (line) => `while ${this.#plain} ${wait} -t ${table} ${line}; do :; done`,
       );
@@ -152,7 +152,7 @@ function wantedOf(rule: PacketRule, list: string): WantedRule {
   return { rule, words: ruleWords(rule, list) };
 }
 
-/** Returns lines that delete these rules as often as they exist. */
+/** Returns lines that delete each of these rules as often as it exists. */
 function deletions(
   wanted: readonly WantedRule[],
   present: readonly SavedRule[],
@@ -169,7 +169,7 @@ function deletion(chain: string, words: readonly string[]): string {
   return `-D ${chain} ${words.map(quoted).join(' ')}`;
 }
 
-/** Counts the rules that are missing, or after a rule that they must precede. */
+/** Counts the rules that are missing, or that come after a rule they must precede. */
 function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[]): number {
   let wrong = 0;
   const last = new Map<string, number>();
@@ -177,7 +177,7 @@ function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[])
     const before = last.get(rule.chain) ?? -1;
     const at = present.findIndex((saved) => saved.chain === rule.chain && sameAs(saved, words));
     if (at < 0 || at < before) wrong++;
-    // Only rules that release an address must precede the rules that lead there.
+    // Only rules that release an address must precede those that direct traffic to it.
     else if (rule.action === 'lapse' || rule.action === 'renew') last.set(rule.chain, at);
   }
   return wrong;

@@ -1,4 +1,4 @@
-/** The ConfigMap `kube-dns`, as a directory: stub domains and upstream servers, in JSON. */
+/** The ConfigMap `kube-dns` as a directory, with stub domains and upstream servers in JSON. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIP, parseHostPort } from '../base/ip.ts';
@@ -20,7 +20,7 @@ export const emptyConfig: KubeDnsConfig = { stubDomains: new Map(), upstreamName
 const UPSTREAMS_MAX = 3;
 
 /**
- * Reads the directory; a missing one is an empty ConfigMap.
+ * Reads the directory. A missing one counts as an empty ConfigMap.
  * @throws Problem
  */
 export function readKubeDnsConfig(folder: string): KubeDnsConfig {
@@ -42,7 +42,7 @@ export function readKubeDnsConfig(folder: string): KubeDnsConfig {
 function readKey(folder: string, key: string): unknown {
   const path = join(folder, key);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    // An unreadable directory is different from a missing key.
+    // An unreadable directory is not the same as a missing key.
     if (statSync(folder, { throwIfNoEntry: false }) !== undefined) readdirSync(folder);
     return null;
   }
@@ -69,8 +69,8 @@ function readServers(value: unknown, folder: string, what: string): readonly str
 }
 
 /**
- * Accepts `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`, and nothing that would be a second word
- * in the Corefile.
+ * Accepts `IP`, `IP:PORT` and `[v6]:PORT`, each with an optional `dns://` or `tls://`. Rejects anything that would be a
+ * second word in the Corefile.
  */
 function isServer(server: unknown): boolean {
   if (typeof server !== 'string') return false;

@@ -15,16 +15,16 @@ import {
 } from '../runtime/own-interface.ts';
 import type { Link } from '../runtime/links.ts';
 
-/** The alias of the interface, shown by `ip link show`. */
+/** The interface's alias, as shown by `ip link show`. */
 const ALIAS = 'ndots node-cache';
 /**
- * Types of interfaces that can hold addresses without a link, the usual one first. A bridge without ports works if the
- * kernel has no dummy devices, and `lo` works anywhere.
+ * Types of interface that can have addresses without a link, starting with the usual one. A bridge without ports works
+ * if the kernel has no dummy devices, and `lo` works anywhere.
  */
 const KINDS = ['dummy', 'bridge'];
 /**
- * Seconds after which the kernel removes an address that was not renewed, with a delay of up to a second. Until then it
- * does no harm to pods, because the rules release their queries sooner. The first lease is as long as startup may take.
+ * Seconds after which the kernel removes an address that was not renewed, with a delay of up to a second. Until then,
+ * it does no harm to pods, because the rules release their queries sooner. The first lease is long enough for startup.
  */
 const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 
@@ -37,14 +37,14 @@ export interface LocalInterfaceParts {
   readonly log: Log;
 }
 
-/** Creates the interface, maintains it, and removes it, without affecting anything else on the machine. */
+/** Creates the interface, maintains it, and finally removes it, without affecting anything else on the machine. */
 export class LocalInterface {
   readonly #parts: LocalInterfaceParts;
-  /** True if addresses are on `lo`, because there is no better interface. */
+  /** True if addresses are on `lo`, because no better interface is available. */
   #loopback = false;
-  /** True if the interface with that name is ours, or was checked and may be used. */
+  /** True if the interface with that name is ours, or has been checked and may be used. */
   #ours = false;
-  /** True if others have addresses on it, so that it stays at the end. */
+  /** True if other programs have addresses on it, in which case it stays at the end. */
   #shared = false;
 
   constructor(parts: LocalInterfaceParts) {
@@ -54,8 +54,8 @@ export class LocalInterface {
 
   /**
    * Adds the interface if it is missing, and renews the addresses.
-   * @param starting true if no program listens there yet
-   * @returns the missing parts: the interface's name, or addresses
+   * @param starting true if no program is listening there yet
+   * @returns the parts that were missing: the interface's name, or addresses
    * @throws Problem, SystemError
    */
   ensure(starting = false): readonly string[] {
@@ -74,7 +74,7 @@ export class LocalInterface {
   }
 
   /**
-   * Makes the addresses permanent, so that they need no renewal.
+   * Makes the addresses permanent, so that they need not be renewed.
    * @throws SystemError
    */
   leave(): void {
@@ -84,7 +84,7 @@ export class LocalInterface {
   }
 
   /**
-   * Removes the addresses, and the interface if it has no other addresses.
+   * Removes the addresses, and also the interface if it has no others.
    * @throws SystemError
    */
   remove(): void {
@@ -141,8 +141,8 @@ export class LocalInterface {
   }
 
   /**
-   * Checks an existing interface with that name: it may be a leftover of ours, or belong to another node cache or
-   * program.
+   * Checks an existing interface with that name. It may be left over from an earlier run, or belong to another node
+   * cache or program.
    */
   #judge({ name, kind, index, alias }: Link): void {
     if (kind !== 'dummy' && alias !== ALIAS) {
@@ -179,7 +179,7 @@ export class LocalInterface {
   }
 }
 
-/** Throws the problem, if any, that prevents interfaces from being set up here at all. */
+/** Throws the problem, if there is one, that prevents interfaces from being set up here at all. */
 export function checkInterfaces(): void {
   const why = noInterfaces();
   if (why === null) return;

@@ -1,4 +1,4 @@
-/** Rules set with nft: a separate table for both families. */
+/** Rules that are set with nft, in a separate table for both address families. */
 import { ruleGeneration } from '../runtime/netlink.ts';
 import { runProgram, startProgram, type StartedProgram } from '../runtime/programs.ts';
 import {
@@ -17,19 +17,19 @@ export interface NftablesParts {
   readonly program: string;
   /** Name of the table. */
   readonly table: string;
-  /** Called once, if the kernel or nft is too old for a table that is removed with its owner. */
+  /** Called once if the kernel or nft is too old for a table that is removed along with its owner. */
   readonly onUnowned: (why: string) => void;
 }
 
 /** Milliseconds for which a heartbeat counts. */
 const LEASE_MS = 900;
-/** Milliseconds that a table may take to appear, and between two checks for it. */
+/** Milliseconds that a table may take to appear, and milliseconds between two checks for it. */
 const APPEARS_MS = 3000;
 const LOOK_MS = 25;
-/** Milliseconds to wait after sending a line to nft, which executes it at once but does not confirm it. */
+/** Milliseconds to wait after a line is sent to nft, which executes it at once but does not confirm it. */
 const DIVERTS_MS = 50;
 
-/** The table's chains, and their hooks in the kernel. */
+/** The table's chains, and where they are hooked into the kernel. */
 const hooks: Readonly<Record<string, { readonly name: string; readonly at: string }>> = {
   'raw PREROUTING': { name: 'prerouting', at: 'prerouting priority -300' },
   'raw OUTPUT': { name: 'output', at: 'output priority -300' },
@@ -38,17 +38,17 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 };
 
 /**
- * Maintains a table owned by an `nft` process that reads our commands. The kernel guards it against all other programs,
- * even `nft flush ruleset` (`flags owner`, Linux 5.12), and removes it when that process ends. The process ends when we
- * do. Without kernel support, the table is an ordinary one.
+ * Maintains a table owned by an `nft` process that reads our commands. The kernel protects it against all other
+ * programs, even `nft flush ruleset` (`flags owner`, Linux 5.12), and removes it when that process ends. The process
+ * ends when we do. Without kernel support, the table is an ordinary one.
  */
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';
   readonly #parts: NftablesParts;
   #owner: StartedProgram | null = null;
-  /** Name of the table in use. While another instance owns ours, it is one next to it. */
+  /** Name of the table in use. While another instance owns our table, this is a second table next to it. */
   #table: string;
-  /** nft's output for the complete table; empty: not created yet. */
+  /** nft's output for the complete table, or empty if it has not been created yet. */
   #whole = '';
   /** Generation of the table at the last check. */
   #generation: number | null = null;
@@ -121,7 +121,7 @@ export class NftablesRules implements RuleSet {
   async divert(): Promise<void> {
     this.#whole = '';
     const chains = [hooks['raw PREROUTING']!.name, hooks['raw OUTPUT']!.name];
-    // In a single change, so that no tracked replies pass in between.
+    // Make this a single change, so that no tracked replies pass in between.
     const commands = [
       ...chains.map((chain) => `flush chain inet ${this.#table} ${chain}`),
       ...this.#parts.rules

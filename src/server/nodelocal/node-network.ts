@@ -1,4 +1,4 @@
-/** A node cache's network: its interface and its rules, maintained until the end. */
+/** A node cache's network, which means its interface and its rules, maintained until the end. */
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../runtime/libc.ts';
@@ -6,7 +6,7 @@ import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts'
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
 import { RuleFailure, type RuleSet } from './packet-rules.ts';
 
-/** Kinds of errors, as values of the label `errortype`. */
+/** Kinds of error, used as values of the label `errortype`. */
 export type SetupError =
   | 'iptables'
   | 'iptables_lock'
@@ -20,20 +20,21 @@ export interface NodeNetworkParts {
   readonly localInterface: LocalInterface | null;
   /** Empty if another program sets up the rules. */
   readonly rules: readonly RuleSet[];
-  /** The shell that cleans up after us; null if there is none, or nothing to clean up. */
+  /** The shell that cleans up after us, or null if there is none or nothing to clean up. */
   readonly shell: string | null;
-  /** A named pipe to a shell in another container, instead of a local one; null: none. */
+  /** A named pipe to a shell in another container, which is used instead of a local shell. Null if there is none. */
   readonly pipe: string | null;
   /** True to leave the interface and rules in place at the end. */
   readonly skipTeardown: boolean;
   readonly log: Log;
   readonly onError: (kind: SetupError) => void;
-  /** Called for parts that other programs had removed and that were restored. */
+  /** Called for parts that other programs had removed and that have been restored. */
   readonly onRepair: (what: 'interface' | 'rules') => void;
 }
 
 /**
- * Sets up the network, repairs it, and withdraws it. Failures after startup are counted and logged, but never fatal.
+ * Sets up the network, repairs it, and withdraws it. Failures after startup are counted and logged, but are never
+ * fatal.
  */
 export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
@@ -61,7 +62,7 @@ export class NodeNetwork {
   }
 
   /**
-   * Sets up the interface, before anything can listen on its addresses.
+   * Sets up the interface before anything can listen on its addresses.
    * @throws Problem
    */
   setUpInterface(): void {
@@ -79,7 +80,7 @@ export class NodeNetwork {
   }
 
   /**
-   * Sets up the rules, now that something answers.
+   * Sets up the rules, now that there is something to answer.
    * @throws Problem
    */
   async setUpRules(): Promise<void> {
@@ -151,7 +152,9 @@ export class NodeNetwork {
     this.#parts.log.error(text);
   }
 
-  /** First half of shutdown: new queries go to the cluster's service, while those in progress are still answered. */
+  /**
+   * The first half of shutdown. New queries go to the cluster's service, while those in progress are still answered.
+   */
   async withdraw(): Promise<void> {
     this.#over = true;
     await this.#busy;
@@ -201,7 +204,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Returns the reason the network cannot be set up, as a problem. */
+/** Returns the reason why the network cannot be set up, as a problem. */
 function problemOf(error: unknown): unknown {
   if (error instanceof Problem) return error;
   if (error instanceof SystemError && (error.code === 'EPERM' || error.code === 'EACCES'))

@@ -1,18 +1,19 @@
 /**
- * A node cache's packet filter rules, as data: those of NodeLocal DNSCache, and the lease that releases its addresses.
+ * A node cache's packet filter rules as data. They include NodeLocal DNSCache's rules, and the lease that releases the
+ * addresses.
  */
 
 /** A rule's action for a packet. */
 export type PacketAction =
-  /** Exempt the packet from connection tracking, and thus from the translation of service addresses. */
+  /** Exempts the packet from connection tracking, and thus from the translation of service addresses. */
   | 'notrack'
   | 'accept'
-  /** A heartbeat of the cache: restart the lease on its source address. */
+  /** A heartbeat sent by the cache, which restarts the lease on its source address. */
   | 'renew'
   /** The lease on the destination address has ended, so the packet goes to the cluster's service like any other. */
   | 'lapse';
 
-/** One rule for one local address. An absent field matches everything. */
+/** One rule for one local address. A field that is absent matches everything. */
 export interface PacketRule {
   readonly table: 'raw' | 'filter';
   readonly chain: 'PREROUTING' | 'INPUT' | 'OUTPUT';
@@ -28,7 +29,7 @@ export interface PacketRule {
   readonly comment: string;
 }
 
-/** The comments on NodeLocal DNSCache's rules, by which other programs find them. */
+/** The comments on NodeLocal DNSCache's rules, which other programs use to find them. */
 const COMMENT = {
   skip: 'NodeLocal DNS Cache: skip conntrack',
   allow: 'NodeLocal DNS Cache: allow DNS traffic',
@@ -45,16 +46,15 @@ export interface RuleParts {
   readonly lease: boolean;
 }
 
-/** Milliseconds after which a program that sets rules is killed. It waits for a lock for 5 s at most. */
+/** Milliseconds after which a program that sets rules is killed. It waits for a lock for at most 5 s. */
 export const RULE_LIMIT_MS: number = 8000;
 
 /**
- * The source address of the cache's own heartbeat, because no other program queries a local address from a loopback
- * one.
+ * The source address of the cache's own heartbeat. No other program queries a local address from a loopback address.
  */
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 
-/** Returns all rules, in the order required in each chain. */
+/** Returns all rules in the order that each chain requires. */
 export function nodeRules(parts: RuleParts): readonly PacketRule[] {
   const rules = parts.addresses.flatMap((address) => rulesFor(address, parts));
   const order = (rule: PacketRule): number => ['renew', 'lapse'].indexOf(rule.action) + 1 || 3;
@@ -90,18 +90,18 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   ];
 }
 
-/** Returns true if a rule leads packets to the cache that would otherwise go to the cluster's service. */
+/** Returns true if a rule directs packets to the cache that would otherwise go to the cluster's service. */
 export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }
 
 /** The result of maintaining the rules. */
 export interface Ensured {
-  /** Number of rules that were missing, or in the wrong place, and have been restored. */
+  /** Number of rules that were missing or in the wrong place, and have been restored. */
   readonly missing: number;
 }
 
-/** The rules, as managed by one of the programs that set them. */
+/** The rules, as managed by one of the programs that can set them. */
 export interface RuleSet {
   /** The program: `iptables`, `nftables`. */
   readonly name: string;
@@ -111,8 +111,8 @@ export interface RuleSet {
    */
   ensure(): Promise<Ensured>;
   /**
-   * Removes the rules that lead packets here. Rules that keep replies out of connection tracking stay. A tracked reply
-   * would be the first packet of a connection, and bind later queries from the same port to it.
+   * Removes the rules that direct packets here. Rules that exempt replies from connection tracking stay. A tracked
+   * reply would be the first packet of a connection, and bind later queries from the same port to it.
    * @throws RuleFailure
    */
   divert(): Promise<void>;
@@ -123,14 +123,14 @@ export interface RuleSet {
   remove(): Promise<void>;
   /** Releases everything that ends with this process, while another instance keeps the rules. */
   leave(): void;
-  /** Shell commands that remove them after this process has ended. */
+  /** Shell commands that remove the rules after this process has ended. */
   readonly removal: readonly string[];
 }
 
 /** Reports that rules could not be maintained. */
 export class RuleFailure extends Error {
   override readonly name = 'RuleFailure';
-  /** True if another program holds the iptables lock, so that the next attempt is likely to succeed. */
+  /** True if another program holds the iptables lock, in which case the next attempt is likely to succeed. */
   readonly locked: boolean;
 
   constructor(text: string, locked = false) {

@@ -31,7 +31,7 @@ export interface MetricsAddress {
   readonly port: number;
 }
 
-/** The metrics on port 9353: those of NodeLocal DNSCache, and those of the lease. */
+/** The metrics on port 9353, which are NodeLocal DNSCache's and those for the lease. */
 export class SetupMetrics {
   readonly #collection = new Collection();
   readonly #registry = new SharedRegistry((event) => this.#collection.add('main', event));
@@ -100,7 +100,7 @@ export class SetupMetrics {
         log.error(`Failed to start metrics handler: ${whyFailed(error)}`);
         resolve();
       });
-      // The previous process, which this one replaces, still has the port.
+      // The previous process, which this one is replacing, still has the port.
       server.listen({ port, host, reusePort: true }, resolve);
     });
     server.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** The shell that deploy/node-cache runs in a separate container, and a cache that is killed. */
+/** Tests the shell that deploy/node-cache runs in a separate container, with a cache that is killed. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ async function until(what: () => boolean, text: string): Promise<void> {
   }
 }
 
-/** Starts a reader, and a substitute for the cache that writes its lines, and `release` on request. */
+/** Starts a reader, and a substitute for the cache that writes its lines and, on request, `release`. */
 async function pair(t: TestContext): Promise<{
   readonly reader: ChildProcess;
   readonly folder: string;
@@ -82,7 +82,7 @@ describe('a cache whose teardown is in another container', () => {
     const first = await startCache(`: > ${folder}/first`);
     first.send('release');
     await once(first, 'exit');
-    // What the second one leaves shows that the reader has finished with the first.
+    // That the second one is run shows that the reader has finished with the first.
     const second = await startCache(`: > ${folder}/second`);
     second.kill('SIGKILL');
     await until(() => existsSync(join(folder, 'second')), 'the second was not run');

@@ -2,7 +2,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { startProgram, type StartedProgram } from '../runtime/programs.ts';
 
-/** Waits for the end of this process, and then runs shell commands. */
+/** Waits for this process to end, and then runs shell commands. */
 export interface Teardown {
   /** Starts it, unless it is already waiting. */
   ensure(): void;
@@ -15,8 +15,8 @@ const NAME = 'ndots-node-cache-teardown';
 
 /**
  * A child process of one MiB that reads from a pipe whose other end only this process has. Whatever ends this process
- * (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell runs its commands. Whatever ends the
- * shell, this process notices and starts another. If both end at once, or this process hangs, addresses and rules
+ * (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell runs its commands. If anything ends
+ * the shell, this process notices and starts another. If both end at once, or this process hangs, addresses and rules
  * expire with their leases.
  */
 export class TeardownShell implements Teardown {
@@ -24,7 +24,7 @@ export class TeardownShell implements Teardown {
   readonly #lines: () => readonly string[];
   #child: StartedProgram | null = null;
 
-  /** @param lines returns the commands for the end of this process; called when the shell starts */
+  /** @param lines returns the commands to run when this process ends; called when the shell starts */
   constructor(shell: string, lines: () => readonly string[]) {
     this.#shell = shell;
     this.#lines = lines;
@@ -38,7 +38,7 @@ export class TeardownShell implements Teardown {
   ensure(): void {
     if (this.#child !== null) return;
     const script = [
-      // A signal to the process group targets the node cache. The shell must outlive it to clean up.
+      // A signal to the process group is meant for the node cache. The shell must outlive it to clean up.
       `trap '' HUP INT TERM`,
       'while read -r line; do [ "$line" = release ] && exit 0; done',
       'exec 2>/dev/null',
@@ -66,9 +66,9 @@ export class TeardownShell implements Teardown {
 
 /**
  * A named pipe to a shell in another container, for a process that is the first in its PID namespace. The kernel ends
- * all other processes in the namespace with it, so a child could do nothing. The reader collects lines, discards them
- * at `release`, and runs them when the pipe is closed (see deploy/node-cache). If there is no reader, addresses and
- * rules expire with their leases.
+ * all other processes in the namespace along with it, so a child could do nothing. The reader collects lines, discards
+ * them at `release`, and runs them when the pipe is closed (see deploy/node-cache). If there is no reader, addresses
+ * and rules expire with their leases.
  */
 export class TeardownPipe implements Teardown {
   readonly #file: string;
@@ -87,10 +87,10 @@ export class TeardownPipe implements Teardown {
   }
 
   ensure(): void {
-    // An empty line does nothing, and fails if the reader has ended.
+    // An empty line does nothing, and writing it fails if the reader has ended.
     if (this.#pipe !== null && this.#write('')) return;
     try {
-      // Without a reader this fails at once (ENXIO), as it does without the file.
+      // Without a reader, this fails at once (ENXIO), as it does if the file is missing.
       this.#pipe = openSync(this.#file, constants.O_WRONLY | constants.O_NONBLOCK);
     } catch {
       return;

@@ -1,4 +1,6 @@
-/** Turns a node cache's Corefile template into the Corefile, with NodeLocal DNSCache's variables and stub domains. */
+/**
+ * Turns a node cache's Corefile template into the Corefile, applying NodeLocal DNSCache's variables and stub domains.
+ */
 import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
@@ -18,8 +20,8 @@ export interface TemplateValues {
 const STUB_TTL = 30;
 
 /**
- * The limit for every `forward` on a node. It is the default of `forward`, but written out so that people who reach the
- * limit find it.
+ * The limit for every `forward` on a node. It is the default in `forward`, but is written out so that people who reach
+ * the limit find it.
  */
 export const FORWARD_BOUND = 'max_concurrent 16384';
 
@@ -29,7 +31,7 @@ const FORCED_UPSTREAMS =
 
 /**
  * Returns the Corefile's text.
- * @throws Problem if it needs an unknown address
+ * @throws Problem if it requires an unknown address
  */
 export function renderTemplate(template: string, values: TemplateValues): string {
   const { localAddresses, service, clusterDns, config } = values;
@@ -44,7 +46,7 @@ export function renderTemplate(template: string, values: TemplateValues): string
   const text = upstreams
     .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns ?? '')
     .replaceAll('__PILLAR__LOCAL__DNS__', localAddresses.join(' '))
-    // The previous variable means all addresses; older templates also have this one.
+    // The previous variable means all addresses, but older templates also contain this one.
     .replaceAll('__PILLAR__DNS__SERVER__', '');
   return text + stubBlocks(values);
 }
@@ -75,7 +77,7 @@ function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
     .join('');
 }
 
-/** Returns the variable that holds a service's address in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
+/** Returns the variable that contains a service's address in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
 export function serviceVariable(service: string): string {
   return `${service.replaceAll('-', '_').toUpperCase()}_SERVICE_HOST`;
 }
