@@ -71,7 +71,7 @@ function run(name: string, file: string, seconds = runSeconds): Load {
   return load(child, { port, file, seconds, dnssecOk: true });
 }
 
-/** The median run of each server, alternating. */
+/** The median run of each server, where servers alternate. */
 function measure(chosen: readonly string[], file: () => string): Record<string, Load> {
   const runs: Record<string, Load[]> = Object.fromEntries(chosen.map((name) => [name, []]));
   for (let round = 0; round < rounds; round++)

@@ -30,10 +30,10 @@ function packetsOf(bytes: Buffer): Int32Array {
   return Int32Array.from(places);
 }
 
-/** Header size of Linux cooked captures, version 2. */
+/** The header size of Linux cooked captures, version 2. */
 const SLL2_BYTES = 20;
 
-/** CPU microseconds per packet. */
+/** The CPU time per packet in microseconds. */
 function spent(run: () => void): number {
   const before = process.cpuUsage();
   run();

@@ -38,7 +38,7 @@ function cpuSeconds({ pid }: Child): number {
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
 }
 
-/** Memory of a process and its children, MiB. */
+/** The memory of a process and its children, in MiB. */
 function residentMiB(world: NodeWorld, { pid }: Child): number {
   const own = `${pid}\n${world.node('ps', '-o', 'pid=', '--ppid', String(pid))}`;
   return own

@@ -157,7 +157,7 @@ figureOf(
 await Promise.all([ours.stop(), bind.child.stop()]);
 process.exit(0);
 
-/** The speed of a short run is meaningless. */
+/** A short run's speed is meaningless, so it has no goal. */
 function goal(wanted: Goal): Goal | null {
   return smoke ? null : wanted;
 }

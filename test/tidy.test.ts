@@ -612,7 +612,7 @@ describe('the rules of the house see', () => {
     test(`a head line in ${JSON.stringify(text)}`, () => assert.ok(hasHeadLine(text)));
 });
 
-/** All committed files; null: not a git checkout. */
+/** All committed files, or null outside a git checkout. */
 function filesOfGit(): readonly string[] | null {
   const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
   return status === 0 ? stdout.split('\0').filter((file) => file !== '') : null;

@@ -78,7 +78,7 @@ export interface BuiltFile {
   readonly bytes: Uint8Array;
   /** The files that it imports statically, or null if the file is not a script. */
   readonly imports: readonly string[] | null;
-  /** Files that it imports dynamically. */
+  /** The files that it imports dynamically. */
   readonly lazy: readonly string[];
 }
 

@@ -128,7 +128,7 @@ function isCore(name: string): boolean {
   return rooms.test(name) && !apart.includes(name);
 }
 
-/** Loaded before everything else. */
+/** This is loaded before everything else. */
 const earlyHttp = 'server/engine/contract/early-http';
 
 /** It is loaded early, but the first worker does not wait for it. */

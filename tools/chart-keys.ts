@@ -8,9 +8,9 @@ import { join } from 'node:path';
 /** The subset of JSON Schema that is used here. */
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
-  /** Schema of list elements. */
+  /** The schema for list elements. */
   readonly items?: Schema;
-  /** `true`: other keys are allowed and not checked. */
+  /** `true` means that other keys are allowed and not checked. */
   readonly additionalProperties?: boolean;
 }
 

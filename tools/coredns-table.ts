@@ -18,7 +18,7 @@ export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not support
 
 export interface Row {
   readonly directive: string;
-  /** Empty: the directive itself. */
+  /** Empty for the directive itself. */
   readonly property: string;
   readonly verdict: Verdict;
   readonly note: string;

@@ -2,16 +2,16 @@
 import { stringify } from 'yaml';
 
 export interface ReleaseArchive {
-  /** In Go's notation: `linux`, `darwin`. */
+  /** The platform in Go's notation: `linux`, `darwin`. */
   readonly os: string;
-  /** In Go's notation: `amd64`, `arm64`. */
+  /** The CPU in Go's notation: `amd64`, `arm64`. */
   readonly arch: string;
   readonly uri: string;
   readonly sha256: string;
 }
 
 export interface KrewRelease {
-  /** Without the leading `v`. */
+  /** The version without the leading `v`. */
   readonly version: string;
   readonly home: string;
   readonly archives: readonly ReleaseArchive[];

@@ -8,7 +8,7 @@ import { verbNames, verbSummaries } from '../src/faces/cli/verb-names.ts';
 import { loadUsage } from '../src/faces/cli/verbs.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-/** Date of the release described in the changelog. */
+/** The release date given in the changelog. */
 const date = /^## .*(\d{4}-\d{2}-\d{2})/m.exec(readFileSync('CHANGELOG.md', 'utf8'))?.[1] ?? '""';
 
 function overview(): string {

@@ -156,7 +156,7 @@ function profileOf(calls: ReadonlySet<string>): object {
 }
 
 const asked = process.argv.slice(2);
-// Observes the program as built for the image.
+// The program is observed in the form in which it is built for the image.
 if (spawnSync(process.execPath, ['tools/build.ts'], { stdio: 'inherit' }).status !== 0)
   process.exit(2);
 mkdirSync('deploy/seccomp', { recursive: true });

@@ -25,7 +25,7 @@ import { estimate, longestFirst, recordedTimes, recordTimes, slowestLines } from
 interface Kind {
   readonly script: string;
   readonly patterns: readonly string[];
-  /** Time limit of a test or suite. */
+  /** The time limit for a test or suite. */
   readonly minutes: number;
   readonly concurrency: number;
 }
@@ -106,7 +106,7 @@ if (files.length === 0) {
 if (!named) await installMissing();
 const times = recordedTimes();
 console.log(estimate(files, times, Math.min(kind.concurrency, files.length)));
-/** Duration of each file in this run, seconds. */
+/** Each file's duration in this run, in seconds. */
 const taken = new Map<string, number>();
 
 const count = new TestCount();

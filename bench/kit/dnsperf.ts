@@ -10,7 +10,7 @@ export interface Load {
   readonly completed: number;
   readonly lost: number;
   readonly perSecond: number;
-  /** Mean latency, milliseconds. */
+  /** The mean latency in milliseconds. */
   readonly latencyMs: number;
   /** The server's CPU time under load, in microseconds per completed query. */
   readonly cpuMicros: number;
@@ -22,14 +22,14 @@ export interface LoadOptions {
   readonly port: number;
   readonly file: string;
   readonly seconds: number;
-  /** Maximum queries per second; 0: unlimited. */
+  /** The maximum queries per second, or 0 for no limit. */
   readonly rate?: number;
   readonly outstanding?: number;
   readonly clients?: number;
   readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
   /** A CPU, or a list of CPUs in `taskset -c` syntax. */
   readonly cpu?: number | string;
-  /** dnsperf threads; default 1. */
+  /** The number of dnsperf threads, 1 by default. */
   readonly threads?: number;
   /** Sets EDNS DO, which requests signatures. */
   readonly dnssecOk?: boolean;

@@ -9,9 +9,9 @@ import { smoke } from './figures.ts';
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
-/** Duration of a run under load, seconds. */
+/** The duration of a run under load, in seconds. */
 export const runSeconds: number = smoke ? 1 : 6;
-/** Number of runs, of which the median counts. */
+/** The number of runs, of which the median counts. */
 export const rounds: number = smoke ? 1 : 3;
 
 /** A directory that is removed when the benchmark ends. */

@@ -58,7 +58,7 @@ interface EndpointSpec {
   readonly ip: string;
   readonly hostname?: string;
   readonly pod?: string;
-  /** `pod` by default. */
+  /** The kind is `pod` by default. */
   readonly kind?: string;
   readonly zone?: string;
   /** The `ready` condition, or undefined if the API does not set it. */

@@ -7,7 +7,7 @@ import type { ServeEvent } from './events.ts';
 export interface Expected {
   readonly silent: boolean;
   readonly rcode: number;
-  /** Null: a response code without a message. */
+  /** Null for a response code without a message. */
   readonly message: Message | null;
 }
 

@@ -9,7 +9,7 @@ export interface SetupEvent {
   readonly plugin: string;
   /** The directive as written in the test. */
   readonly input: string;
-  /** The server block's keys; omitted: the root zone. */
+  /** The server block's keys. If omitted, the root zone. */
   readonly keys?: readonly string[];
   /** Files that the directive refers to, by path. */
   readonly files?: Readonly<Record<string, string>>;
@@ -19,9 +19,9 @@ export interface SetupEvent {
 
 /** A query to a plugin, and the reply. Messages are in Base64. */
 export interface Written {
-  /** The plugin's directory; empty: the test's next handler. */
+  /** The plugin's directory, or empty for the test's next handler. */
   readonly plugin: string;
-  /** Null: it cannot be packed. */
+  /** Null if the query cannot be packed. */
   readonly query: string | null;
   readonly replies: readonly string[] | null;
   readonly rcode: number;

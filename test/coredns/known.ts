@@ -198,7 +198,7 @@ export const knownExchanges: readonly Known[] = [
   },
 ];
 
-/** Tests of whole servers. */
+/** The whole-server tests. */
 export const knownServers: readonly Known[] = [
   {
     plugin: 'chaos',

@@ -18,7 +18,7 @@ const plugins: readonly string[] = `
   .trim()
   .split(/\s+/);
 
-/** Null: CoreDNS's tests can run here. */
+/** The reason why CoreDNS's tests cannot run here, or null if they can. */
 export function noModule(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }

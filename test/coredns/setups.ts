@@ -8,7 +8,7 @@ import { scriptedNetwork } from '../kit/upstream.ts';
 import type { SetupEvent } from './events.ts';
 import { corefileServer } from './server.ts';
 
-/** The result of a directive in ndots. */
+/** The treatment of a directive in ndots. */
 export interface Setup {
   readonly refused: boolean;
   /** One line per problem. */

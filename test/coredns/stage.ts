@@ -25,7 +25,7 @@ export class Stage {
   #last = 0;
   #instants = 0;
   #batch: readonly ServeEvent[] = [];
-  /** The neighbours' exchanges that have yet to happen. */
+  /** The neighbours' exchanges that have not happened yet. */
   #open: Written[] = [];
   readonly #earlier: Written[] = [];
   readonly #heard = new Set<Written>();

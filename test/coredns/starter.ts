@@ -34,7 +34,7 @@ export class Starter implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** Null: CoreDNS accepts the text. */
+  /** CoreDNS's problem with the text, or null if it accepts the text. */
   async refusal(text: string): Promise<string | null> {
     const fresh = this.#process === null;
     const process = (this.#process ??= new StarterProcess(this.#program, this.#directory));

@@ -8,7 +8,7 @@ import type { Syntax } from '../../src/server/corefile/syntax.ts';
 
 export const folder: string = import.meta.dirname;
 
-/** In chain order. */
+/** The directives in chain order. */
 const directives: readonly string[] = (
   'root metadata geoip cancel proxyproto quic grpc_server https https3 timeouts multisocket reload nsid bufsize bind ' +
   'debug trace ready health pprof shed prometheus errors log dnstap local dns64 any chaos loadbalance tsig rewrite ' +

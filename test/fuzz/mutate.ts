@@ -5,7 +5,7 @@ import type { Random } from '../../src/server/base/random.ts';
 const telling = [
   0, 1, 2, 5, 6, 12, 15, 16, 28, 33, 41, 46, 63, 64, 65, 127, 128, 191, 192, 250, 255,
 ];
-/** Longer inputs would be slower, but no different. */
+/** Longer inputs would only be slower. */
 const LENGTH_MAX = 4096;
 
 /** Copies an input from `corpus` and damages it in one to eight ways, as a bad network or an attacker might. */
@@ -51,7 +51,7 @@ function damage(bytes: number[], corpus: readonly Uint8Array[], random: Random):
       return bytes;
     }
     default:
-      // One of the header's counts.
+      // Damages one of the header's counts.
       if (bytes.length >= 12) {
         const count = 4 + 2 * random.integer(4);
         bytes[count] = random.integer(16) === 0 ? 0xff : 0;

@@ -9,7 +9,7 @@ import { asked, at, ends, inOrder, names, pods, type Story } from './story-parts
 const POD = '10.244.3.2';
 const UPSTREAM = '192.0.2.53';
 
-/** New names, so that no cache helps. */
+/** The names are new, so caches do not help. */
 const fresh = (i: number): string => `h${i}.example.com.`;
 
 /** A DNS pod's queries to its upstream, sent at a fixed interval in milliseconds. */

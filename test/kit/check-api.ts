@@ -24,9 +24,9 @@ export class CheckApi implements ApiClient {
   isAway = false;
   /** The status code returned for each change to an object, such as 500 or 429; 0 handles the change normally. */
   refusesWith = 0;
-  /** The requests to refuse; null: all changes. */
+  /** The requests to refuse, or null for all changes. */
   refuses: RegExp | null = null;
-  /** The delay requested after a refusal; null: none. */
+  /** The delay requested after a refusal, or null for none. */
   retryAfterMs: number | null = null;
   /** True if it accepts requests but never answers. */
   hangs = false;

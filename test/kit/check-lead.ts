@@ -70,7 +70,7 @@ export class Lead {
     return this.reportFrom('10.1.0.7', version, run, ...errors);
   }
 
-  /** The secret of a run's pod; `''`: none. */
+  /** The secret of a run's pod, or `''` if there is none. */
   tokenOf(run: string): string {
     if (run === '') return '';
     const pod = this.api.all('pods').find((each) => JSON.stringify(each).includes(run));

@@ -12,7 +12,7 @@ export interface Child {
   cpuSeconds(): number;
   /** MiB. */
   residentMiB(): number;
-  /** Both output streams so far. */
+  /** The output so far, from both streams. */
   output(): string;
   tell(line: string): void;
   end(): void;

@@ -372,7 +372,7 @@ export const clusterFaults: Readonly<
   },
 };
 
-/** A workload whose single container is different. */
+/** A workload whose only container is different. */
 function withContainer(object: KubeJson, differs: object): object {
   const { spec } = object as unknown as {
     spec: { template: { spec: { containers: readonly object[] } } };

@@ -9,7 +9,7 @@ import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts'
 import { dig, missing, plain, type Dug } from './dig.ts';
 import { noNamespaces, Pod } from './pod.ts';
 
-/** The addresses, identical in every such cluster. */
+/** The addresses, which are the same in every such cluster. */
 export const PLACE = {
   api: '10.96.0.1',
   /**
@@ -181,7 +181,7 @@ export class ClusterPod {
     const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
     const code = await child.exitCode;
     clearTimeout(late);
-    // Its last output may still be in transit.
+    // Its last output may not have arrived yet.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { code, text: child.output() };
   }

@@ -24,7 +24,7 @@ export type ClusterCommand =
   | { readonly put: string; readonly object: KubeJson }
   | { readonly delete: string; readonly namespace: string; readonly name: string }
   | { readonly tokens: readonly string[] }
-  /** Stops listening and cuts open connections. */
+  /** Stops listening and cuts all open connections. */
   | { readonly go: 'down' }
   | { readonly go: 'up' }
   /** Ends watches and discards their history. */

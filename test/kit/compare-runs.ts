@@ -171,7 +171,7 @@ function outside(
   return found;
 }
 
-/** Describes the differences; empty: none. */
+/** Describes the differences. Empty if there are none. */
 function differences(
   run: Run,
   model: ModelRun,

@@ -20,7 +20,7 @@ import { startFeed } from '../../src/faces/cli/live/live-feed.ts';
 import { buildConsole, type BuiltConsole } from '../../tools/browser-bundle.ts';
 
 const program = '/usr/bin/chromium';
-/** Why browser tests are skipped; false: they run. */
+/** Why browser tests are skipped, or false if they run. */
 export const noBrowser: string | false = existsSync(program) ? false : `needs ${program}`;
 const PATIENCE_MS = 120_000;
 export const consoleToken = 'a-token-for-tests-only';
@@ -76,7 +76,7 @@ export class TestConsole {
     name: string,
     parts: {
       readonly privacy?: PrivacyLevel;
-      /** Decides about readers; absent: `consoleToken` does. */
+      /** Authorizes readers. If absent, `consoleToken` does. */
       readonly gate?: AccessGate;
       readonly corefile?: string;
       readonly caches?: ServerCaches;

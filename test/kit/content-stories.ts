@@ -29,9 +29,9 @@ const UPSTREAM = '192.0.2.53';
 
 /** The parts of a reply, apart from its question. */
 export type Reply = Partial<Message> & {
-  /** Its source port. */
+  /** The reply's source port. */
   readonly fromPort?: number;
-  /** A different name in its question. */
+  /** A different name in the reply's question. */
   readonly about?: string;
   /** The number of bytes left after truncation. */
   readonly cutTo?: number;

@@ -48,7 +48,7 @@ const root: Speak = ({ name, type }) => {
       answer: [ns('.', 'a.root.')],
       additional: [a('a.root.', '127.0.0.1')],
     };
-  // Without glue, the address is queried.
+  // Without glue, the address has to be queried.
   if (name === 'ns.elsewhere.') return { answer: type === TYPE.A ? [a(name, '127.0.0.3')] : [] };
   if (!name.endsWith('test.')) return { rcode: 3, authoritative: true, authority: [soa('.')] };
   return { authority: [ns('test.', 'ns.test.')], additional: [a('ns.test.', '127.0.0.2')] };

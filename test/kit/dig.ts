@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process';
 
 /** A reply as dig printed it. */
 export interface Dug {
-  /** `NOERROR`, `NXDOMAIN` …; empty: no reply. */
+  /** `NOERROR`, `NXDOMAIN` …, or empty if there is no reply. */
   readonly status: string;
   /** The flags in dig's words and order, e.g. `qr aa rd`. */
   readonly flags: string;
   /** The answer, authority and additional counts in tcpdump's format: `1/0/0`. An OPT record is counted. */
   readonly counts: string;
-  /** The question's name, spelled as in the reply. */
+  /** The question's name, with the reply's spelling. */
   readonly question: string;
   readonly answer: readonly string[];
   readonly authority: readonly string[];
@@ -44,7 +44,7 @@ export function readDig(text: string): Dug {
   };
 }
 
-/** Somewhere to run programs, e.g. a pod. */
+/** A place where programs can be run, such as a pod. */
 export interface Place {
   exec(...words: string[]): string;
 }

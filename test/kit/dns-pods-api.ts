@@ -78,7 +78,7 @@ export class DnsPodsApi {
   }
 }
 
-/** Writes a kubeconfig with a context for each. */
+/** Writes a kubeconfig with a context for each API server. */
 export function kubeconfigOf(t: TestContext, apis: readonly DnsPodsApi[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-kubeconfig-'));
   t.after(() => rmSync(folder, { recursive: true }));

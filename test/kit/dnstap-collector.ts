@@ -69,7 +69,7 @@ export class DnstapCollector {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** From all connections. */
+  /** The messages from all connections. */
   get messages(): Dnstap[] {
     return this.readers.flatMap(({ messages }) => messages);
   }

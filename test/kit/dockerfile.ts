@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 
 export interface Instruction {
   readonly line: number;
-  /** In upper case: `COPY`. */
+  /** The instruction's name in upper case: `COPY`. */
   readonly name: string;
   /** `--from=build` → `{ from: 'build' }`. */
   readonly flags: Readonly<Record<string, string>>;
@@ -13,10 +13,10 @@ export interface Instruction {
   readonly words: readonly string[];
 }
 
-/** One stage: the instructions between two FROM lines. */
+/** A stage, which is everything from one FROM to the next. */
 export interface Stage {
   readonly base: string;
-  /** As in FROM: `$BUILDPLATFORM`; null: the image's platform. */
+  /** The platform in FROM, such as `$BUILDPLATFORM`, or null for the image's platform. */
   readonly platform: string | null;
   readonly name: string;
   readonly steps: readonly Instruction[];

@@ -6,7 +6,7 @@ import type { Terminal } from '../../src/faces/cli/screen/full-screen.ts';
 export class EmulatedTerminal implements Terminal {
   readonly #emulator: InstanceType<typeof xterm.Terminal>;
   #listeners: Parameters<Terminal['listen']>[0] | null = null;
-  /** Everything written since `takeWritten`. */
+  /** The output written since `takeWritten`. */
   #written = '';
   isRaw = false;
   isClosed = false;
@@ -78,7 +78,7 @@ export class EmulatedTerminal implements Terminal {
     return written;
   }
 
-  /** The rows of the screen, without trailing blanks. */
+  /** The screen's rows, without trailing blanks. */
   async screen(): Promise<readonly string[]> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve));
     const { active } = this.#emulator.buffer;

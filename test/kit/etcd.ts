@@ -88,7 +88,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
     clock: systemClock,
   });
   const run = async (words: readonly string[], client: EtcdClient): Promise<Child> => {
-    // Before 3.5, waiting for the disk cannot be disabled.
+    // Before 3.5, etcd cannot be started without waiting for the disk.
     const known = /^3\.[0-4]\./.test(versionOf(program))
       ? words.filter((word) => word !== '--unsafe-no-fsync')
       : words;

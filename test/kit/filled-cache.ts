@@ -1,4 +1,4 @@
-/** A full cache. */
+/** A cache full of names. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { makeLog } from '../../src/server/base/log.ts';

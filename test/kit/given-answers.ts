@@ -8,7 +8,7 @@ import { examine } from './story.ts';
 export interface Given {
   readonly atMs: number;
   readonly name: string;
-  /** Omitted: no answer record. */
+  /** If omitted, there is no answer record. */
   readonly address?: string;
   readonly ttl?: number;
   readonly type?: 'A' | 'AAAA' | 'SRV';
@@ -29,7 +29,7 @@ export function given(all: readonly Given[]): Captured[] {
   );
 }
 
-/** doctor's finding with this code for these packets. */
+/** The finding with this code that doctor reports for these packets. */
 export async function findingOf(
   code: string,
   all: readonly Given[],

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Null: programs can be built here. */
+/** The reason why programs cannot be built here, or null if they can. */
 export function noGo(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }

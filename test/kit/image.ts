@@ -14,7 +14,7 @@ import {
 import { confinementOf, type Confinement, type SecurityContext } from './security-context.ts';
 import { debianFor, Emulation, type EmulatedCpu } from './emulation.ts';
 
-/** Null: a Dockerfile can be built here. */
+/** The reason why a Dockerfile cannot be built here, or null if one can. */
 export function noImages(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for mounts and chroot';
@@ -83,10 +83,10 @@ export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
   readonly #stages = new Map<string, Built>();
-  /** Overlays by mount point: their layers, uppermost first. */
+  /** Maps a mount point to its overlay's layers, uppermost first. */
   readonly #layers = new Map<string, readonly string[]>();
   #overlays = 0;
-  /** For an image for another CPU. */
+  /** Set if the image is for another CPU. */
   readonly #emulation: Emulation | null;
   readonly #cpu: string;
   #built: Built | null = null;

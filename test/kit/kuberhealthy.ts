@@ -13,7 +13,7 @@ export interface SeenReport {
 export interface KuberhealthyStandIn {
   readonly port: number;
   readonly reports: readonly SeenReport[];
-  /** Known runs. Both versions answer 400 to any other. */
+  /** The known runs. For any other run, both versions return 400. */
   readonly runs: Set<string>;
   /** Runs that have timed out. For these, version 3 returns 410. */
   readonly late: Set<string>;

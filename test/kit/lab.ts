@@ -6,7 +6,7 @@ import type { StoryOutcome, Story } from '../../src/tools/lab/story.ts';
 const path = process.env['PATH'] ?? '';
 const missing = lacksOfMachine(path);
 
-/** Null: a lab can run here. */
+/** The reason why a lab cannot run here, or null if it can. */
 export const noLab: string | null = missing.length === 0 ? null : `needs ${missing.join(', ')}`;
 
 /** Why a story cannot be played here, or false if it can. For the `skip` option. */

@@ -12,7 +12,7 @@ export interface LintTexts {
   readonly files: Readonly<Record<string, string>>;
   readonly target?: string;
   readonly running?: string;
-  /** True (default): query the upstreams. */
+  /** True to query the upstreams. True by default. */
   readonly live?: boolean;
 }
 

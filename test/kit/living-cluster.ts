@@ -55,7 +55,7 @@ export const usualCorefile: string = `.:${PORT} {
 }
 `;
 
-/** The fault of a DNS server on loopback. */
+/** A fault in a DNS server on loopback. */
 export interface Wrong {
   /** Nothing is listening. */
   readonly closed?: boolean;

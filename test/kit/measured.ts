@@ -131,7 +131,7 @@ const labels: Readonly<
   busybox: { client: 'busybox' },
 };
 
-/** Null: there is no model for it. */
+/** The model, or null if there is none. */
 export function labelled(label: string): Labelled | null {
   const entry = labels[label];
   const client = entry === undefined ? null : findClient(entry.client);

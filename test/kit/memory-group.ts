@@ -10,7 +10,7 @@ function root(): string | null {
   return /\bmemory\b/.test(readFileSync(file, 'utf8')) ? '/sys/fs/cgroup' : null;
 }
 
-/** Null: a group can be created. */
+/** The reason why a group cannot be created, or null if it can. */
 export function noMemoryGroups(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for control groups';
@@ -20,7 +20,7 @@ export function noMemoryGroups(): string | null {
 /** MiB. */
 export interface Charged {
   readonly usage: number;
-  /** Without reclaimable files, as shown by `kubectl top`. */
+  /** The memory without reclaimable files, as `kubectl top` shows it. */
   readonly workingSet: number;
 }
 

@@ -135,7 +135,7 @@ class Traffic {
     });
   }
 
-  /** @returns when the reply arrived */
+  /** @returns the time when the reply arrived */
   #exchange(
     pod: number,
     family: 4 | 6,

@@ -22,7 +22,7 @@ const CLUSTER = '10.0.0.2';
 /** The server that answers `who.test.`, as the last byte of its address. */
 export const WHO = { node: 99, cluster: 1 } as const;
 
-/** Null: such a world can be created here. */
+/** The reason why such a world cannot be created here, or null if it can. */
 export function noNodeWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   for (const program of ['unshare', 'nsenter', 'ip', 'iptables', 'conntrack', 'dig'])

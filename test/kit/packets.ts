@@ -89,7 +89,7 @@ export function ip(
   return Uint8Array.from([...head, ...payload]);
 }
 
-/** Without an IP header. */
+/** For packets without an IP header. */
 export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array {
   return Uint8Array.from([
     ...[...u16(fromPort), ...u16(toPort), ...u16(8 + payload.length), 0, 0],
@@ -97,7 +97,7 @@ export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array
   ]);
 }
 
-/** With an IP header. */
+/** For packets with an IP header. */
 export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Uint8Array {
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }

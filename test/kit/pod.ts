@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { start, type Child } from './child.ts';
 
-/** Null: namespaces can be created here. */
+/** The reason why namespaces cannot be created here, or null if they can. */
 export function noNamespaces(): string | null {
   if (process.getuid?.() !== 0) return 'needs root for network namespaces';
   const { status } = spawnSync('unshare', ['-n', '-m', 'true']);

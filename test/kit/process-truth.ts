@@ -5,12 +5,12 @@ import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.
 export interface ProcessTruth {
   /** Lookups, each by a single program. */
   readonly lookups: number;
-  /** Lookups with a process. */
+  /** The number of lookups shown with a process. */
   readonly attributed: number;
   /** The same for lookups that took 2 ms or longer. */
   readonly slow: number;
   readonly slowAttributed: number;
-  /** Names attributed to the wrong process. */
+  /** The number of names attributed to the wrong process. */
   readonly wrong: readonly string[];
   /** Names attributed to a container other than the one the clients run in. */
   readonly wrongContainer: readonly string[];

@@ -37,7 +37,7 @@ export async function clientKinds(): Promise<readonly ClientKind[]> {
   return ['getent', 'curl', ...compiled.flat()];
 }
 
-/** Null: such a world can be created here. */
+/** The reason why such a world cannot be created here, or null if it can. */
 export function noProcessWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   if (cgroups === null) return 'needs cgroup v2';
@@ -92,7 +92,7 @@ export class ProcessWorld {
     return server;
   }
 
-  /** For captures with long output. */
+  /** A file for captures with long output. */
   get outputFile(): string {
     return join(this.#folder, 'output');
   }

@@ -24,7 +24,7 @@ const timer = setInterval(() => {
 }, Number(period));
 process.stdin.on('end', () => {
   clearInterval(timer);
-  // Replies still in flight count.
+  // Replies that are still in flight are counted.
   setTimeout(() => {
     process.stdout.write(`${JSON.stringify(log)}\n`, () => process.exit(0));
   }, 300);

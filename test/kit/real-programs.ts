@@ -9,7 +9,7 @@ import { cannotIsolate, nodeClient } from './real-resolver.ts';
 /** A program that looks up names with one real resolver. */
 export interface RealProgram {
   readonly label: string;
-  /** The model for its release. */
+  /** The model for the program's release. */
   readonly client: Client | null;
   /** The command line before name, family and count, or null if it cannot run here (see `reason`). */
   readonly command: readonly string[] | null;

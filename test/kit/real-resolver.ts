@@ -56,7 +56,7 @@ export interface Surroundings {
   /** The contents of the HOSTALIASES file. */
   readonly hostAliases: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** Servers that answer, and addresses without a listener. */
+  /** Servers that answer, and addresses where no program listens. */
   readonly listen: readonly string[];
   readonly closed: readonly string[];
   readonly answers: object;

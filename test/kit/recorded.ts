@@ -21,10 +21,10 @@ import {
 } from './measured.ts';
 
 export interface RecordedRun {
-  /** As in `--client`. */
+  /** The client's name, as for `--client`. */
   readonly client: string;
   readonly program: string;
-  /** Other releases that ran identically. */
+  /** Other releases whose runs were identical. */
   readonly same?: readonly string[];
   readonly result: readonly MeasuredResult[];
   /** The signal that killed the program before it printed anything. */
@@ -32,7 +32,7 @@ export interface RecordedRun {
   readonly queries: readonly MeasuredQuery[];
 }
 
-/** A setup, and the clients' runs in it. */
+/** A setup and the clients' runs with it. */
 export interface Recorded {
   readonly id: string;
   readonly name: string;

@@ -17,7 +17,7 @@ import type {
 /** 12:03:20 UTC. */
 const AT = Date.UTC(2026, 10, 29, 12, 3, 20);
 
-/** A party with only a known address. */
+/** A party of which only the address is known. */
 function address(text: string): Party {
   return {
     address: text,
@@ -240,7 +240,7 @@ const finding: FindingRow = {
   queries: 41,
 };
 
-/** One active, one new, one ended. */
+/** One is active, one is new, and one has ended. */
 const sampleFindings: readonly FindingRow[] = [
   finding,
   {

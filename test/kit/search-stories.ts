@@ -200,7 +200,7 @@ export const searchStories: readonly Story[] = [
   },
 ];
 
-/** Go uses EDNS, glibc does not. */
+/** Go uses EDNS, while glibc does not. */
 function isGo(client: string): boolean {
   return Number(client.split('.')[3]) >= 40;
 }

@@ -13,7 +13,7 @@ export const under = (verb: string, program: string, ...words: readonly string[]
   ...words,
 ];
 
-/** Null: filters can be loaded here. */
+/** The reason why filters cannot be loaded here, or null if they can. */
 export function noFilters(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   const [program = '', ...words] = under('serve', process.execPath, '-e', '0');

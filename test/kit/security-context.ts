@@ -19,7 +19,7 @@ export interface Confinement {
   readonly capabilities: readonly string[] | null;
   readonly noNewPrivileges: boolean;
   readonly readOnly: boolean;
-  /** An OCI seccomp profile; null: none. */
+  /** An OCI seccomp profile, or null for none. */
   readonly seccomp: object | null;
 }
 

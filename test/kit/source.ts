@@ -11,7 +11,7 @@ export interface SourceFacts {
 
 /** A module or native code that a source loads. */
 export interface Load {
-  /** Null: only known at run time. */
+  /** The module, or null if it is only known at run time. */
   readonly module: string | null;
   /** `import`, `import()`, `require`, `createRequire`, `getBuiltinModule`, `dlopen`, `binding` … */
   readonly how: string;

@@ -59,7 +59,7 @@ const around = (seed: number, fromMs: number, toMs: number): Captured[][] =>
 const POD = '10.244.3.2';
 const UPSTREAM = '192.0.2.53';
 
-/** New names, so that no cache helps. */
+/** The names are new, so caches do not help. */
 const fresh = (i: number): string => `h${i % 40}.example.com.`;
 
 /** A DNS pod's queries to its hanging upstream, and its clients' queries during that time. */

@@ -267,7 +267,7 @@ export const stories: readonly Story[] = [
               `h${i % 400}.example.com.`,
               (second * 700 + i) & 0xffff,
               {
-                // A fixed number pass per second, evenly spaced.
+                // A fixed number of packets pass per second, evenly spaced.
                 tookMs:
                   Math.floor((i + 1) * Math.min(1, cap / rate)) >
                   Math.floor(i * Math.min(1, cap / rate))

@@ -115,7 +115,7 @@ export const dbTruncated = (passing: Passing, type: string = passing.type): Fate
     ? { truncated: true, tookMs: 0.5 }
     : healthy(passing);
 
-/** @param ms after the start */
+/** @param ms milliseconds after the start */
 export const at = (ms: number, bytes: Uint8Array): Captured => ({
   timeMs: STORY_START + ms,
   bytes,

@@ -36,9 +36,9 @@ import {
 } from './packets.ts';
 
 export interface Fate {
-  /** The query or the reply does not arrive. */
+  /** The query or the reply is lost. */
   readonly lost?: boolean;
-  /** Milliseconds until the reply. */
+  /** The milliseconds until the reply. */
   readonly tookMs?: number;
   readonly rcode?: number;
   readonly addresses?: readonly string[];
@@ -47,7 +47,7 @@ export interface Fate {
   readonly cname?: string;
   /** The TTL of a negative answer's SOA. */
   readonly ttl?: number;
-  /** For TCP: not answered, or refused. */
+  /** For TCP, whether it is unanswered or refused. */
   readonly tcp?: 'dropped' | 'refused';
   /** The server behind the service's address, which is an additional hop in the capture. */
   readonly behind?: string;
@@ -55,7 +55,7 @@ export interface Fate {
   readonly from?: string;
   /** The reply is seen in the capture but does not reach the client. */
   readonly unreceived?: boolean;
-  /** ICMP port unreachable. */
+  /** True if the client receives an ICMP port-unreachable message. */
   readonly unreachable?: boolean;
   /**
    * Returns a server's reply to these bytes, or null if it sends none. The fields above that describe replies are then
@@ -81,7 +81,7 @@ export interface Passing {
 
 export interface StoryClient {
   readonly address: string;
-  /** As in `--client`. */
+  /** The resolver's name, as for `--client`. */
   readonly resolver: string;
   readonly resolvConf?: string;
   readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
@@ -378,7 +378,7 @@ class StorySocket extends ReceivingSocket {
         );
       network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
     }
-    // A reply from another address is not accepted.
+    // A reply from a different address is not accepted.
     if (fate.from !== undefined || fate.unreceived === true) return;
     exchange.answer = 'answered';
     this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });

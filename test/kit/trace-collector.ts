@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { MessageReader, WIRE } from '../../src/server/base/protobuf.ts';
 
-/** A span as the collector understood it. */
+/** A span in the form in which the collector understood it. */
 export interface CollectedSpan {
   readonly service: string;
   readonly trace: string;
@@ -26,7 +26,7 @@ export class TraceCollector {
   requests = 0;
   /** The status to reply with. */
   status = 202;
-  /** True: do not answer requests. */
+  /** True to leave requests unanswered. */
   silent = false;
   readonly #server: Server;
 

@@ -17,7 +17,7 @@ export interface Terminal {
   readonly columns?: number;
   /** Receives the command's progress. */
   readonly progress?: (text: string) => void;
-  /** Ctrl-C; omitted: never pressed. */
+  /** Ctrl-C. If omitted, it is never pressed. */
   readonly signal?: AbortSignal;
 }
 

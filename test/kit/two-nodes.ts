@@ -26,7 +26,7 @@ export const SPACE: {
   server: `${OWN}-dns`,
 };
 
-/** Null: such a world can be created here. */
+/** The reason why such a world cannot be created here, or null if it can. */
 export function noTwoNodes(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   for (const program of ['ip', 'dig'])

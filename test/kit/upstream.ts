@@ -27,11 +27,11 @@ export interface Asked {
   /** `IP:port`. */
   readonly to: string;
   readonly proto: Protocol;
-  /** Absolute, lower case. */
+  /** The absolute name in lower case. */
   readonly name: string;
   readonly type: number;
   readonly flags: number;
-  /** Virtual time in ms. */
+  /** The virtual time in milliseconds. */
   readonly at: number;
   readonly query: Query;
   readonly parts: UpstreamParts;
@@ -39,7 +39,7 @@ export interface Asked {
 
 /** A scripted upstream's reply to a query. */
 export interface Answer {
-  /** Milliseconds until it answers (or fails); 1 by default. */
+  /** The milliseconds until it answers or fails. 1 by default. */
   readonly afterMs?: number;
   /** Fail with this error instead of replying. A time-out only fails once its time is up. */
   readonly fail?: ExchangeFailure;
@@ -50,7 +50,7 @@ export interface Answer {
   readonly answer?: readonly string[];
   readonly authority?: readonly string[];
   readonly additional?: readonly string[];
-  /** EDNS options in the reply; null: no OPT. */
+  /** The reply's EDNS options, or null if it has no OPT record. */
   readonly options?: readonly EdnsOption[];
   /** Replaces the question. */
   readonly question?: string;
@@ -63,7 +63,7 @@ export interface Answer {
 /** A network without sockets, and its observable state. */
 export interface ScriptedNetwork extends Network {
   readonly asked: readonly Asked[];
-  /** Upstreams that were created, and those closed again. */
+  /** The upstreams that were created, and those that were closed again. */
   readonly made: readonly UpstreamParts[];
   readonly closed: readonly UpstreamParts[];
 }

@@ -1,4 +1,4 @@
-/** Programs that validate DNSSEC, for tests of servers. */
+/** Programs that validate DNSSEC, used to test servers. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -33,7 +33,7 @@ export interface AskOptions {
   readonly proto?: Proto;
   /** The client's address; 10.244.0.9 by default. */
   readonly client?: string;
-  /** Implied by the options below. */
+  /** Set automatically if any option below is set. */
   readonly edns?: boolean;
   readonly udpSize?: number;
   readonly dnssecOk?: boolean;
@@ -62,7 +62,7 @@ export interface World {
   begin(question: string, options?: AskOptions): Promise<Message | null>;
   /** The reply as dig would print it. */
   dig(question: string, options?: AskOptions): Promise<string>;
-  /** Sends arbitrary bytes; null: no reply. */
+  /** Sends arbitrary bytes. Returns null if there is no reply. */
   send(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
   /** Does the same without advancing time. */
   exchange(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
@@ -195,7 +195,7 @@ function questionBytes(question: string, options: AskOptions): Uint8Array {
   });
 }
 
-/** Absolute and validated. */
+/** Names are absolute and validated. */
 function wireText(name: string): string {
   parseName(name);
   return name.endsWith('.') ? name : `${name}.`;

@@ -9,7 +9,7 @@ export interface ZoneServer {
   readonly port: number;
 }
 
-/** NSD with these zones, given as name → file. */
+/** Runs NSD with these zones, which map a name to a file. */
 export async function startNsd(
   folder: string,
   port: number,

@@ -55,7 +55,7 @@ export const question = (name: string, type: number, edns = true): Uint8Array =>
     edns: edns ? { udpSize: 4096, version: 0, dnssecOk: false, options: [] } : null,
   });
 
-/** The serial in a server's reply; null: none. */
+/** The serial in a server's reply, or null if there is none. */
 export async function serialAt(port: number): Promise<number | null> {
   const client = new UdpClient(port);
   try {

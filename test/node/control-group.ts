@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 
 const MOUNTED = '/sys/fs/cgroup';
 
-/** A hierarchy as mounted here. */
+/** A hierarchy in the form in which it is mounted here. */
 export interface Hierarchy {
   /**
    * The mount point's name under `/sys/fs/cgroup`, such as `memory` or `unified`. If only cgroup v2 exists, it is `''`,

@@ -22,7 +22,7 @@ function commandsBelow(heading: string): readonly string[] {
   return [...own.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text);
 }
 
-/** Every part at once. */
+/** Enables every part at once. */
 const values = {
   seccompFolder: 'ndots',
   toolsImage: { tag: NDOTS_IMAGES[0].split(':')[1] },

@@ -8,12 +8,12 @@ import type { ImageConfig } from '../kit/image.ts';
 
 export interface NodeImage {
   readonly tags: readonly string[];
-  /** Tar files, lowest first. */
+  /** The layers as tar files, lowest first. */
   readonly layers: readonly string[];
   readonly config: ImageConfig;
 }
 
-/** For a program in its own image. */
+/** The configuration for a program in its own image. */
 export const plainConfig = (
   entrypoint: readonly string[],
   command: readonly string[] = [],
@@ -86,7 +86,7 @@ export async function writeArchive(
   await runTar(['--create', '--dereference', '--file', file, '--directory', directory, ...names]);
 }
 
-/** @throws with its error message */
+/** @throws an error with the command's message if it fails */
 export async function runTar(words: readonly string[]): Promise<void> {
   const child = spawn('tar', words, { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaints = '';

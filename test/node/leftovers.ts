@@ -34,7 +34,7 @@ export const nodeFolder = (id: string): string => join(runsFolder(), id);
 
 const recordOf = (id: string): string => join(runsFolder(), `${id}.json`);
 
-/** Null: it is not running. */
+/** The process's start, or null if it is not running. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

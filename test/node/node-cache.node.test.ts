@@ -27,7 +27,7 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
       node = await NodeCluster.start(mode);
       await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
       await node.rolledOut('kube-system', DNS_DEPLOYMENT);
-      // Lets the rollout's tracked connections expire.
+      // Waits until the rollout's tracked connections have expired.
       await pause(10_000);
     });
     after(() => node?.[Symbol.asyncDispose]());

@@ -26,7 +26,7 @@ import { say } from './progress.ts';
 
 /** The ndots image, with a second tag for upgrades that only change the name. */
 export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
-/** The image with all subcommands. */
+/** The image that has all subcommands. */
 export const TOOLS_IMAGE = 'ndots-tools:0.1.0';
 /** The same for the node cache. */
 export const NODE_CACHE_IMAGES = ['ndots-node-cache:0.1.0', 'ndots-node-cache:0.1.1'] as const;

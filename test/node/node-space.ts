@@ -10,7 +10,7 @@ import { until } from './progress.ts';
 
 /** A command's output and exit code. */
 export interface RanInside {
-  /** Null: it was killed. */
+  /** The exit code, or null if it was killed. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -23,7 +23,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
  * groups. When the process that created it ends for any reason, so do all processes in it.
  */
 export class NodeSpace implements AsyncDisposable {
-  /** The directory it writes to. */
+  /** The directory that the node writes to. */
   readonly folder: string;
   readonly #record: NodeRecord;
   readonly #holder: ChildProcess;

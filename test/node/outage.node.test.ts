@@ -28,7 +28,7 @@ const KNOWN_SECONDS = 30;
 const KNOWN_MAX_MS = 300_000;
 /** The API server's Service address. */
 const API_SERVICE = 'https://10.96.0.1';
-/** Programs and how tests name them. */
+/** Programs, and the names that tests use for them. */
 const controlPlane = [
   ['kube-apiserver', 'the API server'],
   ['etcd', 'etcd'],

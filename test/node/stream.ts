@@ -63,7 +63,7 @@ export async function streamWhile(
   return report;
 }
 
-/** One line for the run's log. */
+/** A summary for the run's log, on one line. */
 function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): string {
   const reasons = Map.groupBy(lost, ({ protocol, failure }) => `${protocol} ${failure}`);
   return [
@@ -116,7 +116,7 @@ export function assertNoneLost(
   if (udp > 0 || lost.length > (forgiven.TCP ?? 0) || refused > 0) failUnlessBusy(t, report);
 }
 
-/** Asserts that all losses fall within this time. */
+/** Asserts that all losses are within this time. */
 export function assertLostWithin(t: TestContext, report: StreamReport, seconds: number): void {
   if (spanOf(report.lost) >= seconds) failUnlessBusy(t, report);
 }

@@ -122,7 +122,7 @@ describe('CoreDNS as set up by kubeadm, replaced by ndots', { skip: noNode() ?? 
   test('with a readiness probe that fails within lameduck, no query is lost in either direction', async (t) => {
     await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
     await node.rolledOut('kube-system', DNS_DEPLOYMENT);
-    // Lets the previous rollout's tracked connections expire.
+    // Waits until the previous rollout's tracked connections have expired.
     await pause(10_000);
     for (const image of [NDOTS, COREDNS_IMAGE]) {
       const report = await streamWhile(node, `to ${image}, quick probe`, () =>

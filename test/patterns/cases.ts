@@ -26,7 +26,7 @@ const names: readonly string[] = [
   `${'a'.repeat(63)}.${'b'.repeat(63)}.x.`,
 ];
 
-/** As found in Corefiles and on plugin pages. */
+/** Patterns as they are found in Corefiles and on plugin pages. */
 const usual: readonly string[] = [
   '.*',
   '.',

@@ -9,7 +9,7 @@ import { randomCases } from './cases.ts';
 /** Patterns that only Go accepts: other spellings of Unicode group names, and two groups with the same name. */
 const onlyGo: readonly RegExp[] = [/^\\p\{(lu|Letter)\}$/, /\(\?P?<(\w+)>.*\(\?P?<\1>/s];
 
-/** The pattern, or why it was refused. */
+/** The pattern, or the reason why it was refused. */
 function compile(pattern: string): Pattern | string {
   try {
     return compilePattern(pattern);

@@ -67,7 +67,7 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
 
   interface Reading {
     readonly status: number;
-    /** The bytes so far, as Latin-1. */
+    /** The bytes received so far, as Latin-1. */
     text(): string;
     readonly over: Promise<unknown>;
   }

@@ -73,7 +73,7 @@ test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most',
   const before = { cpu: child.cpuSeconds(), asked: replicas.map((each) => each.asked()) };
   let peak = 0;
   for (let second = 0; second < MEASURED_S; second++) {
-    // As Prometheus scrapes.
+    // Scrapes in the same way as Prometheus.
     if (second % 15 === 0) await scraped();
     await pause(1000);
     peak = Math.max(peak, child.residentMiB());

@@ -45,7 +45,7 @@ const rule = (group: string, resource: string, ...verbs: string[]): Rule => ({
   verbs,
 });
 
-/** As in docs/check.md. */
+/** The value in docs/check.md. */
 const makingRules: readonly Rule[] = [
   rule('', 'services', 'list', 'create', 'delete'),
   rule('discovery.k8s.io', 'endpointslices', 'create', 'delete'),

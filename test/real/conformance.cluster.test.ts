@@ -19,7 +19,7 @@ import { freePorts } from '../kit/free-ports.ts';
  * Tests the answers of `ndots serve` for a real cluster against the conformance table, with objects written by kubectl.
  */
 
-/** Only the permissions in deploy/README.md. */
+/** Only has the permissions in deploy/README.md. */
 const permissions = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -103,7 +103,7 @@ const elsewhere = (port: number): string => `.:${port} {
 }
 `;
 
-/** Uses TCP, where no reply is truncated. */
+/** Queries over TCP, where replies are not truncated. */
 function ask(port: number, name: string, type: string): Promise<Message> {
   return new Promise((resolve, reject) => {
     const query = question(name, typeNumber(type)!);

@@ -227,7 +227,7 @@ function isIntended(
 ): boolean {
   const [one, two] = [theirs[at]!, mine[at]!];
   if (one.answer.length > 0 || two.answer.length > 0) return false;
-  // `ns.dns` is under it.
+  // The name `ns.dns` is under it.
   const known =
     name === `dns.${zone}` ||
     theirs.some(({ rcode }, nth) => rcode !== nxdomain && types[nth] !== 'SOA');

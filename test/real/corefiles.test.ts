@@ -113,7 +113,7 @@ describe('the default Corefiles of cluster distributions', { skip: noCluster() }
     assert.equal(cluster.ask('a.b.c.d.internal.cloudapp.net').status, 'NXDOMAIN');
     assert.equal(cluster.ask('x.reddog.microsoft.com').status, 'NXDOMAIN');
     assert.match(server.output(), /^puglife\.local\.:53$/m);
-    // log.override is active.
+    // The query log shows that log.override is active.
     await printed(server, /"A IN web\.shop\.svc\.cluster\.local\. udp/, 5000);
     const rewritten = cluster.ask('kubernetes.puglife.local');
     assert.deepEqual(addresses(rewritten), ['10.96.0.1'], rewritten.text);

@@ -48,7 +48,7 @@ const rightsOf = (roles: readonly Role[]): readonly Right[] =>
     ),
   );
 
-/** The same roles without one permission. */
+/** The same roles without one of the permissions. */
 const without = (roles: readonly Role[], { verb, resource }: Right): readonly Role[] =>
   roles.map((role) => ({
     ...role,
@@ -71,7 +71,7 @@ describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
   after(async () => cluster?.[Symbol.asyncDispose]());
 
   describe('to the DNS server', () => {
-    /** The log while serving as the chart's account. */
+    /** The log of a server that uses the chart's account. */
     async function logAs(kubernetes: string): Promise<string> {
       const server = await serveProcess(
         `errors\nkubernetes cluster.local {\n kubeconfig ${cluster.kubeconfig('dns')}\n startup_timeout 1s\n ${kubernetes}\n}`,

@@ -203,7 +203,7 @@ function levelled(records: readonly DnsRecord[]): readonly DnsRecord[] {
 
 function shown({ name, type, ttl, data }: DnsRecord, owner: boolean): string {
   const text = printData(type, data);
-  // Serials are times.
+  // Serials are derived from times.
   const rest = type === TYPE.SOA ? text.replace(/ \d+ /, ' SERIAL ') : text;
   return `${owner ? name : ''} ${type} ${ttl} ${rest}`;
 }

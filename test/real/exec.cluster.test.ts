@@ -75,7 +75,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
   async function run(
     ...words: readonly string[]
   ): Promise<{ readonly code: number | null; readonly text: string }> {
-    // As kubectl finds its plugins.
+    // The name under which kubectl finds its plugins.
     const plugin = join(directory, 'kubectl-ndots');
     rmSync(plugin, { force: true });
     symlinkSync(resolve('bin/ndots'), plugin);

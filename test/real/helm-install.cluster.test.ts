@@ -54,7 +54,7 @@ for (const minor of testedMinors)
       const run = (...words: readonly string[]): string =>
         helm(words, {
           KUBECONFIG: cluster.kubeconfig('admin'),
-          // Its persistent files are there.
+          // Its persistent files are in this directory.
           HOME: directory,
         });
 
@@ -126,7 +126,7 @@ for (const minor of testedMinors)
         assert.doesNotMatch(server.output(), /WARNING.*(forbidden|unsynced)|ERROR/i);
       });
 
-      /** A Service created now is soon answered. */
+      /** A Service that is created now is soon answered. */
       let made = 0;
       async function followsChanges(limitMs = 60_000): Promise<number> {
         const name = `made-${++made}`;

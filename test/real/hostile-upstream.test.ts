@@ -21,7 +21,7 @@ interface Mistakes {
   readonly questions?: number;
 }
 
-/** A reply to `query`, with these errors. */
+/** A reply to `query` with these errors. */
 function reply(query: Buffer, mistakes: Mistakes): Buffer {
   const { id, question } = readMessage(query);
   const [asked] = question;
@@ -207,7 +207,7 @@ describe('an upstream, or an impostor, that lies', () => {
 
   test('broken bodies after a correct header are not used: the reply is fetched over TCP, or there is none', async () => {
     const broken: readonly ((query: Buffer) => Uint8Array)[] = [
-      // 65 535 answers that are missing.
+      // A header that announces 65 535 answers, which are missing.
       (query) => {
         const bytes = reply(query, { addresses: [lie] });
         bytes.writeUInt16BE(65535, 6);

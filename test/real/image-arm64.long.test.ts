@@ -73,7 +73,7 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
     assert.equal(await child.exitCode, 0, child.output());
     assert.doesNotMatch(child.output(), /\[ERROR\]|falls back/);
 
-    // The shell's and setpriv's calls come before.
+    // The calls made by the shell and setpriv come first.
     const calls = readFileSync(file, 'utf8').split('execve(').at(-1)!;
     for (const call of ['recvmmsg', 'sendmmsg'])
       assert.match(calls, new RegExp(`\\b${call}\\(.* = [1-9]`), call);

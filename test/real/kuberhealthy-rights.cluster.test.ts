@@ -159,7 +159,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
       }
     });
 
-  /** A check being deleted, held by Kuberhealthy's finalizer. */
+  /** A check that is being deleted but still has Kuberhealthy's finalizer. */
   async function goingCheck(): Promise<void> {
     const patch = '{"metadata": {"finalizers": ["kuberhealthy.io/healthcheck"]}}';
     await cluster.kubectl('patch', 'healthcheck', 'new', '-n', 'team', '--type=merge', '-p', patch);

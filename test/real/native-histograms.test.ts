@@ -32,7 +32,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     await prometheus?.stop();
   });
 
-  /** An expression's only value, once there is one. */
+  /** The only value of an expression, as soon as there is one. */
   const valueOf = async (expression: string): Promise<number> => {
     const end = Date.now() + 30_000;
     for (;;) {

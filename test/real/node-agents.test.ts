@@ -14,7 +14,7 @@ const program = join(import.meta.dirname, '../../bin/ndots');
 const TOKEN = 'a-token-that-is-long-enough';
 const QUERIES = 20;
 
-/** The newest view printed. */
+/** The newest view that was printed. */
 function latest<V extends keyof Views>(child: Child): Views[V] | null {
   const line = child
     .output()

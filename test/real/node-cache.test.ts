@@ -79,7 +79,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     world.node('iptables', '-I', ...dead);
     const took = ask('second');
     world.node('iptables', '-D', ...dead);
-    // Of the pods' resolvers, musl's retries first.
+    // Among the pods' resolvers, musl's retries first.
     assert.ok(took < 2500, `it took ${took} ms`);
   });
 

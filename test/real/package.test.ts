@@ -77,7 +77,7 @@ test('long-running verbs have a small heap, unless NODE_OPTIONS sets another; in
   };
   for (const verb of ['serve', 'node-cache', 'webhook', 'check', 'doctor', 'capture'])
     assert.ok(limit('', verb, '--help') < 256, verb);
-  // The words of coredns.
+  // The words that CoreDNS uses.
   assert.ok(limit('', '-version') < 256);
   assert.ok(limit('--max-old-space-size=512', 'serve', '--help') >= 512);
   for (const verb of ['lint', 'diff', 'plan', 'trace'])

@@ -129,7 +129,7 @@ const body = (port: number): string => `
   }
 `;
 
-/** Sends messages as one client; null: no reply. */
+/** Sends messages as one client. The reply is null if there is none. */
 type Ask = (messages: readonly Buffer[]) => Promise<readonly (Buffer | null)[]>;
 
 describe('an attack on visibility', () => {
@@ -653,7 +653,7 @@ grpc://.:${grpc} {${inside}${files}}
       : text;
   };
 
-  /** Ignores spelling and the age of cached replies. */
+  /** Ignores letter case and the age of cached replies. */
   const same = (one: string, other: string): boolean => {
     const plain = (text: string): string =>
       text.replaceAll(/(?<=\s)\d+(?=\s+IN\s)/g, 'T').toLowerCase();

@@ -85,7 +85,7 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
         asked.end(review(uid));
       });
     };
-    // The first ones compile the code.
+    // The first requests only compile the code.
     await Promise.all(Array.from({ length: 200 }, (_, nth) => ask(`warm-${nth}`)));
     const cpu = child.cpuSeconds();
     const times: Promise<number>[] = [];

@@ -181,7 +181,7 @@ class Day {
     const nodes = await Promise.all(
       Array.from({ length: CACHED_NODES }, async () => {
         const node = cluster.drawNode();
-        // Its queries come from the node's address.
+        // Its queries are sent from the node's address.
         const network = scriptedNetwork(clock, async ({ name, type, query }) => {
           const bytes = dnsMessage(name, typeName(type), { id: query.id });
           const options = { client: nodeAddress(node), proto: 'tcp' } as const;

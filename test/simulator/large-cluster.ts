@@ -20,7 +20,7 @@ interface Node {
   readonly index: number;
   readonly zone: string;
   readonly addresses: Set<number>;
-  /** Ticks until it is back; 0: it is up. */
+  /** The ticks until it is back, or 0 if it is up. */
   down: number;
 }
 
@@ -196,7 +196,7 @@ export class LargeCluster {
     const slice = sliceObject(
       { namespace: 'team-0', name: `mark-${this.#tick}-h`, form: 'headless' },
       0,
-      // On a node that never fails.
+      // It is on a node that never fails.
       [{ node: { ...this.#nodes[0]!, down: 0 }, address: '10.127.0.1' }],
     );
     server.put('endpointslices', slice);
@@ -325,7 +325,7 @@ export class LargeCluster {
   }
 
   #workload(index: number): Workload {
-    // Most Services are small; a few are large.
+    // Most Services are small, but a few are large.
     const most = Math.min(400, Math.ceil(3 / (1 - this.#random.integer(1000) / 1001)));
     return {
       namespace: `team-${index % NAMESPACES}`,

@@ -15,7 +15,7 @@ export function answerOf({ rcode, answer }: Message): string {
 
 export interface Judged {
   readonly name: string;
-  /** A or AAAA; all values are IPv4. */
+  /** A or AAAA. All values are IPv4. */
   readonly type: string;
   readonly reply: Message;
   /** All acceptable values, including null if the name may be missing. */
@@ -26,7 +26,7 @@ export interface Judged {
   readonly mayFail: boolean;
 }
 
-/** @returns the fault in the reply; null: none */
+/** @returns the fault in the reply, or null if there is none */
 export function faultOf({ name, type, reply, values, longestTtl, mayFail }: Judged): string | null {
   const told = (text: string): string => `${name} ${type}: ${text}\n${printMessage(reply)}`;
   const tooLong = reply.answer.find(({ ttl }) => ttl > longestTtl);

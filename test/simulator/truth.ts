@@ -9,7 +9,7 @@ interface Era {
 export class Truth {
   readonly #eras = new Map<string, Era[]>();
 
-  /** Changes a name from now on. */
+  /** Changes a name's value from now on. */
   set(nowMs: number, name: string, value: string | null): void {
     const eras = this.#eras.get(name);
     if (eras === undefined) this.#eras.set(name, [{ sinceMs: nowMs, value }]);

@@ -14,7 +14,7 @@ export interface Property {
    * and `PORT` as a placeholder for the port.
    */
   readonly key?: string;
-  /** The improvement over CoreDNS. */
+  /** An improvement over CoreDNS. */
   readonly better?: string;
   /** The difference from CoreDNS, if the plugin's page does not describe it. */
   readonly different?: string;

@@ -3,7 +3,7 @@ import type { Goal } from '../../bench/kit/figures.ts';
 
 export interface FigureRow {
   readonly what: string;
-  /** Name in the benchmark. */
+  /** The figure's name in the benchmark. */
   readonly figure: string;
   /** The program or condition that it is compared with. */
   readonly peer?: string;
@@ -14,7 +14,7 @@ export interface FigureRow {
 
 export interface FigureGroup {
   readonly title: string;
-  /** Name of the benchmark. */
+  /** The benchmark's name. */
   readonly benchmark: string;
   readonly about: string;
   readonly rows: readonly FigureRow[];

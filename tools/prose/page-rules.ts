@@ -7,9 +7,9 @@ export interface PageFault {
   readonly text: string;
 }
 
-/** Maximum line width of a page, in columns. */
+/** The maximum line width on a page, in columns. */
 export const LINE_COLUMNS = 120;
-/** Maximum number of sentences in a table cell. */
+/** The maximum number of sentences in a table cell. */
 export const CELL_SENTENCES = 2;
 
 /** The required opening after a page's title. */
@@ -80,7 +80,7 @@ const isOneWord = (text: string): boolean =>
 const isUnfinished = (line: string): boolean =>
   /[a-z,]$/.test(line) && !/^(?:#|\||\s*[-*] |```|<!--|\s*\d+\. )/.test(line);
 
-/** Counts the sentences of a table cell. */
+/** Counts the sentences in a table cell. */
 export function sentences(cell: string): number {
   const text = proseOf(cell).trim();
   if (text === '') return 0;

@@ -147,7 +147,7 @@ export function sourcePassages(source: string, isTest: boolean): readonly Passag
 }
 
 interface SourceText {
-  /** Index of its first token. */
+  /** The index of its first token. */
   readonly first: number;
   readonly start: number;
   text: string;

@@ -5,7 +5,7 @@ import type { KubeJson } from './store.ts';
 
 export interface Population {
   readonly services: number;
-  /** Spread evenly across the services. */
+  /** Pods are spread evenly across the services. */
   readonly endpoints: number;
   readonly pods: number;
   /** Bytes of padding per object, because the fields that DNS does not need are missing. 1000 by default. */

@@ -11,7 +11,7 @@ export function readSelection(query: URLSearchParams): (object: KubeJson) => boo
   }
 }
 
-/** Null: no version. */
+/** Returns the requested version, or null if there is none. */
 export function readVersion(query: URLSearchParams): number | null {
   const text = query.get('resourceVersion') ?? '';
   if (text === '') return null;

@@ -51,7 +51,7 @@ async function watch(
         for (const line of lines) events.push(JSON.parse(line) as (typeof events)[number]);
       }
     } catch {
-      // Cut or aborted, so the watch is over.
+      // The connection was cut or aborted, so the watch is over.
     }
     over = true;
   })();

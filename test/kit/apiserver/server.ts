@@ -37,7 +37,7 @@ export interface ApiServerOptions {
   readonly pagesFromCache?: boolean;
   /** Resources that the server does not support, e.g. `discovery.k8s.io/v1`. */
   readonly without?: readonly string[];
-  /** Bearer tokens to accept; empty: no check. */
+  /** The bearer tokens to accept. If empty, tokens are not checked. */
   readonly tokens?: readonly string[];
   readonly tls?: PemIdentity & { readonly clientCa?: string };
   readonly port?: number;

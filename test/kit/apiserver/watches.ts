@@ -17,7 +17,7 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly resource: ServedResource;
   readonly reply: ServerResponse;
-  /** Only objects in this namespace; '': all. */
+  /** Only objects in this namespace, or '' for all namespaces. */
   readonly namespace: string;
   readonly matches: Matches;
   readonly bookmarks: boolean;

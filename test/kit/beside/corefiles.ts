@@ -62,7 +62,7 @@ function braces(word: string, lines: readonly string[]): string {
     : `${word} {\n${lines.map((line) => `    ${line}\n`).join('')}  }`;
 }
 
-/** Picks several lines at random. */
+/** Picks several random lines. */
 function maybe(draw: Draw, lines: readonly string[], times = 2): string[] {
   return lines.filter(() => draw.rarely(times));
 }

@@ -6,7 +6,7 @@ import type { RandomQuery } from './queries.ts';
 /** The milliseconds without a reply that count as silence. This is longer than a server needs on a busy machine. */
 const SILENCE_MS = 1500;
 
-/** The reply from HOST:PORT; null: none. */
+/** The reply from HOST:PORT, or null if there is none. */
 export function exchange(
   { bytes, client, overTcp }: RandomQuery,
   port: number,

@@ -15,7 +15,7 @@ export interface RandomQuery {
   readonly do: boolean;
   readonly ad: boolean;
   readonly size: number;
-  /** True if no client should send it. */
+  /** True if a client should not send it. */
   readonly odd: boolean;
 }
 
@@ -24,7 +24,7 @@ const unusual = [
   0, 3, 10, 35, 39, 41, 46, 47, 50, 52, 64, 99, 249, 250, 251, 253, 254, 258, 65_280, 65_535,
 ];
 
-/** Generates a query; most are ordinary. */
+/** Generates a query. Most are ordinary. */
 export function randomQuery(random: Random, names: readonly string[]): RandomQuery {
   const draw = drawFrom(random);
   const lower = drawQueryName(draw, names);

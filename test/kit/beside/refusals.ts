@@ -2,9 +2,9 @@
 
 export interface Verdicts {
   readonly text: string;
-  /** Null: CoreDNS accepts it. */
+  /** CoreDNS's problem with it, or null if it accepts it. */
   readonly theirs: string | null;
-  /** The problems that ndots reports; empty: accepted. */
+  /** The problems that ndots reports. Empty if it accepts the Corefile. */
   readonly ours: readonly string[];
 }
 
@@ -32,7 +32,7 @@ const refusedHere: readonly RegExp[] = [
   /plugin\/dns64: .*unknown property/,
   // CoreDNS ignores `key PATH` without `file`.
   /plugin\/dnssec: .*unknown key source/,
-  // CoreDNS uses C of `root A B C`.
+  // In `root A B C`, CoreDNS uses C.
   /plugin\/root: .*Wrong argument count/,
   // Two directives that together produce a value that is invalid in either.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
@@ -46,13 +46,13 @@ const refusedHere: readonly RegExp[] = [
   // Missing requirements.
   /needs a certificate: this server block has no 'tls'/,
   /TLS config file cannot be read|could not load TLS cert/,
-  // One address, for two that cannot share it.
+  // One address for two listeners that cannot share it.
   /would be served both with and without TLS/,
   // Parts that are not available.
   /the transport '\w+' is not available/,
 ];
 
-/** Accepted here, refused by CoreDNS. */
+/** Corefiles that are accepted here but refused by CoreDNS. */
 const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Duplicate addresses.
   { says: /it is already defined/, in: /\bbind\b/ },

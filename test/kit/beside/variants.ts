@@ -12,7 +12,7 @@ export interface Variant {
   readonly text: string;
 }
 
-/** Ways to change a line; null: not applicable. */
+/** Ways to change a line, which return null if they do not apply. */
 const changes: Readonly<Record<string, (line: Line) => readonly Line[] | null>> = {
   'a word more': (line) => [[...withoutBrace(line), 'extra', ...braceOf(line)]],
   'a number more': (line) => [[...withoutBrace(line), '7', ...braceOf(line)]],

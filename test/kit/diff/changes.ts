@@ -6,7 +6,7 @@ export type Change = (text: string, random: Random) => string | null;
 
 const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
 
-/** Replaces one of the matches of the pattern. */
+/** Replaces one of the pattern's matches. */
 const swap =
   (pattern: RegExp, ...others: readonly string[]): Change =>
   (text, random) => {

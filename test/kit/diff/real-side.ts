@@ -105,7 +105,7 @@ export class RealServer {
     let ended = false;
     void child.exitCode.then(() => (ended = true));
     for (let tries = 0; tries < 1200 && !ended; tries++) {
-      // The last line it prints at startup.
+      // The last line that it prints at startup.
       if (/^CoreDNS-[^\n]*\n[^\n]+\n/m.test(child.output())) return server;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -41,7 +41,7 @@ export interface ProxyRules {
   readonly error: string;
 }
 
-/** Null: a real kube-proxy is available. */
+/** The reason why no real kube-proxy is available, or null if one is. */
 export function noKubeProxy(): string | null {
   if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';
   if (spawnSync('nft', ['--version']).status !== 0) return 'nft is not installed';

@@ -78,7 +78,7 @@ function go(words: readonly string[], cwd: string): string {
   return stdout;
 }
 
-/** Null: the clients can be built here. */
+/** The reason why the clients cannot be built here, or null if they can. */
 export function noReporter(): string | null {
   const wanted = ([2, 3] as const).filter(
     (version) => !existsSync(join(directory, `reporter-${modules[version].version}`)),
