@@ -84,7 +84,7 @@ const agent: Watcher = {
   ),
 };
 const views = join(folder, 'views');
-/** The live model; each line is a view. */
+/** The live model, where each line is a view. */
 const top: Watcher = {
   name: 'top',
   words: ['sh', '-c', `exec ${bin} top -i veth0 -o json --view now > ${views}`],

@@ -210,7 +210,7 @@ describe('the text on pages', () => {
 
 describe('examples that pages refer to', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
-  // Clones lack the files that git ignores.
+  // Clones do not have the files that git ignores.
   const isKept = (name: string): boolean =>
     existsSync(name) && spawnSync('git', ['check-ignore', '-q', name]).status !== 0;
   for (const page of pages)

@@ -31,7 +31,7 @@ const config: KnipConfig = {
     'test/node/stream-client.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
-  // knip takes the first for a Node module; the bundler replaces `node:path` with the second.
+  // knip mistakes the first for a Node module, while the bundler replaces `node:path` with the second.
   ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
   // A constant may have two names: `integer` and `seconds`, for example, are parsed alike. The site generator's

@@ -32,7 +32,7 @@ export function bytes(minLength: number, maxLength: number): fc.Arbitrary<Uint8A
   return fc.uint8Array({ minLength, maxLength });
 }
 
-/** Mostly plain letters, so that names share suffixes; also arbitrary bytes, and labels of full length. */
+/** Mostly plain letters, so that names share suffixes, but also arbitrary bytes and labels of full length. */
 const label: fc.Arbitrary<Uint8Array> = fc.oneof(
   {
     weight: 8,

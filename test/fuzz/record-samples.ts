@@ -1,6 +1,6 @@
 /**
- * Records of every type: type, data in the canonical zone file format, data on the wire without compression. Most texts
- * are examples from the RFCs; the wire forms were made with dnspython.
+ * Records of every type, each with its type, its data in the canonical zone file format, and its data in wire format
+ * without compression. Most texts are examples from the RFCs, and the wire forms were made with dnspython.
  */
 export const recordSamples: readonly (readonly [type: string, text: string, hex: string])[] = [
   ['A', '192.0.2.1', 'c0000201'],

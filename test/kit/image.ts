@@ -297,7 +297,7 @@ export class Image {
 
   /**
    * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base, the archive contains the
-   * whole image; otherwise, it is a layer on top of the base. Files in the base that the steps removed are still
+   * whole image. Otherwise, it is a layer on top of the base, and files in the base that the steps removed are still
    * present.
    */
   exportLayer(file: string): { readonly config: ImageConfig; readonly hasBase: boolean } {

@@ -62,7 +62,7 @@ export async function play(story: string, ...words: string[]): Promise<StoryOutc
   return outcome!;
 }
 
-/** Describes the facts in an outcome that do not hold. */
+/** Describes the expectations that an outcome does not meet. */
 export function broken({ acts }: StoryOutcome): string[] {
   return acts.flatMap(({ kind, title, facts }) =>
     facts

@@ -212,7 +212,7 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
   };
 }
 
-/** An idle process that holds a network namespace. */
+/** An idle process whose only purpose is to preserve a network namespace. */
 async function namespace(): Promise<ReturnType<typeof spawn>> {
   const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo here; exec sleep 600'], {
     stdio: ['ignore', 'pipe', 'inherit'],

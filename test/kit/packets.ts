@@ -8,7 +8,7 @@ export interface Captured {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly bytes: Uint8Array;
-  /** The capture interface; 0 by default. */
+  /** The capture interface, 0 by default. */
   readonly port?: number;
 }
 

@@ -34,8 +34,8 @@ const searching = (resolver: string, count: number, from: number): ReturnType<ty
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
 
 /**
- * From some moment on, the upstream does not answer queries for names under the domain. The DNS pod waits for it and
- * then answers SERVFAIL, which is too late.
+ * At some point, the upstream stops answering queries for names under the domain. The DNS pod waits for it and then
+ * answers SERVFAIL, which is too late.
  */
 async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   const upstream: Captured[][] = [];

@@ -63,8 +63,8 @@ const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
 const PODS = ['10.244.3.2', '10.244.4.2', '10.244.5.2'] as const;
 
 /**
- * Pods to which a client's sockets are translated in turn, captured after translation. From some moment on, the second
- * pod does not reply.
+ * Pods to which a client's sockets are translated in turn, captured after translation. At some point, the second pod
+ * stops replying.
  */
 function inTurn(from: number, count: number): Captured[][] {
   const client = `10.244.1.${from}`;

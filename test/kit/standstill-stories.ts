@@ -10,7 +10,7 @@ import { asked, ends, inOrder, names, played, pods, type Story } from './story-p
 const busy = (count = 1): ReturnType<typeof pods> =>
   pods('go', count, { lookups: 100, everyMs: 200, names: names.slice(0, 5) });
 
-/** No replies arrive during these times, and all of them arrive at the end. */
+/** No replies arrive during these times, and at the end all of them arrive at once. */
 const still =
   (
     times: readonly (readonly [fromMs: number, toMs: number])[],

@@ -42,7 +42,7 @@ export interface AskOptions {
   readonly id?: number;
   /** True if another query may wait. True by default. */
   readonly mayWait?: boolean;
-  /** The listen address; the first one by default. */
+  /** The listen address. By default, the first one. */
   readonly server?: string;
 }
 

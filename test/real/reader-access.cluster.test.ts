@@ -1,4 +1,7 @@
-/** Readers of live views, which a real API server allows or denies access to the directive, the agent and the page. */
+/**
+ * Readers of live views, tested with a real API server. It allows or denies them access to the directive, the agent and
+ * the page.
+ */
 import assert from 'node:assert/strict';
 import { createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';

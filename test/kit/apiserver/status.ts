@@ -45,7 +45,7 @@ export function failureStatus(
   };
 }
 
-/** Thrown while handling a request; becomes the reply. */
+/** Thrown while a request is handled, and then sent as the reply. */
 export class Refusal extends Error {
   readonly status: Status;
 
