@@ -1,6 +1,6 @@
 /**
- * Replaces names and addresses with consistent pseudonyms, so that a capture can be shared and still be diagnosed. The
- * number of labels, their lengths, common suffixes, and words used in clusters (svc, cluster.local) stay.
+ * Replaces names and addresses with consistent pseudonyms, so that a capture can be shared and still be diagnosed. It
+ * preserves the number of labels, their lengths, common suffixes, and words used in clusters (svc, cluster.local).
  */
 import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../../server/base/ip.ts';
@@ -16,49 +16,52 @@ import { Opaque } from '../../server/wire/record/kind.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import { addressOf, type SeenExchange, type ServerPeer } from './pair/seen-exchange.ts';
 
-/** Labels that show how names are built but identify no one. */
+/** Labels that show how names are built but do not identify anyone. */
 const kept: ReadonlySet<string> = new Set(
   'svc pod cluster local arpa in-addr ip6 localhost _tcp _udp _http _https _grpc com org net io internal'.split(
     ' ',
   ),
 );
-/** A label as printed in names; an escape is one byte (RFC 1035, section 5.1). */
+/** A label as printed in names, where an escape stands for one byte (RFC 1035, section 5.1). */
 const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
 const ESCAPE = /\\(?:\d{3}|\D)/gu;
-/** The number of pseudonyms to remember, so that no two labels share one. Beyond the limit, short labels may. */
+/** The number of pseudonyms to remember so that no two labels share one. Beyond this, short labels may share one. */
 const LABELS_MAX = 250_000;
-/** Characters in a name without escapes and trailing dot: 255 bytes on the wire (RFC 1035, section 2.3.4). */
+/**
+ * The maximum number of characters in a name without escapes and the trailing dot. This is 255 bytes on the wire (RFC
+ * 1035, section 2.3.4).
+ */
 const TEXT_MAX = 253;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Addresses that are the same everywhere are left unchanged. */
+/** Addresses that mean the same everywhere are left unchanged. */
 const plainPrefixes = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
   (text) => parseNet(text)!,
 );
 
-/** Pseudonyms depend only on the key, except that collisions depend on earlier labels. */
+/** Pseudonyms depend only on the key, except after collisions, which depend on earlier labels. */
 export class Redaction {
   readonly #key: string;
   readonly #labels = new Map<string, string>();
   readonly #taken = new Set<string>();
-  /** Pseudonyms for labels in names that have no room for longer ones. */
+  /** Pseudonyms for labels in names that are too long for longer ones. */
   readonly #tight = new Map<string, string>();
   readonly #addresses = new Map<string, string>();
 
-  /** @param key the same key gives the same pseudonyms in another run */
+  /** @param key produces the same pseudonyms in another run */
   constructor(key: string) {
     this.#key = key;
   }
 
   name(text: string): string {
     const made = text.replace(LABEL, (label) => this.#label(label));
-    // Longer pseudonyms may make a name of maximum length too long.
+    // Longer pseudonyms could make the longest names too long.
     return made.length - (made.endsWith('.') ? 1 : 0) <= TEXT_MAX
       ? made
       : text.replace(LABEL, (label) => (isKept(label) ? label : this.#tightLabel(label)));
   }
 
   /**
-   * Text that is not an address (logs may contain anything there) is also replaced, because it may identify someone.
+   * Text that is not an address is also replaced, because logs may contain anything there and it may identify someone.
    */
   address(text: string): string {
     const known = this.#addresses.get(text);
@@ -100,7 +103,7 @@ export class Redaction {
     };
   }
 
-  /** An unreadable message is reduced to its header, because its contents are unknown. */
+  /** Unreadable messages are reduced to their header, because their contents are unknown. */
   message(bytes: Uint8Array): Uint8Array {
     let message: Message;
     try {
@@ -149,7 +152,7 @@ export class Redaction {
     const lower = label.toLowerCase();
     const known = this.#labels.get(lower);
     if (known !== undefined) return known;
-    // Short labels run out of pseudonyms of their length, and get longer ones.
+    // Once short labels run out of pseudonyms of the same length, they get longer ones.
     for (let turn = 0; ; turn++) {
       const made = this.#pseudonym(lower, turn);
       if (this.#labels.size >= LABELS_MAX) return made;
@@ -160,7 +163,7 @@ export class Redaction {
     }
   }
 
-  /** As long as the label, and possibly shared with another label. */
+  /** Has the same length as the label, and may be shared with another one. */
   #tightLabel(label: string): string {
     const lower = label.toLowerCase();
     const known = this.#tight.get(lower);

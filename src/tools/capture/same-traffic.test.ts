@@ -20,7 +20,7 @@ function input(packets: readonly Captured[]): Input {
   };
 }
 
-/** The same packets one router further on, on a host whose clock is ahead. */
+/** The same packets one router further along, on a host whose clock is ahead. */
 function further(packets: readonly Captured[], aheadMs: number): Captured[] {
   return packets.map(({ timeMs, bytes }) => {
     const copy = Uint8Array.from(bytes);
@@ -36,7 +36,7 @@ async function sampleOf(packets: readonly Captured[]): Promise<QuerySample> {
   return sample;
 }
 
-/** The number of exchanges, and how many have no reply. */
+/** The number of exchanges, and how many were not answered. */
 async function counted(
   captures: readonly (readonly Captured[])[],
 ): Promise<{ readonly exchanges: number; readonly lost: number }> {

@@ -1,22 +1,22 @@
 /**
- * Finds captures of the same packets, taken in several places, and how their clocks differ. They are read together, so
- * that a packet in several of them counts once.
+ * Finds captures of the same packets taken in several places, and how far apart their clocks are. They are read
+ * together, so that a packet in several of them counts once.
  */
 import { FLAG } from '../../server/wire/iana.ts';
 import type { PassingMessage } from './read/packets/dissect.ts';
 
-/** The number of queries to compare: the first ones of each capture. */
+/** The number of queries to compare, from the start of each capture. */
 const SAMPLE_MAX = 20_000;
-/** This many common packets, and this share of the shorter sample, is not a coincidence. */
+/** If captures have this many packets in common, and this share of the shorter sample, that is not a coincidence. */
 const SHARED = { least: 3, share: 0.05 };
-/** Bytes of a query that tell it apart from others with the same IDs. */
+/** The bytes of a query that distinguish it from others with the same IDs. */
 const COMPARED_BYTES = 40;
 /**
- * In milliseconds. A smaller clock difference is the packets' travel time. A reply takes as long, and must not precede
- * the copy of its query.
+ * In milliseconds. A smaller clock difference is the packets' travel time. Replies take just as long, and must not
+ * precede the copy of their query.
  */
 const NEAR_MS = 0.2;
-/** In milliseconds: the shortest time between a packet being seen in two places. */
+/** The shortest time between seeing a packet in two places, in milliseconds. */
 const WAY_MS = 0.01;
 
 interface Sighting {
@@ -45,8 +45,8 @@ export class QuerySample {
   }
 
   /**
-   * The milliseconds that the other capture's clock is ahead of this one's, or null if they do not have the same
-   * packets. A packet with a greater TTL was captured closer to its sender, and therefore earlier.
+   * The number of milliseconds that the other capture's clock is ahead of this one's, or null if their packets differ.
+   * A packet with a greater TTL was captured closer to its sender, and therefore earlier.
    */
   aheadOf(other: QuerySample): number | null {
     const differences: number[] = [];
@@ -60,7 +60,7 @@ export class QuerySample {
     const least = Math.max(SHARED.least, SHARED.share * Math.min(this.size, other.size));
     if (differences.length < least) return null;
     differences.sort((one, next) => one - next);
-    // A packet may be delayed in transit, so the fastest ones show the clock difference.
+    // Packets may be delayed in transit, so the fastest ones show the clock difference.
     const first = differences[Math.floor(differences.length / 50)]!;
     const last = differences.at(-1 - Math.floor(differences.length / 50))!;
     if (hops > 0) return first >= 0 && first < NEAR_MS ? 0 : first - WAY_MS;
@@ -73,11 +73,11 @@ export class QuerySample {
 export interface Aligned {
   /** Its index in the list of captures. */
   readonly at: number;
-  /** The milliseconds that its clock is ahead of the group's first. */
+  /** The number of milliseconds that its clock is ahead of the group's first. */
   readonly aheadMs: number;
 }
 
-/** Groups captures of the same packets, ordered by the first in each group. */
+/** Groups captures of the same packets, ordered by each group's first capture. */
 export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly Aligned[])[] {
   const groups: Aligned[][] = [];
   for (const [at, sample] of samples.entries()) {
@@ -87,7 +87,7 @@ export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly
 }
 
 /**
- * Adds the capture to the first group with the same packets.
+ * Adds the capture to the first group that has the same packets.
  * @returns false if there is none
  */
 function joinsGroup(

@@ -1,4 +1,4 @@
-/** Writes exchanges as packets, for captures made from dnstap or logs, or with pseudonyms. */
+/** Writes exchanges as packets, for captures that are made from dnstap or logs or that have pseudonyms. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from './pair/seen-exchange.ts';
@@ -7,10 +7,10 @@ import { emptyFrame, LINK, type Frame } from './read/packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-/** Includes FIN, because sequence numbers are unknown and each message is a separate connection. */
+/** Includes FIN, because sequence numbers are unknown and each message becomes a separate connection. */
 const PUSH_ACK_FIN = 0x19;
 
-/** The packets of an exchange at their original times, with link type RAW. */
+/** An exchange's packets at their original times, with link type RAW. */
 export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   const { client, query, reply, protocol } = exchange;
   const server = { address: addressOf(exchange.server), port: exchange.server.port };
@@ -20,7 +20,7 @@ export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   return frames;
 }
 
-/** Builds an IP packet for one message. A TCP message is a single segment, preceded by its length. */
+/** Builds an IP packet for one message. Over TCP, the message is a single segment that starts with its length. */
 function packet(
   from: Peer,
   to: Peer,

@@ -1,4 +1,4 @@
-/** Serves two Corefiles side by side, with queries that reveal their differences. */
+/** Serves two Corefiles side by side, and sends queries that reveal the differences. */
 import { Problems, type Problem } from '../../server/base/problem.ts';
 import type { ParseInput, ParseOutput } from '../../server/corefile/parse.ts';
 import type { Corefile } from '../../server/corefile/corefile-tree.ts';
@@ -24,18 +24,18 @@ export interface CommonParts {
   readonly names: readonly NamedType[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly plugins: SideParts['plugins'];
-  /** Parses a Corefile the way a starting server does. */
+  /** Parses a Corefile in the same way as a server that is starting. */
   parse(corefile: ParsedText): ParseOutput;
   /** Called with warnings: unreadable manifests, an empty Corefile. */
   told?(warning: Problem): void;
 }
 
-/** Uses two running sides and the questions that tell them apart. */
+/** Uses both sides while they are running, and the questions that distinguish them. */
 type UseSides<T> = (before: Side, after: Side, asked: Witnesses) => Promise<T>;
 
 /**
  * Serves two Corefiles until `use` returns. Throws `Problems` if the first one cannot be served.
- * @returns the problems of the second one if it cannot be served
+ * @returns the second one's problems if it cannot be served
  */
 export async function withBoth<T>(
   before: NamedCorefileText,
@@ -111,8 +111,8 @@ function clusterZones(trees: readonly Corefile[]): readonly string[] {
 /**
  * Compares two Corefiles.
  * @param progress called before each question
- * @returns the problems of the second Corefile if it cannot be served
- * @throws Problems of the first one
+ * @returns the second Corefile's problems if it cannot be served
+ * @throws Problems with the first one
  */
 export async function compareCorefiles(
   before: NamedCorefileText,

@@ -1,8 +1,8 @@
-/** Compares the answers of two configurations and groups the differences by their common change. */
+/** Compares the answers given by two configurations, and groups differences that have the same cause. */
 import { TYPE } from '../../server/wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
-/** The kind of difference, most important first: the answer, the upstream, the TTL (and flags). */
+/** Kinds of difference, starting with the most important: the answer, the upstream, the TTL (and flags). */
 export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
 
 /** Worst first. */
@@ -25,7 +25,7 @@ export type AskingMoment =
   /** A second later, answered from the cache. */
   | 'again'
   | 'later'
-  /** After the reply has expired, while all upstreams are silent. */
+  /** After the reply has expired, while no upstream is responding. */
   | 'stale';
 
 /** A question whose answers differ. */
@@ -56,13 +56,14 @@ export interface Comparison {
   readonly left: readonly string[];
 }
 
-/** Milliseconds until a name with a short TTL has expired. */
+/** Milliseconds until a name with a short TTL expires. */
 const STALE_MS = 60_000;
 
 /**
- * Sends every question to both sides: once, again a little later, and some a minute later, with upstreams and without.
- * @param rounds `againMs`: delay before the second round; `later: false`: skips the later rounds; `progress`: called
- * before each question, with its number (from 1) and the total
+ * Sends every question to both sides: once, again a little later, and some of them a minute later, with and without
+ * upstreams.
+ * @param rounds `againMs` is the delay before the second round, and `later: false` skips the later rounds. `progress`
+ * is called before each question with its number (from 1) and the total.
  */
 export async function compare(
   before: ServedConfiguration,
@@ -82,7 +83,7 @@ export async function compare(
       const [a, b] = [await before.ask(question), await after.ask(question)];
       const kind = differenceOf(a, b);
       if (kind === null) continue;
-      // A question is an example of its worst difference only.
+      // A question is only used as an example of its worst difference.
       const known = found.get(question);
       if (known !== undefined && differences.indexOf(known.kind) <= differences.indexOf(kind))
         continue;
@@ -110,11 +111,11 @@ export async function compare(
   };
 }
 
-/** Returns the worst difference, or null if none that a client or an upstream can see. */
+/** Returns the worst difference, or null if a client or an upstream would see none. */
 function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
   const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');
-    // Which records fit in a truncated reply is arbitrary.
+    // It is arbitrary which records fit into a truncated reply.
     const records = isCut ? [] : contents([answer, authority, additional], dataText);
     return JSON.stringify([rcode, isCut, records]);
   };
@@ -130,13 +131,13 @@ function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind
   return details(before) === details(after) ? null : 'ttls';
 }
 
-/** The last number of an SOA is the TTL of negative answers (RFC 2308 section 4). */
+/** The last number in an SOA is the TTL of negative answers (RFC 2308 section 4). */
 const dataText = ({ name, type, data }: PrintedRecord): string =>
   `${name} ${type} ${type === 'SOA' ? data.replace(/ \d+$/, '') : data}`;
 const ttlText = ({ name, ttl, type, data }: PrintedRecord): string =>
   `${name} ${ttl} ${type} ${data}`;
 
-/** The order of records does not matter, because servers shuffle them. */
+/** Records are compared in any order, because servers shuffle them. */
 function contents(
   sections: readonly (readonly PrintedRecord[])[],
   print: (record: PrintedRecord) => string,
@@ -144,7 +145,7 @@ function contents(
   return sections.map((list) => list.map(print).toSorted());
 }
 
-/** The number of names that a report shows for a class. */
+/** The number of names that a report shows for each class. */
 const NAMES_MAX = 5;
 
 function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
@@ -176,8 +177,8 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
 }
 
 /**
- * Ranks a loss by severity. Addresses from the server's own data, such as a service's, matter most, then its other
- * records. Upstream answers are simulated.
+ * Ranks a loss by severity. Addresses from the server's own data, such as those of a service, matter most, followed by
+ * its other records. Answers from upstreams are only simulated.
  */
 function weight({ question, before: { answer, upstreams } }: Witness): number {
   if (answer.length === 0 || upstreams.length > 0) return 0;
@@ -186,13 +187,13 @@ function weight({ question, before: { answer, upstreams } }: Witness): number {
 
 const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
 
-/** The part that all examples of one change have in common. */
+/** The part that all examples of a change have in common. */
 function signature({ kind, moment, before, after }: Witness): string {
   const by = ({ block, plugin }: QueryOutcome): readonly string[] => [block, plugin];
   const shape = (outcome: QueryOutcome): readonly unknown[] => {
     switch (kind) {
       case 'answers':
-        // Losing a name with an address is not the same as losing one without.
+        // Losing a name that has an address is different from losing one that does not.
         return [...by(outcome), outcome.rcode, outcome.answer.length > 0];
       case 'upstreams':
         return by(outcome);

@@ -1,14 +1,14 @@
-/** Names that the objects in a cluster have, and some that they do not have. */
+/** Names that the objects in a cluster have, along with some that they do not. */
 import { asObject, child, children, text, texts } from '../../server/base/json-object.ts';
 import type { Manifest } from '../../server/kube/manifests/manifest.ts';
 import { expandZone } from '../../server/corefile/zones.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import type { NamedType } from './witnesses.ts';
 
-/** Beyond this many objects of each kind, and one per namespace, more rarely reveal anything new. */
+/** More objects of each kind than this, plus one per namespace, rarely reveal anything new. */
 const OBJECTS_MAX = 200;
 
-/** Returns object names in the cluster's zones, and pod addresses. Also lists the omitted objects. */
+/** Returns pod addresses, and object names in the cluster's zones. Also lists the objects that were left out. */
 export function objectNames(
   manifests: readonly Manifest[],
   zones: readonly string[],
@@ -62,7 +62,7 @@ export function objectNames(
         const protocol = (text(port, 'protocol') || 'TCP').toLowerCase();
         if (label !== '') add(`_${label}._${protocol}.${service}`, [TYPE.SRV]);
       }
-      // The first search suffix, which pods append to other names.
+      // The first search suffix that pods append to other names.
       add(`www.example.com.${namespace}.svc.${zone}`);
     }
     for (const { namespace, raw } of of('Pod')) {
@@ -93,7 +93,7 @@ export function objectNames(
   return { names, clients, left };
 }
 
-/** Takes the first of each namespace in turn, because configurations distinguish namespaces. */
+/** Alternates between namespaces, because configurations treat them differently. */
 function spread(all: readonly Manifest[]): readonly Manifest[] {
   const lists = [...Map.groupBy(all, ({ namespace }) => namespace).values()];
   const most = Math.max(OBJECTS_MAX, lists.length);

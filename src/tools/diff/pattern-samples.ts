@@ -1,13 +1,13 @@
 /**
- * Generates names that match a regular expression in a Corefile: a few per expression, one for every alternative.
- * Unsupported syntax is ignored, so callers must check each name against the expression.
+ * Generates names that match a regular expression in a Corefile, a few for each expression and one for each
+ * alternative. Unsupported syntax is ignored, so callers must check each name against the expression.
  */
 
-/** More samples reveal nothing new, and nested alternatives multiply. */
+/** More samples would reveal nothing new, and nested alternatives multiply. */
 const SAMPLES_MAX = 12;
 const DEPTH_MAX = 20;
 
-/** Returns strings that probably match; none if the expression is not understood. */
+/** Returns strings that probably match, or none if the syntax is not supported. */
 export function samplesOf(pattern: string): readonly string[] {
   try {
     const reader = new PatternReader(pattern);
@@ -94,7 +94,7 @@ class PatternReader {
     }
   }
 
-  /** Returns a character in the class or, if negated, one outside it. */
+  /** Returns a character in the class, or one outside it if the class is negated. */
   #oneOf(): string {
     const negated = this.#text[this.#at] === '^';
     if (negated) this.#at++;

@@ -1,6 +1,6 @@
 /**
- * Prepares a Corefile for comparison by simulating everything that leaves the process. Each upstream gets a distinct
- * address, to show which one was queried. Both sides read Kubernetes objects from one directory.
+ * Prepares a Corefile for comparison by simulating anything outside the process. Each upstream gets a different
+ * address, which shows which one was queried. Both sides read Kubernetes objects from the same directory.
  */
 import { isIP, parseAddress } from '../../server/base/ip.ts';
 import type {
@@ -14,16 +14,16 @@ import type {
 import { splitScheme } from '../../server/corefile/zones.ts';
 import { hashBytes } from './name-hash.ts';
 
-/** A Corefile that can be served in this process. */
+/** A Corefile that can be served inside this process. */
 export interface PreparedCorefile {
   readonly corefile: Corefile;
-  /** By address: the upstreams as spelled in the Corefile's forward lines. */
+  /** The upstreams for each address, as spelled in the Corefile's forward lines. */
   readonly upstreams: ReadonlyMap<string, readonly string[]>;
   /** Parts that are not compared, and why. */
   readonly left: readonly string[];
 }
 
-/** Directives that need other systems, by the reason for omitting them. */
+/** Directives that need other systems, by the reason for leaving them out. */
 const beyond: Readonly<Record<string, string>> = {
   etcd: 'its records are in etcd',
   secondary: 'its zones are on other servers',
@@ -52,7 +52,7 @@ const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
   forward: new Set(['tls', 'resolver', 'source_address', 'tls_servername']),
 };
 
-/** @param manifests directory with the objects for both sides */
+/** @param manifests the directory that contains the objects for both sides */
 export function prepare(corefile: Corefile, manifests: string): PreparedCorefile {
   const upstreams = new Map<string, readonly string[]>();
   const left = new Set<string>();
@@ -109,7 +109,7 @@ function rewritten(
   }
 }
 
-/** Returns a `kubernetes` directive that reads its objects from these manifests. */
+/** Returns a `kubernetes` directive that reads objects from these manifests. */
 export function withObjects(directive: Directive, manifests: string): Directive {
   const word = wordAt(directive.at);
   const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };
@@ -126,8 +126,8 @@ function wordAt({ place }: Token): (text: string) => Token {
 }
 
 /**
- * Returns the address that represents an upstream: its own, or one derived from its spelling, because another port is
- * another server.
+ * Returns the address that represents an upstream. It is derived from the spelling if necessary, because another port
+ * is another server.
  */
 function upstreamAddress(text: string): string {
   const { scheme, rest } = splitScheme(text);
@@ -138,7 +138,7 @@ function upstreamAddress(text: string): string {
   return `198.51.${a === 100 ? 101 : a}.${b}`;
 }
 
-/** The interface may not exist on this machine, so an address derived from its name represents it. */
+/** This machine may not have the interface, so an address derived from its name represents it. */
 function bindAddress(text: string): string {
   if (isIP(text.split('%')[0]!) !== 0) return text;
   const [a, b] = hashBytes(text);

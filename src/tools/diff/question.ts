@@ -1,4 +1,4 @@
-/** The questions sent to both configurations, and how each handles them. */
+/** The questions sent to both configurations, and how each one responds. */
 
 export interface DiffQuestion {
   /** Absolute, as sent. */
@@ -8,11 +8,11 @@ export interface DiffQuestion {
   readonly class: number;
   /** The client's IP address. */
   readonly client: string;
-  /** The queried address; `''`: any that no `bind` names. */
+  /** The address to query, or `''` for any address without a `bind`. */
   readonly address: string;
   readonly port: number;
   readonly proto: 'udp' | 'tcp';
-  /** The largest UDP reply that the client accepts; 0: it sends no OPT. */
+  /** The largest UDP reply that the client accepts, or 0 if it sends no OPT. */
   readonly udpSize: number;
   readonly dnssecOk: boolean;
 }
@@ -26,19 +26,19 @@ export interface PrintedRecord {
 }
 
 export interface QueryOutcome {
-  /** Mnemonic; `silence`: no reply at all; `no server`: nothing is listening. */
+  /** A mnemonic, `silence` if there was no reply at all, or `no server` if nothing is listening. */
   readonly rcode: string;
-  /** The flags that are set, of `aa`, `tc`, `ra` and `ad`. */
+  /** The flags that are set, out of `aa`, `tc`, `ra` and `ad`. */
   readonly flags: readonly string[];
   readonly answer: readonly PrintedRecord[];
   readonly authority: readonly PrintedRecord[];
   readonly additional: readonly PrintedRecord[];
-  /** The queried upstreams, as the Corefile spells them. If a forward has several, all are listed. */
+  /** The upstreams that were queried, as spelled in the Corefile. If a forward has several, all of them are listed. */
   readonly upstreams: readonly string[];
   /** The number of queries to upstreams. */
   readonly asked: number;
-  /** The server block that handled the query: its zone and its view, or `''` if there is none. */
+  /** The server block that handled the query, as its zone and view, or `''` if there is none. */
   readonly block: string;
-  /** The plugin that answered: the last one to see the query. */
+  /** The plugin that answered, which is the last one to see the query. */
   readonly plugin: string;
 }

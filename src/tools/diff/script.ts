@@ -1,14 +1,17 @@
-/** Simulates all upstreams. Answers depend only on name and type, so a changed answer means a changed path. */
+/**
+ * Simulates all upstreams. Answers depend only on the name and type, so a changed answer means that the path has
+ * changed.
+ */
 import { hashBytes } from './name-hash.ts';
 import { FLAG, TYPE } from '../../server/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../server/wire/message.ts';
 
-/** Longer than any usual cache limit, so that the limits show. */
+/** Longer than any usual cache limit, so that limits become visible. */
 const TTL_SECONDS = 7200;
-/** Names that start with this are answered with a short TTL. */
+/** Names with this prefix are answered with a short TTL. */
 const SHORT_SECONDS = 20;
 
-/** Name prefixes that upstreams answer with something other than records. */
+/** Name prefixes for which upstreams reply with something other than records. */
 export const marks: {
   readonly nxdomain: 'nx-';
   readonly nodata: 'nodata-';
@@ -33,8 +36,8 @@ export const marks: {
 };
 
 /**
- * Private-use types for which upstreams fail whatever the name, with SERVFAIL and REFUSED. NXDOMAIN applies to a name,
- * not a type.
+ * Private-use types for which upstreams fail with SERVFAIL or REFUSED, regardless of the name. NXDOMAIN depends on the
+ * name and not on the type.
  */
 export const failingTypes: ReadonlyMap<number, number> = new Map([
   [65_282, 2],
@@ -43,7 +46,7 @@ export const failingTypes: ReadonlyMap<number, number> = new Map([
 
 /**
  * Builds an upstream's reply to a question.
- * @param room the largest message it may send; a longer one is truncated, with TC
+ * @param room the largest message it may send; longer ones are truncated and have TC set
  */
 export function scriptedReply(
   question: {

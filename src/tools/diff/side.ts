@@ -34,7 +34,7 @@ export interface SideParts {
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
 }
 
-/** The time limit for reading objects, in milliseconds of real time. */
+/** Time limit for reading objects, in milliseconds of real time. */
 const READING_MS = 10_000;
 
 export class Side implements ServedConfiguration {
@@ -42,7 +42,7 @@ export class Side implements ServedConfiguration {
   readonly #embedded: EmbeddedServer;
   readonly #path: { block: string; plugin: string } = { block: '', plugin: '' };
   readonly #asked: string[] = [];
-  /** By block, name and type. A negative answer applies to all types. */
+  /** Keyed by block, name and type. A negative answer covers all types. */
   readonly #origins = new Map<string, string>();
   #prepared: PreparedCorefile | null = null;
   #silent = false;
@@ -68,7 +68,7 @@ export class Side implements ServedConfiguration {
 
   /**
    * Starts the server.
-   * @returns the problems that prevent serving, or empty if it is serving
+   * @returns the problems that prevent serving; empty if it is serving
    */
   async start(): Promise<readonly Problem[]> {
     const started = this.#embedded.start().then(
@@ -78,7 +78,7 @@ export class Side implements ServedConfiguration {
         throw error;
       },
     );
-    // Objects are read in real time while the virtual clock is stopped.
+    // Objects are read in real time, while the virtual clock is stopped.
     await within(systemClock, READING_MS, started);
     return this.#clock.run(started);
   }
@@ -156,7 +156,7 @@ export class Side implements ServedConfiguration {
     };
   }
 
-  /** The plugin that answered, or that produced the cached answer. */
+  /** The plugin that answered or that originally provided the cached answer. */
   #answerer({ name, type }: DiffQuestion): string {
     const { block, plugin } = this.#path;
     const keys = [`${block} ${name} ${type}`, `${block} ${name}`];
@@ -166,7 +166,7 @@ export class Side implements ServedConfiguration {
     return plugin;
   }
 
-  /** Wraps a plugin so that its links report each query. */
+  /** Wraps a plugin so that each query is reported as it passes on. */
   #watched(plugin: Plugin): Plugin {
     const { setup } = plugin;
     if (setup === undefined) return plugin;

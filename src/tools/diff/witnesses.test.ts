@@ -4,7 +4,7 @@ import { parseCorefile } from '../../server/corefile/parse.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import { witnesses } from './witnesses.ts';
 
-/** Generates questions for two configurations, and limits their number. */
+/** Generates questions for two configurations, and limits how many there are. */
 
 const { corefile } = parseCorefile({
   file: 'Corefile',

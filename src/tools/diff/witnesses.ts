@@ -1,6 +1,6 @@
 /**
  * Generates the queries that distinguish two configurations. They cover names inside, at and outside every zone, block,
- * rewrite, template, host, rule and boundary on either side. Names of the cluster's objects are included.
+ * rewrite, template, host, rule and boundary on either side. The cluster's objects are covered as well.
  */
 import { parseNet, printAddress } from '../../server/base/ip.ts';
 import type { Corefile, Directive, Property } from '../../server/corefile/corefile-tree.ts';
@@ -13,9 +13,9 @@ import { failingTypes, marks } from './script.ts';
 /** The sources of questions. */
 export interface WitnessParts {
   readonly corefiles: readonly Corefile[];
-  /** Names of the cluster's objects, with the types they have. */
+  /** Names of objects in the cluster, with the types that they have. */
   readonly objects: readonly NamedType[];
-  /** Pod addresses to use as clients. The first one sends every question. */
+  /** Pod addresses to use as clients. The first one is used for every question. */
   readonly clients: readonly string[];
   /** Names that the user asked about. */
   readonly names: readonly NamedType[];
@@ -66,7 +66,7 @@ const rareTypes: readonly number[] = [
   .map((name) => typeNumber(name))
   .filter((type) => type !== null);
 
-/** Directives, and properties of theirs, that are followed by zones. */
+/** Directives and their properties that are followed by zones. */
 const ofZones: ReadonlySet<string> = new Set([
   'acl',
   'auto',
@@ -156,7 +156,7 @@ class GatheredNames {
   #line(directive: string, { name, args, block }: Property): void {
     const words = [name.text, ...args.map(({ text }) => text)];
     for (const text of words) this.#word(text);
-    // An option may precede the zones: disable success ZONE….
+    // Zones may be preceded by an option, as in disable success ZONE….
     const zones = name.text === 'disable' ? args.slice(1) : args;
     if (linesOfZones.has(name.text)) for (const { text } of zones) this.#label(text);
     if (directive === 'hosts') for (const text of words) this.#host(text);
@@ -177,7 +177,7 @@ class GatheredNames {
       for (const zone of zones) this.zone(zone);
   }
 
-  /** Handles a single-label zone: `corp`, `lan`. Elsewhere such a word would be a setting. */
+  /** Handles single-label zones such as `corp` or `lan`. Elsewhere, such a word would be a setting. */
   #label(text: string): void {
     if (/^[a-z](?:[a-z0-9-]*[a-z0-9])?$/i.test(text)) this.zone(absoluteName(text.toLowerCase()));
   }
@@ -222,7 +222,7 @@ class GatheredNames {
     const tail = zones.find((zone) => zone !== '.') ?? 'example.com.';
     switch (kind) {
       case 'prefix':
-        // CoreDNS appends a dot, so the text matches whole labels.
+        // CoreDNS appends a dot, so that the text matches whole labels.
         for (const head of [from, absoluteName(from)]) {
           this.#name(absoluteName(`${head}x.${tail}`));
           this.#name(absoluteName(`${head}${tail}`));
@@ -257,7 +257,7 @@ class GatheredNames {
     }
   }
 
-  /** Collects the addresses, names and types that an expression compares against. */
+  /** Collects the addresses, names and types that an expression compares with. */
   #expression(text: string): void {
     for (const [, quoted = ''] of text.matchAll(/['"]([^'"]{1,255})['"]/g)) {
       this.#net(quoted);
@@ -272,7 +272,7 @@ class GatheredNames {
     if (type !== null && /^[A-Za-z]/.test(text)) this.#types.add(type);
   }
 
-  /** Adds the first and last address of a range, and one outside it. */
+  /** Adds a range's first and last address, and one outside it. */
   #net(text: string): void {
     const net = parseNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
     if (net === null) return;
@@ -341,7 +341,7 @@ class GatheredNames {
       ])
         add({ ...plain, name, type: TYPE.TXT, class: 3 });
     }
-    // These come after the names from the configurations, because there may be too many.
+    // These follow the names from the configurations, because there may be too many of them.
     for (const { name, types: own } of [...objects, ...names])
       for (const type of own) for (const plain of asked) add({ ...plain, name, type });
     return {

@@ -1,6 +1,6 @@
 /**
- * Serves the part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices,
- * namespaces and pods. Changes made here replace those of a cluster's controllers.
+ * Serves the part of the Kubernetes API that DNS servers use, which is listing and watching services, endpoint slices,
+ * namespaces and pods. Changes are made here rather than by a cluster's controllers.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { JsonObject } from '../../server/base/json-object.ts';
@@ -39,7 +39,7 @@ export class LabApi {
       .map(({ object }) => object);
   }
 
-  /** Adds an object, replacing any of the same name. */
+  /** Adds an object, replacing any that has the same name. */
   put(kind: ServedKind, object: JsonObject): void {
     const key = keyOf(kind, object);
     const isNew = !this.#objects.has(key);
@@ -55,7 +55,7 @@ export class LabApi {
   }
 
   /**
-   * Starts listening and closes frozen watches, so that their clients list again. `start` chooses the network
+   * Starts listening, and closes frozen watches so that their clients list again. `start` chooses the network
    * namespace.
    */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
@@ -74,7 +74,7 @@ export class LabApi {
     this.#watchers.clear();
   }
 
-  /** Freezes current watches. They stay open but receive no further events, as from a slow server. */
+  /** Freezes current watches. They stay open but receive no more events, as if the server were slow. */
   freezeWatches(): void {
     for (const watcher of this.#watchers) watcher.frozen = true;
   }
@@ -106,7 +106,7 @@ export class LabApi {
     }
     const { kind, apiVersion } = served;
     if (url.searchParams.has('sendInitialEvents')) {
-      // This makes a client that requests a streaming list fall back to an ordinary list.
+      // Makes clients that request a streaming list fall back to an ordinary one.
       return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
     }
     if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
@@ -115,7 +115,7 @@ export class LabApi {
       const watcher = { kind, reply, frozen: false };
       this.#watchers.add(watcher);
       reply.on('close', () => this.#watchers.delete(watcher));
-      // Send events newer than the version of the client's list.
+      // Sends events that are newer than the version of the client's list.
       const since = Number(url.searchParams.get('resourceVersion') ?? '0');
       for (const object of selected(this.of(kind), url)) {
         const version = Number(text(child(object, 'metadata'), 'resourceVersion'));
@@ -129,7 +129,7 @@ export class LabApi {
 }
 
 /**
- * Applies the field selector that CoreDNS and ndots use to exclude finished pods:
+ * Applies the field selector with which CoreDNS and ndots exclude finished pods:
  * `status.phase!=Succeeded,status.phase!=Failed,…`.
  */
 function selected(objects: readonly JsonObject[], url: URL): readonly JsonObject[] {

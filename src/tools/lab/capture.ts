@@ -1,4 +1,4 @@
-/** Captures packets on a machine's link through the kernel, one row per packet. */
+/** Captures packets on a machine's link in the kernel. Each packet becomes a row. */
 import { printAddress } from '../../server/base/ip.ts';
 import { Dissector, type PassingMessage } from '../capture/read/packets/dissect.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
@@ -26,9 +26,9 @@ export interface PacketRow {
   /** `A? www.google.com.`, `NXDOMAIN`, `SYN`. */
   readonly text: string;
   readonly isQuery: boolean;
-  /** True if it was sent by the sender of the first packet. */
+  /** True if it has the same sender as the first packet. */
   readonly isOut: boolean;
-  /** `syn` for a packet that opens a connection; `tcp` for other TCP packets without a message. */
+  /** `syn` for a packet that opens a connection, `tcp` for other TCP packets that carry no message. */
   readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
   readonly protocol: 'udp' | 'tcp';
   /** The name in the first question; `''`: none. */
@@ -44,7 +44,7 @@ export interface CaptureFilter {
   readonly to?: string;
 }
 
-/** The delay in milliseconds before packets reach this process from the kernel. */
+/** Milliseconds until packets in the kernel reach this process. */
 const SETTLE_MS = 60;
 const PACKETS_MAX = 200_000;
 export const RECORDS_SHOWN = 3;
@@ -60,7 +60,7 @@ export class Capture {
     this.#filter = filter;
   }
 
-  /** @param namespace the file of the machine's network namespace */
+  /** @param namespace the file for the machine's network namespace */
   static start(namespace: string, filter: CaptureFilter): Capture {
     const socket = inNetworkNamespace(
       namespace,
@@ -99,7 +99,7 @@ function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
     try {
       messages.push(readMessage(bytes, start, end));
     } catch {
-      // The payload is not a DNS message, so the row shows only the rest.
+      // The payload is not a DNS message, so the row shows everything else.
     }
   };
   const dissector = new Dissector({ message: take }, new Remarks(), new Set([53]));
@@ -200,13 +200,13 @@ function isIcmp({ protocol }: IpPacket): boolean {
   return protocol === PROTOCOL.ICMP || protocol === PROTOCOL.ICMP6;
 }
 
-/** True for an ICMP error. Other ICMP packets are pings and neighbour discovery. */
+/** True for ICMP errors, but not for other ICMP packets, which are pings and neighbour discovery. */
 function isIcmpError({ family, bytes, at }: IpPacket): boolean {
   const type = bytes[at] ?? 0;
   return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);
 }
 
-/** `A? api.example.com.`, or `NOERROR 203.0.113.80`, `NXDOMAIN`, `NOERROR TC`. */
+/** `A? api.example.com.` for a query. For a reply, `NOERROR 203.0.113.80`, `NXDOMAIN` or `NOERROR TC`. */
 function textOf(message: Message): string {
   const { question, rcode, flags, answer } = message;
   const [first] = question;

@@ -1,4 +1,7 @@
-/** Detects valid manifests that a lab cannot use: duplicate addresses, reserved names, a missing DNS server. */
+/**
+ * Detects manifests that are valid but cannot be used in a lab because of duplicate addresses, reserved names or a
+ * missing DNS server.
+ */
 import { child, text, texts } from '../../server/base/json-object.ts';
 import { Problem, type Place } from '../../server/base/problem.ts';
 import { manifestsState } from './proxy-rules/cluster-state.ts';

@@ -1,4 +1,4 @@
-/** The parts of a lab: objects, Corefile, network, and the programs to run in it. */
+/** The parts of a lab, which are objects, a Corefile, a network, and the programs to run in it. */
 import type { Environment } from '../../server/base/environment.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import type { OwnFiles } from './files.ts';
@@ -11,12 +11,14 @@ export type RuleMode = 'iptables' | 'nftables';
 export interface ClusterPlan {
   /** A file or directory of Kubernetes objects. */
   readonly manifests: string;
-  /** The Corefile for the DNS pods behind kube-system/kube-dns. `@API@` is replaced with the API server's URL. */
+  /**
+   * The Corefile for the DNS pods behind kube-system/kube-dns, in which `@API@` is replaced with the API server's URL.
+   */
   readonly corefile: string;
-  /** The node's resolv.conf. kubelet passes its search domains on to all pods. */
+  /** The node's resolv.conf. The kubelet passes its search domains on to all pods. */
   readonly nodeResolvConf: string;
   readonly mode: RuleMode;
-  /** True if pods also have an IPv6 address, so that clients query AAAA. */
+  /** True if pods also have an IPv6 address, which makes clients query AAAA. */
   readonly ipv6: boolean;
   /** DNS servers outside the cluster, and their answers. */
   readonly internet: { readonly addresses: readonly string[]; readonly script: Script };
@@ -25,9 +27,9 @@ export interface ClusterPlan {
 }
 
 export interface LabPrograms {
-  /** The start of the command line for `ndots serve`. */
+  /** The beginning of the `ndots serve` command line. */
   readonly ndots: readonly string[];
-  /** The CoreDNS program to run instead, or null to use ndots. */
+  /** The CoreDNS program to run, or null to run ndots. */
   readonly coredns: string | null;
   /** Programs are searched for in its `PATH`. */
   readonly env: Environment;

@@ -1,6 +1,6 @@
 /**
- * A small cluster made of network namespaces: nodes, pods with kubelet's files, services through kube-proxy's rules,
- * and a DNS server.
+ * A small cluster made of network namespaces. It has nodes, pods with the kubelet's files, services using kube-proxy's
+ * rules, and a DNS server.
  */
 import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
@@ -32,12 +32,12 @@ import { serveScript, type ScriptedServer } from './scripted-server.ts';
 import { DnsServers } from './servers.ts';
 import { applyRules, prepareNode, rulesText } from './service-rules.ts';
 
-/** The maximum number of pods in a lab; each has its own network namespace. */
+/** Limit on pods in a lab, because each one has a separate network namespace. */
 const PODS_MAX = 64;
-/** A name that every cluster DNS server can resolve. */
+/** A name that any cluster DNS server can resolve. */
 const KNOWN = 'kubernetes.default.svc.cluster.local.';
 
-/** A running cluster. It ends with the process that created it; `close` ends its programs earlier. */
+/** A running cluster. It ends together with the process that created it, while `close` ends its programs earlier. */
 export class LabCluster {
   readonly network: LabNetwork = new LabNetwork();
   readonly api: LabApi = new LabApi();
@@ -58,7 +58,7 @@ export class LabCluster {
     this.caches = new NodeCaches(programs, this.processes, this.network);
   }
 
-  /** Builds the cluster and waits until the DNS servers answer. Throws a `Problem`. */
+  /** Builds the cluster and waits for the DNS servers to answer. Throws a `Problem`. */
   static async start(plan: ClusterPlan, programs: LabPrograms): Promise<LabCluster> {
     const manifests = await readGoodManifests(plan.manifests);
     const pods = podsOf(manifests, plan.manifests);
@@ -89,7 +89,7 @@ export class LabCluster {
     );
   }
 
-  /** Finds a pod by `namespace/name`, or by `name` if that is unique. Throws a `Problem`. */
+  /** Finds a pod by `namespace/name`, or just by `name` if that is unique. Throws a `Problem`. */
   pod(name: string): LabPod {
     return findPod([...this.#pods.values()], name);
   }
@@ -107,14 +107,14 @@ export class LabCluster {
     this.#internet?.follow(script);
   }
 
-  /** Looks up by `namespace/name`; returns `''` if the service has no address. */
+  /** Looks up a service by `namespace/name`. Returns `''` if it has no address. */
   serviceAddress(name: string): string {
     const found = this.#objects.services.find((raw) => nameOf(raw) === name);
     const address = text(child(found ?? {}, 'spec'), 'clusterIP');
     return address === 'None' ? '' : address;
   }
 
-  /** Lists `namespace/name address` for every service with an address. */
+  /** Lists `namespace/name address` for all services that have an address. */
   serviceNames(): readonly string[] {
     return this.#objects.services.flatMap((raw) => {
       const address = this.serviceAddress(nameOf(raw));
@@ -131,7 +131,7 @@ export class LabCluster {
     return this.#objects;
   }
 
-  /** Replaces services and endpoints. The API server announces them, and all nodes get new rules. */
+  /** Replaces services and endpoints. The API server announces them, and rules are updated on all nodes. */
   change(objects: Partial<ProxyObjects>): void {
     const before = this.#objects;
     this.#objects = { ...before, ...objects };
@@ -148,7 +148,7 @@ export class LabCluster {
     this.writeRules();
   }
 
-  /** Writes the service rules for the current objects on every node, or on one. */
+  /** Writes the service rules for the current objects on one node or on all of them. */
   writeRules(only?: string): void {
     const { mode } = this.plan;
     for (const [name, node] of this.#nodes) {
@@ -157,7 +157,7 @@ export class LabCluster {
     }
   }
 
-  /** Starts the DNS server in a pod and waits until it answers for a name. */
+  /** Starts the DNS server in a pod and waits until it answers a query for a name. */
   async startDns(
     pod: string,
     corefile: string = this.plan.corefile,
@@ -168,7 +168,7 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
-  /** Chooses the program for DNS servers started from now on: ndots, or the program the lab was given. */
+  /** Chooses the program for DNS servers started from now on, either ndots or the lab's configured program. */
   serveBy(program: 'ndots' | 'given'): void {
     this.#servers.byNdots = program === 'ndots';
   }
@@ -194,7 +194,7 @@ export class LabCluster {
     return this.#servers.ended(this.pod(pod));
   }
 
-  /** Ends its programs. Its namespaces disappear with the process. */
+  /** Ends its programs. The namespaces disappear when the process ends. */
   async close(): Promise<void> {
     await this.processes.close();
     for (const close of this.#closers) close();
@@ -285,7 +285,7 @@ export class LabCluster {
   }
 }
 
-/** Finds a pod by `namespace/name`, or by `name` if that is unique. Throws a `Problem`. */
+/** Finds a pod by `namespace/name`, or just by `name` if that is unique. Throws a `Problem`. */
 export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   pods: readonly P[],
   name: string,
@@ -293,7 +293,7 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  // Generated pod names in a Deployment are hard to remember, so a name without its generated suffix is tried before
+  // The names that Deployments generate are hard to remember, so a name without its generated suffix is tried before
   // similar spellings.
   const stem = name.replace(/-[^-/]*$/, '');
   const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));

@@ -16,7 +16,7 @@ export function call(words: readonly string[], settings: RunSettings = {}): Prog
   }
 }
 
-/** Runs a program that must succeed, and returns its output. */
+/** Runs a program that must succeed and returns its output. */
 export function must(words: readonly string[], input = ''): string {
   const { code, stdout, stderr } = call(words, { input });
   if (code === 0) return stdout;

@@ -1,4 +1,4 @@
-/** A node's connection tracking table: its size, its losses, and deleting entries. */
+/** A node's connection tracking table. Reads its size and losses, and deletes entries. */
 import { conntrackStatistic } from '../../server/runtime/conntrack-statistics.ts';
 import type { LabCluster } from './cluster.ts';
 import { call } from './commands.ts';
@@ -10,8 +10,8 @@ export function countConnections(lab: LabCluster, node: string): number {
 }
 
 /**
- * Returns the number of packets the kernel dropped because two tried to create the same connection at once. This is the
- * `insert_failed` column.
+ * Returns the number of packets dropped by the kernel because two tried to create the same connection at once, which is
+ * the `insert_failed` column.
  */
 export function insertFailed(lab: LabCluster, node: string): number {
   const text = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
@@ -19,9 +19,9 @@ export function insertFailed(lab: LabCluster, node: string): number {
 }
 
 /**
- * Deletes entries, as kube-proxy does for UDP services when an endpoint goes away.
- * @param to the original destination, or null for any
- * @param endpoint the translated destination, or null for any
+ * Deletes entries, like kube-proxy does for UDP services when an endpoint goes away.
+ * @param to the original destination; null for any
+ * @param endpoint the translated destination; null for any
  * @returns the number of deleted entries
  */
 export function forgetConnections(

@@ -1,8 +1,12 @@
 /**
- * Defaults shared by most clusters, so that stories can omit them: a Corefile, a DNS service, a cloud's search domains.
+ * Defaults that suit most clusters, so that stories can leave them out: a Corefile, a DNS service, and a cloud's search
+ * domains.
  */
 
-/** kubeadm's Corefile, but with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
+/**
+ * kubeadm's Corefile, but with the lab's API server instead of the cluster's, and the lab's internet instead of the
+ * node's resolv.conf.
+ */
 export const usualCorefile: string = `.:53 {
     errors
     health {
@@ -28,10 +32,10 @@ export const usualCorefile: string = `.:53 {
 /** The address of the lab internet's DNS server. */
 export const INTERNET: string = '192.0.2.53';
 
-/** The node's own resolv.conf. Its search domains come from the Datadog story. */
+/** The node's own resolv.conf. The search domains are from the Datadog story. */
 export const usualNodeResolvConf: string = `search c.sandbox.internal google.internal\nnameserver ${INTERNET}\n`;
 
-/** Builds the DNS service with this number of pods, plus the objects that every cluster has. */
+/** Builds the DNS service with this many pods, along with the objects that every cluster has. */
 export function usualObjects(dnsPods = 1): string {
   const pods = Array.from(
     { length: dnsPods },
@@ -88,7 +92,7 @@ status: { podIP: ${ip} }
 }
 
 /**
- * The service that node caches use to query the DNS pods. On their nodes, the caches take over the DNS service's own
+ * The service through which node caches query the DNS pods. On their own nodes, the caches take over the DNS service's
  * address.
  */
 export const upstreamService: string = `---

@@ -15,7 +15,7 @@ function serviceOf(slice: JsonObject): string {
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }
 
-/** Returns the service's slices with exactly these addresses. Ports and nodes are unchanged. */
+/** Returns the service's slices with exactly these addresses, and with ports and nodes unchanged. */
 export function withEndpoints(
   slices: readonly JsonObject[],
   service: string,

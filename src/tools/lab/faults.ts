@@ -1,9 +1,12 @@
-/** Network faults as nftables rules on a node. Each fault has its own table, so that it can be removed again. */
+/**
+ * Network faults, implemented as nftables rules on a node. Each fault has a separate table, so that it can be removed
+ * again.
+ */
 import type { LabCluster } from './cluster.ts';
 
 export type Undo = () => void;
 
-/** Selects the packets a fault applies to. A missing field matches everything. */
+/** Selects the packets that a fault applies to. A missing field matches everything. */
 export interface PacketMatch {
   readonly from?: string | null;
   readonly to?: string | null;
@@ -12,7 +15,7 @@ export interface PacketMatch {
   readonly port?: number | null;
 }
 
-/** Drops a fraction of the packets that a node forwards: 0.1 is a tenth. */
+/** Drops a fraction of the packets that a node forwards, where 0.1 is a tenth. */
 export function losePackets(
   lab: LabCluster,
   node: string,
@@ -33,8 +36,8 @@ export function losePackets(
 }
 
 /**
- * Drops the second of two packets sent from one port within `windowMs`. Kernels before 5.8 lost one of a lookup's A and
- * AAAA queries this way, if they translated both at once.
+ * Drops the second of two packets that one port sends within `windowMs`. Kernels before 5.8 lost one of a lookup's A
+ * and AAAA queries this way if both were being translated at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -55,7 +58,7 @@ export function loseSecondOfPair(
   );
 }
 
-/** Limits the rate of packets per second to an address and drops the excess, as clouds do for their resolvers. */
+/** Limits the rate of packets to an address and drops any excess, as clouds do to protect their resolvers. */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -67,7 +70,7 @@ export function limitPackets(
   return forwardRule(lab, node, name, 10, `ip daddr ${address} ${rate} counter drop`);
 }
 
-/** Blocks TCP from an address to port 53, by dropping it (`drop`) or with a reset (`reject`). */
+/** Blocks TCP from an address to port 53, either silently (`drop`) or with a reset (`reject`). */
 export function blockTcp(
   lab: LabCluster,
   node: string,
@@ -79,7 +82,7 @@ export function blockTcp(
   return forwardRule(lab, node, name, -10, `ip saddr ${from} tcp dport 53 counter ${verdict}`);
 }
 
-/** Limits the number of tracked connections. Packets of further connections are dropped, as when the table is full. */
+/** Limits the number of tracked connections. Packets for any others are dropped, as if the table were full. */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }

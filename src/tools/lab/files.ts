@@ -1,4 +1,4 @@
-/** A machine's own files: resolv.conf, hosts, nsswitch.conf. */
+/** The files that belong to a machine: resolv.conf, hosts and nsswitch.conf. */
 import { existsSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { errorCode } from '../../server/base/error-code.ts';
@@ -7,12 +7,12 @@ import { Problem } from '../../server/base/problem.ts';
 /** Held in memory and removed with the lab. */
 export const LAB_FOLDER = '/run/ndots-lab';
 
-/** A machine's own files, by the path where its programs see them. */
+/** A machine's own files, by the paths where its programs see them. */
 export type OwnFiles = Readonly<Record<string, string>>;
 
 /**
  * Writes a machine's files. `wordsBehind` makes them visible to programs.
- * @throws Problem if this machine lacks a file that has to be covered
+ * @throws Problem if a file to be covered does not exist on this machine
  */
 export function writeFiles(machine: string, files: OwnFiles): void {
   const directory = join(LAB_FOLDER, machine);
@@ -29,21 +29,21 @@ export function writeFiles(machine: string, files: OwnFiles): void {
   }
 }
 
-/** True if the path is allowed for a machine's own file: absolute and normalised, so that it cannot escape. */
+/** True if a machine's own file may have this path, which must be absolute and normalised so that it cannot escape. */
 export function isOwnPath(path: string): boolean {
   return (
     isAbsolute(path) && normalize(path) === path && !path.endsWith('/') && !/\p{Cc}/u.test(path)
   );
 }
 
-/** Returns the command line that runs a program in a machine's network with the machine's own files. */
+/** Returns a command line that runs a program in a machine's network with the machine's own files. */
 export function wordsBehind(
   machine: string,
   files: OwnFiles,
   words: readonly string[],
 ): readonly string[] {
   const binds = Object.keys(files).flatMap((path) => [join(LAB_FOLDER, machine, path), path]);
-  // Paths are passed as arguments, not embedded in the script, so that nothing in them is executed.
+  // Paths are passed as arguments rather than embedded in the script, so that nothing in them is executed.
   const script = `${'mount --bind "$1" "$2" && shift 2 && '.repeat(binds.length / 2)}exec "$@"`;
   return [
     ...['nsenter', `--net=/run/netns/${machine}`, '--'],
@@ -52,8 +52,8 @@ export function wordsBehind(
 }
 
 /**
- * Creates the target of a mount, which must exist. A symbolic link into /run is dangling, because a lab has its own
- * /run, so the link's target is created there.
+ * Creates a mount's target, which must exist. Since a lab has a separate /run, a symbolic link into /run would be
+ * dangling, so create the link's target there.
  */
 function standIn(path: string): void {
   try {
@@ -63,7 +63,7 @@ function standIn(path: string): void {
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, '', { flag: 'a' });
   } catch (error) {
-    // Not a link, or no such file, so there is nothing to create.
+    // It is not a link, or there is no such file, so there is nothing to create.
     if (!['EINVAL', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
   }
 }

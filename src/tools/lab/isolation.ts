@@ -1,6 +1,6 @@
 /**
- * Isolates a lab from the machine. The lab runs in its own network, mount and process namespaces, which belong to one
- * process. When that process ends for any reason, the kernel kills all the others. Nothing of the lab remains, not even
+ * Isolates a lab from the machine. The lab runs in separate network, mount and process namespaces that belong to one
+ * process. When that process ends for any reason, the kernel kills all the others. Nothing remains of the lab, not even
  * a file.
  */
 import type { StdioOptions } from 'node:child_process';
@@ -10,10 +10,10 @@ import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces, in its own session, so that Ctrl-C reaches only this
+ * Starts a program as the first process in new namespaces, with a separate session so that Ctrl-C only reaches this
  * process. When this process ends, the kernel kills the program and everything in its namespaces.
  * @param env the program's environment
- * @param outlives true if the program continues when this process ends
+ * @param outlives true if the program should continue after this process has ended
  */
 export function startIsolated(
   words: readonly string[],
@@ -27,7 +27,9 @@ export function startIsolated(
   return startProgram(bound, { env, stdio, detached: true });
 }
 
-/** Prepares the namespaces first of all. Later mounts are not visible outside, and the lab has its own /run. */
+/**
+ * Prepares the namespaces before anything else. Later mounts are invisible outside, and the lab has a separate /run.
+ */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);

@@ -1,5 +1,5 @@
 /**
- * The lab's servers in this process, apart from DNS servers in pods: the internet, the API server, and pods that answer
+ * The lab's servers in this process, except DNS servers in pods: the internet, the API server, and pods that answer
  * HTTP.
  */
 import { createServer, type Server } from 'node:http';
@@ -17,7 +17,7 @@ export function listenIn(namespace: string, server: Server, port: number): Promi
   );
 }
 
-/** Answers HTTP in a pod with its name and address, on each TCP port of its containers. */
+/** Answers HTTP in a pod with the pod's name and address, on each of its containers' TCP ports. */
 export async function serveHttp(namespace: string, pod: ImpliedPod): Promise<readonly Server[]> {
   const ports = new Set(
     pod.ports

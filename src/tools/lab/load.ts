@@ -1,4 +1,4 @@
-/** Sends a steady stream of queries from one machine and records the outcome of each. */
+/** Sends a steady stream of queries from one machine and records how each one turns out. */
 import { UdpClient, type QueryResult } from './udp-client.ts';
 
 export interface LoadPlan {
@@ -6,13 +6,13 @@ export interface LoadPlan {
   readonly namespace: string;
   readonly server: string;
   readonly perSecond: number;
-  /** The duration, or a promise that ends the stream. */
+  /** The duration, or a promise that ends the stream when it resolves. */
   readonly seconds: number | Promise<unknown>;
-  /** The name of the n-th query, with its trailing dot. */
+  /** Returns the name of the n-th query, including the trailing dot. */
   name(index: number): string;
   /** The time-out of a query in milliseconds. */
   readonly waitMs: number;
-  /** The number of sockets to use in turn, each with its own source port. */
+  /** The number of sockets to use in turn, each of which has a different source port. */
   readonly sockets: number;
 }
 
@@ -25,7 +25,7 @@ export interface LoadResult {
 /** Milliseconds between batches of queries. */
 const TURN_MS = 5;
 
-/** Sends the stream and waits for the last reply. On a busy machine, late queries go out with the next batch. */
+/** Sends the stream and waits for the last reply. If the machine is busy, late queries are sent with the next batch. */
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const clients = await Promise.all(
     Array.from({ length: plan.sockets }, () => UdpClient.open(plan.namespace, plan.server)),
@@ -57,7 +57,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return { sent: all.length, answered, all };
 }
 
-/** Returns the longest time without a reply, in milliseconds. */
+/** Returns the longest interval without a reply, in milliseconds. */
 export function longestOutageMs(all: readonly QueryResult[]): number {
   let longest = 0;
   let since: number | null = null;

@@ -1,4 +1,4 @@
-/** Lookups in a pod: by real programs, by resolver models, and by the same models in virtual time. */
+/** Lookups in a pod, by real programs, by resolver models, or by the same models in virtual time. */
 import { seededRandom } from '../../server/base/random.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import type { Script } from '../resolver/answers-file.ts';
@@ -33,10 +33,12 @@ export interface Looked {
   readonly packets: readonly PacketRow[];
 }
 
-/** glibc as used by programs that give no hints (AI_ADDRCONFIG). Without an IPv6 address, it does not query AAAA. */
+/**
+ * glibc as used by programs that pass no hints (AI_ADDRCONFIG). If there is no IPv6 address, it does not query AAAA.
+ */
 export const GETENT = 'getent';
 
-/** The DNS service's address, unless a cluster specifies another. */
+/** The address of the DNS service, unless a cluster specifies another. */
 const CLUSTER_DNS = '10.96.0.10';
 
 /** A pod in a virtual-time cluster. */
@@ -50,8 +52,9 @@ interface PlannedPod {
 const LIMIT_MS = 120_000;
 
 /**
- * Looks up a name in a pod with the real client. If the program is not available, its model sends queries over real
- * sockets. Lookups in one pod must not overlap, because each is identified by the packets on the pod's link.
+ * Looks up a name in a pod using the real client. If the program is not available, its model sends queries over real
+ * sockets instead. Lookups in the same pod must not overlap, because each is identified by the packets on the pod's
+ * link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
@@ -105,7 +108,7 @@ async function getent(
   };
 }
 
-/** Runs a model over real sockets. It sends what the real resolver would. */
+/** Runs a model over real sockets, sending the same queries as the real resolver. */
 export async function modelled(
   stage: Pick<Stage, 'ndots'>,
   lab: LabCluster,
@@ -177,7 +180,7 @@ function lookedOf({ result, queries }: TraceDocument, who: string): Looked {
   };
 }
 
-/** The queries and replies in order, as a capture would show them. */
+/** Queries and replies in order, as they would appear in a capture. */
 function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
   const rows = queries.flatMap((query): PacketRow[] => {
     const { atMs, name, type, protocol, tookMs, answer, data, server } = query;

@@ -1,13 +1,13 @@
 /**
- * Detects what this machine provides for a lab: privileges, programs, kernel features. Everything is tested, nothing is
- * guessed.
+ * Determines what this machine can provide for a lab, including privileges, programs and kernel features. Everything is
+ * tested rather than guessed.
  */
 import { libc } from '../../server/runtime/libc.ts';
 import { findProgram } from '../../server/runtime/programs.ts';
 import { call } from './commands.ts';
 import type { RuleMode } from './cluster-plan.ts';
 
-/** Something a story requires: a program or a kernel feature. */
+/** Something that a story requires, either a program or a kernel feature. */
 export type Need =
   | { readonly program: string }
   /** An iptables rule that the kernel must accept, in `iptables-restore` syntax: `-m statistic --mode random`. */
@@ -18,16 +18,13 @@ const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',
   nftables: 'nft',
 };
-/**
- * A ruleset with every feature that kube-proxy's nftables mode uses, so that the kernel is tested for all of them at
- * once.
- */
+/** A ruleset that uses every feature of kube-proxy's nftables mode, to test the kernel for all of them at once. */
 const NFT_PARTS = `table ip ndots-lab-probe {
   chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
 }
 `;
 
-/** Describes missing features as instructions, or empty if nothing is missing. */
+/** Describes missing features as instructions, or returns an empty list if nothing is missing. */
 export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];
@@ -61,13 +58,13 @@ export function lacksOfStory(
   return needs.flatMap((need) => {
     if ('program' in need)
       return findProgram(need.program, path) === null ? [`the program ${need.program}`] : [];
-    // The nft requirements were already tested along with the machine's.
+    // nft's requirements were already tested along with the machine's.
     if (mode === 'nftables') return [];
     return inScratch(need.rule) === 0 ? [] : [`${need.part} in the kernel`];
   });
 }
 
-/** Tests in a temporary network namespace whether the kernel accepts a rule in the nat table. */
+/** Tests whether the kernel accepts a rule in the nat table, using a temporary network namespace. */
 function inScratch(rule: string): number | null {
   const input = `*nat\n${rule}\nCOMMIT\n`;
   return call(['unshare', '--net', 'iptables-restore', '--noflush'], { input }).code;

@@ -1,12 +1,12 @@
 /**
- * A lab's machines and the links between them: network namespaces, veth pairs, routes. They are all in the lab's own
- * network namespace, separate from the machine's network.
+ * A lab's machines and the links between them, made of network namespaces, veth pairs and routes. All are inside the
+ * lab's own network namespace, separate from this machine's network.
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { must } from './commands.ts';
 
-/** Every pod's router address. Each node has it on its side of each pod link. */
+/** The router address for all pods. Each node has it on its end of each pod's link. */
 const ROUTER = '169.254.1.1';
 const ROUTER_V6 = 'fe80::1';
 const BRIDGE = 'cluster';
@@ -31,7 +31,7 @@ export class LabNetwork {
     );
   }
 
-  /** Adds a machine to the nodes' network, where it can reach all the others. */
+  /** Adds a machine to the nodes' network, where it can reach all others. */
   addHost(name: string, addresses: readonly string[]): Machine {
     const machine = { name, addresses };
     const link = this.#link(name);
@@ -55,13 +55,13 @@ export class LabNetwork {
   addNode(name: string, addresses: readonly string[]): Machine {
     const node = this.addHost(name, addresses);
     this.set(name, 'net/ipv4/ip_forward', '1');
-    // A node's own packets to a service need a route before the node's rules translate the address.
+    // When a node itself sends packets to a service, it needs a route before its rules translate the address.
     this.batch(name, ['route add default dev eth0']);
     this.set(name, 'net/ipv6/conf/all/forwarding', '1');
     return node;
   }
 
-  /** Adds a machine behind a node. All other nodes get a route to it. */
+  /** Adds a machine behind a node, and a route to it on all other nodes. */
   addPod(name: string, addresses: readonly string[], node: Machine): Machine {
     const link = this.#link(name);
     must(['ip', 'link', 'set', link, 'netns', node.name]);
@@ -106,7 +106,7 @@ export class LabNetwork {
       const [four, six] = ['-4', '-6'].map((family) =>
         must(['ip', '-n', machine, family, 'route', 'show', 'dev', 'eth0']),
       );
-      // Without this, the IPv6 addresses are lost with the link.
+      // Otherwise, the IPv6 addresses would be lost with the link.
       this.set(machine, 'net/ipv6/conf/all/keep_addr_on_down', '1');
       this.#ways.set(machine, [four ?? '', six ?? '']);
       return this.batch(machine, ['link set eth0 down']);
@@ -116,7 +116,7 @@ export class LabNetwork {
       const lines = text
         .split('\n')
         .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
-      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that check.
+      // The kernel may not have assigned the router's link-local address yet, so `onlink` skips that check.
       this.batch(
         machine,
         lines.map(
@@ -127,7 +127,7 @@ export class LabNetwork {
     this.#ways.delete(machine);
   }
 
-  /** Runs a program in a machine's network with this machine's files. The program must succeed. */
+  /** Runs a program in a machine's network with the machine's files. The program must succeed. */
   run(machine: string, words: readonly string[], input = ''): string {
     return must(['nsenter', `--net=${this.path(machine)}`, '--', ...words], input);
   }
@@ -139,7 +139,7 @@ export class LabNetwork {
 
   /**
    * Creates a namespace with a link into it.
-   * @returns the name of the outer end
+   * @returns the name of the link's outer end
    */
   #link(name: string): string {
     const link = `v${++this.#links}`;
@@ -158,7 +158,7 @@ function withLength(address: string): string {
   return isIPv6(address) ? `${address}/128` : `${address}/32`;
 }
 
-/** Skips duplicate address detection, so that an IPv6 address is usable at once. */
+/** Skips duplicate address detection, so that an IPv6 address can be used immediately. */
 function nodad(address: string): string {
   return isIPv6(address) ? ' nodad' : '';
 }

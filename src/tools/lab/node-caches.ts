@@ -1,4 +1,4 @@
-/** Runs `ndots node-cache` on the lab's nodes as a DaemonSet would, in each node's network. */
+/** Runs `ndots node-cache` in each node's network, as a DaemonSet would. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_FOLDER } from './files.ts';
@@ -8,12 +8,15 @@ import type { MachineProgram, Processes } from './processes.ts';
 import { untilAnswering } from './servers.ts';
 import { pause } from './pause.ts';
 
-/** The address that a node cache listens on in addition to the DNS service's. */
+/** The address that a node cache listens on in addition to that of the DNS service. */
 const LOCAL_IP: string = '169.254.20.10';
 
-/** The log output of a node cache that has set up its rules and passed its self-test. */
+/** Logged by a node cache once it has set up its rules and passed its self-test. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
-/** In milliseconds. Rules still missing after this will not appear, because the cache is configured not to set any. */
+/**
+ * In milliseconds. Rules that are still missing after this will not appear, because the cache is configured not to
+ * create any.
+ */
 const RULES_MS = 10_000;
 
 export interface NodeCachePlan {
@@ -21,11 +24,11 @@ export interface NodeCachePlan {
   readonly corefile: string;
   /** The cluster DNS service's address, which the cache takes over on its node. */
   readonly service: string;
-  /** The service address that it uses to query the DNS pods. */
+  /** The service address used to query the DNS pods. */
   readonly upstream: string;
   readonly rules: RuleMode;
   readonly flags: readonly string[];
-  /** A name it must resolve before it counts as started. */
+  /** A name that it must resolve before it counts as started. */
   readonly known: string;
 }
 
@@ -45,13 +48,13 @@ export class NodeCaches {
     await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
   }
 
-  /** Starts a second cache to take over from the current one. Resolves when the old one has exited. */
+  /** Starts a second cache that takes over from the current one. Resolves when the old one has exited. */
   async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
     const old = this.#processes.find(keyOf(node));
     const next = `${keyOf(node)} next`;
     const running = this.#start(node, plan, next);
     if (old !== null) {
-      // If the new process fails, the old one stays.
+      // If the new process fails, the old one continues.
       await Promise.race([old.program.ended, running.program.ended]);
     }
     await this.#untilServing(running, node, plan);
@@ -93,7 +96,7 @@ export class NodeCaches {
     const sign = { namespace: this.#network.path(node), server: LOCAL_IP, name: known };
     const remedy = 'for details, run ndots node-cache with this Corefile';
     await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
-    // The rules come last. Once they are set, pods reach the cache.
+    // The rules come last, because they make pods reach the cache.
     const until = performance.now() + RULES_MS;
     while (!READY.test(running.output()) && running.program.isRunning && performance.now() < until)
       await pause(20);

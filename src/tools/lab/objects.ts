@@ -3,7 +3,7 @@ import type { JsonObject } from '../../server/base/json-object.ts';
 import { manifestsState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { readManifests } from '../../server/kube/manifests/manifest-file.ts';
 
-/** Parses YAML objects and adds those that a cluster's controllers would add. Throws a `Problem`. */
+/** Parses YAML objects, and adds those that a cluster's controllers would create. Throws a `Problem`. */
 export function manifestText(text: string): ProxyObjects {
   const { manifests, problems } = readManifests(text, 'the story');
   if (problems.length > 0) throw problems[0]!;
@@ -12,7 +12,7 @@ export function manifestText(text: string): ProxyObjects {
   });
 }
 
-/** Does the same for objects already parsed from YAML. */
+/** Does the same for objects that have already been parsed from YAML. */
 export function objectsOf(list: readonly JsonObject[]): ProxyObjects {
   return manifestText(yamlOf(list));
 }

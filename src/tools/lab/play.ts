@@ -1,4 +1,4 @@
-/** Plays a story: starts its cluster and removes it afterwards. */
+/** Plays a story, starting its cluster and removing it afterwards. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PcapngWriter } from '../capture/read/packets/pcapng.ts';
@@ -13,7 +13,7 @@ import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
 export interface PlayParts extends LabPrograms {
   readonly mode: RuleMode;
-  /** A file for the packets of all acts; null: do not store them. */
+  /** A file for the packets of all acts, or null to discard them. */
   readonly pcap: string | null;
   /** Called when the story is over, while its cluster is still running. */
   linger?(lab: LabCluster): Promise<void>;
@@ -84,7 +84,7 @@ function captureClients(lab: LabCluster): readonly Capture[] {
     .map((machine) => Capture.start(join('/run/netns', machine), {}));
 }
 
-/** Writes the packets that the story captured, or those of its clients if it captured none. */
+/** Writes the packets that the story captured or, if it captured none, those of its clients. */
 function writePackets(file: string, captures: readonly Capture[], whole: readonly Capture[]): void {
   const shown = captures.some(({ frames }) => frames.length > 0) ? captures : whole;
   const pieces: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** The files that kubelet gives a pod: hosts, and a resolv.conf based on dnsPolicy and dnsConfig. */
+/** The files that the kubelet writes for a pod: hosts, and a resolv.conf based on dnsPolicy and dnsConfig. */
 import { child, children, text, texts, type JsonObject } from '../../server/base/json-object.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import { podResolvConf, type DnsPolicy, type PodDns } from '../resolver/dns-policy.ts';

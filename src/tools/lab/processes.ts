@@ -1,4 +1,4 @@
-/** Programs that run in a lab's machines, each in its machine's network with its machine's files. */
+/** Programs that run on a lab's machines, each using its machine's network and files. */
 import {
   runProgram,
   startProgram,
@@ -33,7 +33,7 @@ export class Processes {
     this.#env = env;
   }
 
-  /** Runs a program in a machine to completion, blocking. */
+  /** Runs a program on a machine, blocking until it ends. */
   call({ name, files }: ProgramPlace, words: readonly string[], limitMs?: number): ProgramResult {
     return call(wordsBehind(name, files, words), limitMs === undefined ? {} : { limitMs });
   }

@@ -1,7 +1,7 @@
 /**
- * Real clients: small programs that look up a name as applications do, one per resolver. Each is compiled once on this
- * machine and kept in the user's cache directory. If a compiler or library is missing, that is reported and the
- * client's model is used instead.
+ * Real clients, which are small programs that look up a name as applications do, one for each resolver. They are
+ * compiled on this machine once and stored in the user's cache directory. If a compiler or library is missing, this is
+ * reported and the client's model is used instead.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -11,7 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { findProgram, runProgram, type ProgramResult } from '../../server/runtime/programs.ts';
 import type { Environment } from '../../server/base/environment.ts';
 
-/** A client that this machine can run, or why it cannot. Its command line ends in `NAME FAMILY(0|4|6) COUNT`. */
+/**
+ * A client that this machine can run, or the reason why it cannot. Its command line ends in `NAME FAMILY(0|4|6) COUNT`.
+ */
 export type RealClient =
   | { readonly words: readonly string[]; readonly missing: null }
   | { readonly words: null; readonly missing: string };
@@ -54,7 +56,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
     library: 'Go',
     source: 'go',
     compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
-    // The client must send EDNS as current programs do, which depends on GODEBUG and the module's go line.
+    // The client must send EDNS like current programs, which depends on GODEBUG and the module's go line.
     env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
   },
   evdns: {
@@ -65,11 +67,11 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** In milliseconds. A slower compiler is treated as hung. */
+/** In milliseconds. A compiler that takes longer is considered hung. */
 const COMPILE_MS = 180_000;
 const made = new Map<string, Promise<RealClient>>();
 
-/** Returns a resolver's client, compiled on first use and then cached. */
+/** Returns a resolver's client, which is compiled on first use and then cached. */
 export function realClient(name: string, env: Environment): Promise<RealClient> {
   const known = made.get(name);
   if (known !== undefined) return known;
@@ -102,7 +104,8 @@ async function make(name: string, env: Environment): Promise<RealClient> {
       missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
     };
   }
-  // Another lab may be compiling it at the same time. The last one replaces the program with an identical one.
+  // Another lab may be compiling it at the same time, in which case the last one replaces the program with an identical
+  // one.
   renameSync(partial, program);
   return { words: [program], missing: null };
 }
@@ -128,7 +131,7 @@ function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string
   return join(base, 'ndots', 'lab-clients');
 }
 
-/** Hashes a source file, or all files in a directory. */
+/** Hashes a source file or all files in a directory. */
 function digest(source: string): string {
   const hash = createHash('sha256');
   const files = source.endsWith('.c') ? [source] : readdirSync(source).map((n) => join(source, n));
@@ -136,7 +139,7 @@ function digest(source: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** Parses a client's output. The last lookup counts. Null: no output. */
+/** Parses a client's output, in which the last lookup counts. Returns null if there is no output. */
 export function readReport({ stdout }: Pick<ProgramResult, 'stdout'>): ClientReport | null {
   const line = stdout
     .split('\n')

@@ -4,7 +4,7 @@ import { modelStory } from './play.ts';
 import { predictLoss, rehearsal, type RolloutTimes } from './rehearsal.ts';
 import { isAsTold } from './story.ts';
 
-/** Every port is new and the probe fails at once, so only new connections are lost. */
+/** Every port is new and the probe fails immediately, so only new connections are lost. */
 const times: RolloutTimes = {
   pods: 2,
   unavailable: 0,
@@ -63,15 +63,15 @@ describe('the loss of a rollout', () => {
     for (const lameduckMs of [0, 750, 5000])
       assert.ok(predictLoss({ ...kept, lameduckMs }).lost > 200, `lameduck ${lameduckMs} ms`);
     assert.equal(predictLoss({ ...kept, entriesStay: false }).lost, 0);
-    // Each port is reused after 1.25 s and forgotten after one.
+    // Each port is reused after 1.25 s but forgotten after one.
     assert.equal(predictLoss({ ...kept, ports: 250, conntrackMs: 1000 }).lost, 0);
   });
 });
 
 /**
  * Rollouts in a one-node Kubernetes 1.36.3 cluster (kube-proxy with iptables and nftables). One pod sent 300 queries a
- * second, a tenth of them over TCP. The stream began two seconds before the rollout. The CoreDNS streams for restarting
- * and changing back immediately followed another stream.
+ * second, of which a tenth were over TCP, starting two seconds before the rollout. For CoreDNS, the streams for
+ * restarting and changing back immediately followed another stream.
  */
 const measured: readonly (readonly [
   title: string,
@@ -98,7 +98,7 @@ const kubeadm: RolloutTimes = {
   warmMs: 2000,
   readyMs: 10_000,
   unreadyMs: 30_000,
-  // A single node with an idle kube-proxy, which writes rules at once.
+  // A single node with an idle kube-proxy, which writes rules immediately.
   propagationMs: 500,
   lameduckMs: 5000,
   conntrackMs: 30_000,

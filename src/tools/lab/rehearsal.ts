@@ -1,7 +1,7 @@
 /**
- * Rehearses a rollout of the DNS Deployment. The number of lost queries depends on a few times. It is first calculated,
- * query by query in virtual time, and then measured in a lab. New pods start before old ones end (maxSurge: 1), one at
- * a time.
+ * Rehearses a rollout of the DNS Deployment. A few durations determine how many queries are lost. The number is first
+ * calculated, query by query in virtual time, and then measured in a lab. New pods start before old ones end (maxSurge:
+ * 1), one at a time.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import { seededRandom } from '../../server/base/random.ts';
@@ -17,67 +17,69 @@ import { pause } from './pause.ts';
 /** Times in milliseconds. */
 export interface RolloutTimes {
   readonly pods: number;
-  /** Pods that may end before a new one is ready: 0 or 1 (the Deployment's maxUnavailable). */
+  /** The number of pods that may end before a new one is ready, 0 or 1 (the Deployment's maxUnavailable). */
   readonly unavailable: 0 | 1;
   /** UDP queries per second from all clients combined. */
   readonly rate: number;
-  /** The number of source ports. A reused port matches a connection that the kernel still tracks. */
+  /** The number of source ports. A reused port matches a connection that the kernel is still tracking. */
   readonly ports: number;
-  /** True if ports are random, as the kernel picks them for new sockets; false if they are used in turn. */
+  /** True if ports are random, as the kernel picks them for new sockets. False if they are used in turn. */
   readonly randomPorts: boolean;
-  /** The time during which clients send queries before the first pod ends. */
+  /** Milliseconds during which clients send queries before the first pod ends. */
   readonly warmMs: number;
-  /** The time from a new pod's start until it is ready. */
+  /** Milliseconds from a new pod's start until it is ready. */
   readonly readyMs: number;
-  /** The time from SIGTERM until the readiness probe has failed: at most periodSeconds × failureThreshold. */
+  /**
+   * Milliseconds from SIGTERM until the readiness probe has failed, which is at most periodSeconds × failureThreshold.
+   */
   readonly unreadyMs: number;
-  /** The time from a change to the endpoints until all nodes have new rules. */
+  /** Milliseconds from a change to the endpoints until all nodes have new rules. */
   readonly propagationMs: number;
-  /** `health { lameduck }`: the time a server continues to answer after SIGTERM. */
+  /** `health { lameduck }`: how long a server continues to answer after SIGTERM. */
   readonly lameduckMs: number;
-  /** `nf_conntrack_udp_timeout`: the time the kernel tracks a UDP connection. */
+  /** `nf_conntrack_udp_timeout`: how long the kernel tracks a UDP connection. */
   readonly conntrackMs: number;
-  /** True if connections to a removed pod stay in the kernel's table, as they do without kube-proxy. */
+  /** True if connections to a removed pod stay in the kernel's table, as happens without kube-proxy. */
   readonly entriesStay: boolean;
 }
 
 interface RolloutMoment {
   readonly atMs: number;
   /**
-   * `add`: a pod gets rules. `end`: it gets SIGTERM. `remove`: its rules are gone. `forget`: kube-proxy removes its
-   * tracked connections.
+   * `add` if a pod gets rules, `end` if it gets SIGTERM, `remove` if its rules are gone, `forget` if kube-proxy removes
+   * its tracked connections.
    */
   readonly what: 'add' | 'end' | 'remove' | 'forget';
-  /** Old pods are numbered from 0, followed by the new ones. */
+  /** Old pods are numbered from 0, followed by new ones. */
   readonly pod: number;
 }
 
 /** Milliseconds after the last step. */
 const CALM_MS = 1000;
-/** Milliseconds between the end of one pod and the next step. */
+/** Milliseconds between the end of a pod and the next step. */
 const PAUSE_MS = 300;
 /**
- * The time from a process's exit until its pod is no longer `serving` in the EndpointSlice. In a real cluster
- * (Kubernetes 1.36) this took 500 to 1700 ms, because kubelet lists its containers once a second.
+ * The time from a process's exit until its pod no longer counts as `serving` in the EndpointSlice. In a real cluster
+ * (Kubernetes 1.36), this took 500 to 1700 ms, because the kubelet lists its containers once a second.
  */
 const END_NOTICED_MS = 1000;
-/** In milliseconds. A connection with replies for longer is a stream (nf_conntrack_proto_udp). */
+/** In milliseconds. After having replies for this long, a connection is a stream (nf_conntrack_proto_udp). */
 const STREAM_AFTER_MS = 2000;
-/** nf_conntrack_udp_timeout_stream defaults to 120 s and nf_conntrack_udp_timeout to 30 s. */
+/** The defaults are 120 s for nf_conntrack_udp_timeout_stream and 30 s for nf_conntrack_udp_timeout. */
 const STREAM_FACTOR = 4;
 
-/** The earliest times after SIGTERM when the new rules apply and tracked connections are removed. */
+/** The earliest times after SIGTERM at which new rules apply and tracked connections are removed. */
 function endOf({ propagationMs, lameduckMs, unreadyMs }: RolloutTimes): {
   readonly removeMs: number;
   readonly forgetMs: number;
 } {
-  // kube-proxy sends no new connections to a terminating endpoint. It removes tracked ones only when the endpoint stops
-  // *serving*: its readiness probe failed, or its process has exited.
+  // kube-proxy sends no new connections to a terminating endpoint. It removes tracked ones only once the endpoint is no
+  // longer *serving*, because its readiness probe failed or its process exited.
   const servingMs = Math.min(unreadyMs, lameduckMs + END_NOTICED_MS);
   return { removeMs: propagationMs, forgetMs: servingMs + propagationMs };
 }
 
-/** The steps of a rollout, and when it ends. */
+/** The steps in a rollout, and when it ends. */
 function timeline(times: RolloutTimes): {
   readonly moments: readonly RolloutMoment[];
   readonly endMs: number;
@@ -112,13 +114,13 @@ export interface Prediction {
   readonly lost: number;
   /** The minimum and maximum over the averaged runs. */
   readonly range: readonly [least: number, most: number];
-  /** New connections to a pod that has ended but still has rules, as a manual calculation would give. */
+  /** New connections to a pod that has ended but still has rules, calculated as one would by hand. */
   readonly inTheDark: number;
-  /** The longest time in milliseconds that a pod has ended but still has rules. */
+  /** The longest time for which a pod has ended but still has rules, in milliseconds. */
   readonly darkMs: number;
   /**
-   * The longest time in milliseconds that a pod has ended but known ports still lead to it. Infinite if nothing removes
-   * their connections.
+   * The longest time for which a pod has ended but known ports still lead to it, in milliseconds. Infinite if nothing
+   * removes their connections.
    */
   readonly keptMs: number;
   /** The fraction of queries whose port is reused before the kernel forgets its connection. */
@@ -129,7 +131,7 @@ export interface Prediction {
 /** The number of runs averaged in a prediction. */
 const RUNS = 25;
 
-/** Follows every query through the rules and the kernel's connection table. */
+/** Follows each query through the rules and the kernel's connection table. */
 export function predictLoss(times: RolloutTimes): Prediction {
   const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
   const { lameduckMs, pods, rate, entriesStay } = times;
@@ -150,7 +152,7 @@ export function predictLoss(times: RolloutTimes): Prediction {
   };
 }
 
-/** The fraction of queries whose port was used recently enough that the kernel still tracks it. */
+/** The fraction of queries whose port was used so recently that the kernel is still tracking it. */
 function portsAgain({ ports, rate, conntrackMs, randomPorts, warmMs }: RolloutTimes): number {
   if (!randomPorts) return (ports / rate) * 1000 < conntrackMs ? 1 : 0;
   return 1 - Math.exp((-rate * Math.min(conntrackMs, warmMs)) / 1000 / ports);
@@ -205,7 +207,7 @@ function lossOfOne(times: RolloutTimes, seed: number): number {
 }
 
 /**
- * Returns the same rollout with a readiness probe that fails in half of lameduck's spare time; null: nothing is lost,
+ * Returns the same rollout with a readiness probe that fails in half of lameduck's spare time. Null if nothing is lost
  * or no probe can help.
  */
 function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
@@ -215,8 +217,8 @@ function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
 }
 
 /**
- * Builds a rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails within lameduck
- * if that loses less.
+ * Builds a rehearsal as a story. It runs without lameduck, as configured, and with a readiness probe that fails within
+ * lameduck if that loses less.
  */
 export function rehearsal(times: RolloutTimes): Story {
   const without = { ...times, lameduckMs: 0 };
@@ -266,8 +268,8 @@ function kindOf(lost: number): Act['kind'] {
 
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, darkMs, keptMs, again } = predictLoss(times);
-  // New connections: an Nth per pod, plus the shares of pods replaced before it. Known ports: at most all queries in
-  // that time.
+  // New connections lose an Nth per pod, plus the shares of pods replaced before it. Known ports lose at most all
+  // queries in that time.
   const shares = (1 + 1 / times.pods) ** times.pods - 1 + times.unavailable;
   const known = again < 0.001 ? 0 : keptMs * times.pods;
   const most = Math.min(sent, Math.round((times.rate * (darkMs * shares * 1.1 + known)) / 1000));

@@ -1,4 +1,4 @@
-/** Restarts DNS pods: deletes one, or replaces a Deployment's pods one by one. */
+/** Restarts DNS pods, either by deleting one or by replacing a Deployment's pods one by one. */
 import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
@@ -7,7 +7,7 @@ import { pause } from './pause.ts';
 
 /** A cluster's reaction times in milliseconds. */
 export interface RollTimes {
-  /** The time from when a pod ends or becomes ready until all nodes have new rules. */
+  /** The time from a pod's end or readiness until all nodes have new rules. */
   readonly propagationMs: number;
   /** The time from a pod's first reply until its readiness probe succeeds. */
   readonly readyMs: number;
@@ -15,7 +15,7 @@ export interface RollTimes {
   readonly graceMs: number;
 }
 
-/** Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has exited. */
+/** Deletes a DNS pod, which gets SIGTERM before nodes get new rules. Resolves when it has exited. */
 export async function deleteDnsPod(
   lab: LabCluster,
   pod: string,
@@ -29,7 +29,7 @@ export async function deleteDnsPod(
   await pause(propagationMs);
   const left = lab.endpointsOf(DNS_SERVICE).filter((address) => !addresses.includes(address));
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, left) });
-  // kube-proxy removes these for UDP services, because packets on old connections would still go to the pod.
+  // kube-proxy removes these for UDP services, because packets on old connections would still be sent to the pod.
   const [own = ''] = addresses;
   for (const node of lab.nodes.keys())
     forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), own);
@@ -38,7 +38,7 @@ export async function deleteDnsPod(
   await lab.stopDns(pod);
 }
 
-/** Starts a replacement, which becomes ready; later, the nodes get new rules. */
+/** Starts a replacement. When it is ready, nodes get new rules after a while. */
 async function replaceDnsPod(
   lab: LabCluster,
   pod: string,
@@ -54,7 +54,7 @@ async function replaceDnsPod(
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, [...present, own], all) });
 }
 
-/** Deletes and replaces every DNS pod in turn, as a Deployment does with maxUnavailable: 1. */
+/** Deletes and replaces all DNS pods in turn, like a Deployment with maxUnavailable: 1. */
 export async function rollDns(lab: LabCluster, corefile: string, times: RollTimes): Promise<void> {
   for (const { namespace, pod } of lab.dnsPods) {
     const name = `${namespace}/${pod}`;

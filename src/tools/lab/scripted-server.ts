@@ -1,4 +1,7 @@
-/** A DNS server that answers from an answers file, including faults. It plays the internet and faulty upstreams. */
+/**
+ * A DNS server whose answers, including faults, come from an answers file. It plays the part of the internet and of
+ * faulty upstreams.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';
@@ -32,8 +35,8 @@ export interface ScriptedServer {
 const port = 53;
 
 /**
- * Listens on port 53 of each address over UDP and TCP. The sockets are opened before the first `await`, in the caller's
- * network namespace.
+ * Listens on port 53 of each address over UDP and TCP. Sockets are opened in the caller's network namespace, before the
+ * first `await`.
  * @param served called for each query
  * @returns when all sockets are bound
  */
@@ -58,7 +61,7 @@ export async function serveScript(
     try {
       message = readMessage(bytes);
     } catch {
-      // musl 1.2.3 with `search .` sends malformed queries, which a real server does not answer either.
+      // With `search .`, musl 1.2.3 sends malformed queries, which real servers do not answer either.
       return;
     }
     const query = queryOf(message);
@@ -104,7 +107,7 @@ export async function serveScript(
     );
   }
   const accepting = addresses.filter((server) => !script.noTcp.has(server));
-  // Without a host name, it listens immediately on all addresses in this namespace.
+  // If there is no host name, it immediately listens on all addresses in this namespace.
   const hosts = accepting.length === addresses.length ? [undefined] : accepting;
   for (const host of addresses.length === 0 ? [] : hosts) {
     const listener = createServer((connection) => {
@@ -133,7 +136,7 @@ export async function serveScript(
   };
 }
 
-/** Serves a connection, where each message is preceded by its length (RFC 1035, section 4.2.2). */
+/** Serves a connection on which each message is preceded by its length (RFC 1035, section 4.2.2). */
 function serveConnection(
   connection: Connection,
   take: (bytes: Buffer, send: (reply: Buffer) => void) => void,

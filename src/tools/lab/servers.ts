@@ -1,4 +1,4 @@
-/** Runs DNS servers in a lab's pods: starts them and waits for replies, sends signals, stops them. */
+/** Runs DNS servers in a lab's pods: starts them and waits for replies, signals them, and stops them. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
@@ -7,12 +7,12 @@ import { API_URL, type LabPod, type LabPrograms } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
 
-/** In milliseconds. A server that does not answer within this time is broken. */
+/** In milliseconds. A server that does not answer by this time is broken. */
 const START_MS = 60_000;
-/** The number of lines of a server's output to quote if it does not start. */
+/** The number of output lines to quote if a server does not start. */
 const LINES = 6;
 
-/** The query a server must answer before it counts as started. */
+/** A query that the server must answer before it counts as started. */
 export interface Sign {
   /** The client's network namespace. */
   readonly namespace: string;
@@ -40,7 +40,7 @@ export async function untilAnswering(
 }
 
 export class DnsServers {
-  /** True if servers started from now on run ndots, even if the lab was given another program. */
+  /** True if servers run ndots from now on, even if the lab was given another program. */
   byNdots = false;
   readonly #programs: LabPrograms;
   readonly #processes: Processes;
@@ -50,7 +50,7 @@ export class DnsServers {
     this.#processes = processes;
   }
 
-  /** Starts the server in a pod and waits until it resolves `known`. */
+  /** Starts the server in a pod, and waits until it can resolve `known`. */
   async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
     const directory = join(LAB_FOLDER, pod.name);
     mkdirSync(directory, { recursive: true });

@@ -1,5 +1,6 @@
 /**
- * Writes kube-proxy's rules on a lab node, in either mode, plus a CNI plugin's rules for packets leaving the cluster.
+ * Writes kube-proxy's rules on a lab node in either mode, along with a CNI plugin's rules for packets that leave the
+ * cluster.
  */
 import { clusterState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { iptablesJumps, iptablesRules } from './proxy-rules/iptables.ts';
@@ -29,8 +30,8 @@ export function applyRules(network: LabNetwork, mode: RuleMode, node: string, te
 }
 
 /**
- * Prepares a node for its first service rules: adds jumps to kube-proxy's chains, and source address translation for
- * packets leaving the cluster.
+ * Prepares a node for its first service rules by adding jumps to kube-proxy's chains, and source address translation
+ * for packets that leave the cluster.
  */
 export function prepareNode(
   network: LabNetwork,

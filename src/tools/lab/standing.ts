@@ -1,6 +1,5 @@
 /**
- * Records a lab that stays up until it is taken down, so that later processes can find it and not confuse it with
- * another.
+ * Records a lab that runs until it is taken down, so that later processes can find it and tell it apart from others.
  */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isObject } from '../../server/base/json-object.ts';
@@ -14,14 +13,14 @@ export type StandingPod = Pick<
 >;
 
 export interface StandingLab {
-  /** The ID of the lab's first process, as seen outside the lab. */
+  /** The ID of the lab's first process, as seen from outside the lab. */
   readonly pid: number;
   /** The start time of that process in kernel ticks, because process IDs are reused. */
   readonly startTime: string;
   readonly pods: readonly StandingPod[];
 }
 
-/** The recorded lab, or null if there is none, or it has ended. Removes the file of a lab that has ended. */
+/** The recorded lab, or null if it does not exist or has ended. Removes the file in the latter case. */
 export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {
@@ -41,7 +40,7 @@ function isStanding(read: unknown): read is StandingLab {
   return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
-/** @throws EEXIST if another process was faster: only one lab can run at a time */
+/** @throws EEXIST if another process was faster, because only one lab can run at a time */
 export function writeStanding(
   file: string,
   pid: number,
@@ -60,8 +59,8 @@ export function writeStanding(
 }
 
 /**
- * Creates the directory for a user's record if it does not exist. Any user can create directories there, so one that
- * belongs to another user is refused.
+ * Creates the directory for a user's record if necessary. Any user can create directories there, so one that belongs to
+ * another user is refused.
  */
 export function ownFolder(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -74,13 +73,13 @@ export function ownFolder(directory: string): void {
   });
 }
 
-/** The first process of the lab started by `outer`: the child of its `unshare`. */
+/** The first process in the lab started by `outer`, which is the child of its `unshare`. */
 export function firstProcess(outer: number): number | null {
   const children = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim();
   return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
 }
 
-/** Returns the command line that runs a program in a running lab: in its mount, process and network namespaces. */
+/** Returns a command line that runs a program inside a running lab's mount, process and network namespaces. */
 export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
@@ -89,7 +88,7 @@ export function hasEnded({ pid, startTime }: StandingLab): boolean {
   return startTimeOf(pid) !== startTime;
 }
 
-/** Field 22 of proc_pid_stat(5). The program name before it may contain anything. Null: no such process. */
+/** Field 22 of proc_pid_stat(5). The program name before it may contain anything. Null if there is no such process. */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -1,4 +1,4 @@
-/** The lab's stories, in the order they are listed. */
+/** All of the lab's stories, in the order they are listed. */
 import { fileURLToPath } from 'node:url';
 import type { Act, Story } from './story.ts';
 import { ipvsExpiry } from './stories/ipvs-expiry.ts';

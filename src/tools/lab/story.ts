@@ -1,4 +1,7 @@
-/** A story: a real incident, played once with the fault and once with the fix, and judged by its observations. */
+/**
+ * A story, which is a real incident. It is played once with the fault and once with the fix, and then judged by its
+ * observations.
+ */
 import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
@@ -14,29 +17,29 @@ export interface Fact {
   readonly holds: boolean;
 }
 
-/** One run, of the fault or of a fix. */
+/** One run, either of the fault or of a fix. */
 export interface Act {
   readonly kind: 'flaw' | 'cure';
   /** `glibc, ndots:5, five search domains`. */
   readonly title: string;
   /** The command as a user would type it. */
   readonly command: string;
-  /** DNS packets in order; empty if they are not relevant. */
+  /** DNS packets in order. Empty if they are irrelevant. */
   readonly packets: readonly PacketRow[];
   readonly facts: readonly Fact[];
 }
 
 export interface Stage {
-  /** Starts a story's cluster. Missing fields of the plan have default values. */
+  /** Starts a story's cluster. Anything missing from the plan has a default value. */
   start(plan: StoryPlan): Promise<LabCluster>;
-  /** Captures the packets on one machine's link while `run` executes. */
+  /** Captures the packets on a machine's link while `run` executes. */
   capture<T>(
     machine: string,
     filter: CaptureFilter,
     act: () => Promise<T> | T,
   ): Promise<Captured<T>>;
   readonly server: 'ndots' | 'CoreDNS';
-  /** The start of an ndots command line, for modelled clients. */
+  /** The beginning of an ndots command line, for modelled clients. */
   readonly ndots: readonly string[];
   /** The mode of kube-proxy's rules, unless the story specifies one. */
   readonly mode: RuleMode;
@@ -44,13 +47,13 @@ export interface Stage {
   readonly env: Environment;
 }
 
-/** An action's result and the packets captured during it. */
+/** An action's result, and the packets captured during it. */
 export interface Captured<T> {
   readonly result: T;
   readonly packets: readonly PacketRow[];
 }
 
-/** The parts of a cluster that a story specifies. */
+/** The parts of a cluster that are specified by a story. */
 export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests'>> {
   readonly objects: string;
 }
@@ -69,9 +72,9 @@ export interface Story extends StoryHead {
   readonly needs: readonly Need[];
   /** The approximate duration in seconds. */
   readonly seconds: number;
-  /** Plays it in namespaces, or null if no kernel feature reproduces it reliably, so there is only the model. */
+  /** Plays it in namespaces. Null if only a model exists, because no kernel feature reproduces it reliably. */
   readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
-  /** Plays it in virtual time, for machines that cannot play it for real, or null if there is no model. */
+  /** Plays it in virtual time, for machines that cannot play it for real. Null if there is no model. */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }
 

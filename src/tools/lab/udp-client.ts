@@ -1,4 +1,4 @@
-/** Sends plain UDP queries from a lab machine, from a chosen source port. */
+/** Sends plain UDP queries from a lab machine, using a given source port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { FLAG, TYPE, typeNumber } from '../../server/wire/iana.ts';
@@ -13,7 +13,7 @@ export interface QueryResult {
   readonly tookMs: number;
   /** The message as received. */
   readonly reply: Uint8Array | null;
-  /** True if the question has the same spelling as in the query. */
+  /** True if the question is spelled in the same way as in the query. */
   readonly sameSpelling: boolean;
 }
 
@@ -28,7 +28,7 @@ export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly str
 /** The number of bytes before the question. */
 const HEAD = 12;
 
-/** A socket in a machine's network, connected to one server. */
+/** A socket in a machine's network that is connected to one server. */
 export class UdpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (reply: Buffer) => void>();
@@ -101,7 +101,7 @@ export class UdpClient {
   }
 }
 
-/** True if a server answers for a name, queried once over UDP. A server that has no objects yet does not answer. */
+/** True if a server answers for a name when queried once over UDP. Without its objects, it would not. */
 export async function dnsAnswers(
   namespace: string,
   server: string,

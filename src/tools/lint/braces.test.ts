@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { braceFault } from './braces.ts';
 
-/** Corefiles that are indented; the others are those of old reports. */
+/** Indented Corefiles, and others from old reports. */
 const corefiles = [
   ...globSync('test/corefiles/*.corefile').filter((file) => !file.includes('story-')),
   'deploy/cluster-dns/Corefile',

@@ -1,20 +1,20 @@
 /**
- * Finds the missing or surplus brace in a Corefile whose braces do not match. The parser detects it
- * only at the end of the text; the indentation shows where its author wanted it.
+ * Finds the missing or extra brace in a Corefile whose braces do not match. The parser detects this only at the end of
+ * the text, but the indentation shows where the author meant it to be.
  */
 
-/** The probable mistake, in lines and columns of the text. */
+/** The probable mistake, by lines and columns in the text. */
 export interface BraceFault {
   readonly line: number;
   readonly column: number;
   readonly text: string;
   readonly hint: string | null;
   readonly remedy: string;
-  /** True if a block ends too early, so that the rest is lost even if it parses. */
+  /** True if a block ends too early, which loses the rest even if it parses. */
   readonly loses: boolean;
 }
 
-/** A line in braces that begins with the name of a directive, which no property has. */
+/** A line inside braces that begins with the name of a directive, which no property shares. */
 export interface Misplaced {
   readonly line: number;
   readonly name: string;
@@ -33,17 +33,17 @@ interface Line {
 }
 
 interface Open extends Line {
-  /** True if the lines within are indented more than this one. */
+  /** True if the lines inside are indented more than this one. */
   indented: boolean | null;
 }
 
-/** A closing brace that is indented more than the line that opened. */
+/** A closing brace that is indented more than the line with the opening one. */
 interface Suspect {
   readonly brace: Line;
   readonly opener: Line;
 }
 
-/** The probable mistake, or null if as many braces close as open, or quotes hide what does. */
+/** The probable mistake. Null if there are as many closing braces as opening ones, or if quotes hide the difference. */
 export function braceFault(
   file: string,
   text: string,
@@ -94,7 +94,7 @@ export function braceFault(
   };
 }
 
-/** The words that matter of each line that is not blank; null if a quote spans lines. */
+/** The relevant words in each line that is not blank, or null if a quote spans lines. */
 function readLines(file: string, text: string): readonly Line[] | null {
   const lines: Line[] = [];
   for (const [index, raw] of text.split('\n').entries()) {
@@ -179,7 +179,7 @@ function unopenedBy(lines: readonly Line[], brace: Line): Line | null {
   return next.indent > line.indent ? line : null;
 }
 
-/** The first line outside of braces that is followed by lines of a block, or null if there is none. */
+/** The first line outside of braces that is followed by lines from inside a block, or null if there is none. */
 function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
   let depth = 0;
   for (const [index, line] of lines.entries()) {
@@ -193,7 +193,7 @@ function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
   return null;
 }
 
-/** True if braces match if one closes before this line. */
+/** True if the braces would match with another one closed before this line. */
 function isBalanced(lines: readonly Line[], before: number): boolean {
   let depth = 0;
   for (const { number, word, opens, closes } of lines) {
@@ -205,7 +205,7 @@ function isBalanced(lines: readonly Line[], before: number): boolean {
   return depth === 0;
 }
 
-/** The line whose brace is open at this line. */
+/** The line whose brace is still open at this line. */
 function openAt(lines: readonly Line[], at: Line): Line | null {
   const stack: Line[] = [];
   for (const line of lines) {

@@ -1,10 +1,10 @@
-/** Converts the fixes that rules propose to changes of a file's text, and applies them. */
+/** Converts the fixes suggested by rules into changes to a file's text, and applies them. */
 import type { Directive, Property, Token } from '../../server/corefile/corefile-tree.ts';
 import type { Edit } from './finding.ts';
 import type { Fix } from './lint-rule.ts';
 import type { SourceText } from './source-text.ts';
 
-/** The edits of a fix; none if the file does not contain the words as they were parsed. */
+/** The edits for a fix. Empty if the file does not contain the words as they were parsed. */
 export function readEdits(
   fix: Fix,
   source: SourceText,
@@ -31,8 +31,8 @@ export function readEdits(
       const inner = `${indent}    ${fix.text}`;
       if (fix.directive.block !== null) {
         if (!/^\{(?:\s+#.*)?$/.test(behind)) return [];
-        // The line is added at the end of the block: in `hosts`, lines after a property are not
-        // parsed as records any more.
+        // The line is added at the end of the block, because lines after a property in `hosts` are no longer parsed as
+        // records.
         const { at, depth } = lastOf(fix.directive.block, token);
         const last = source.outside(at.place);
         if (last.file !== file || !last.exact) return [];
@@ -68,7 +68,7 @@ function indentOf(lines: readonly string[], line: number): string {
   return /^[ \t]*/.exec(lines[line - 1] ?? '')![0];
 }
 
-/** The last word within the directive's braces, and the number of braces that are open after it. */
+/** The last word within the directive's braces, and how many braces are still open after it. */
 function lastOf(
   block: readonly Property[],
   before: Token,
@@ -81,7 +81,7 @@ function lastOf(
   return { at: inner.at, depth: inner.depth + 1 };
 }
 
-/** The line that closes the outermost of `depth` braces; null if other words come first. */
+/** The line that closes the outermost of `depth` braces, or null if there are other words before it. */
 function closedAt(lines: readonly string[], from: number, depth: number): number | null {
   let open = depth;
   for (let line = from + 1; line <= lines.length; line++) {
@@ -93,7 +93,7 @@ function closedAt(lines: readonly string[], from: number, depth: number): number
   return null;
 }
 
-/** The text after all edits. Of edits that overlap only the first one is applied. */
+/** The text after all edits. If edits overlap, only the first one is applied. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   const lines = text.split('\n');
   const ends = lines[0]?.endsWith('\r') === true ? '\r\n' : '\n';

@@ -1,5 +1,5 @@
 /**
- * Reads the files under the given paths: named files, and in directories those that may hold a
+ * Reads the files under the given paths. These are the named files and, in directories, those that may contain a
  * Corefile or an object.
  */
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
@@ -12,18 +12,18 @@ import { cannotLint } from './finding.ts';
 export interface GivenFile {
   readonly file: string;
   readonly text: string;
-  /** True if the file was named; false: found in a directory. */
+  /** True if the file was named, false if it was found in a directory. */
   readonly named: boolean;
 }
 
 /** The files under the given paths. */
 export interface GatheredFiles {
   readonly files: readonly GivenFile[];
-  /** Files and subfolders that could not be read, with the reason. */
+  /** Files and subdirectories that could not be read, each with a reason. */
   readonly passed: readonly { readonly file: string; readonly why: string }[];
 }
 
-/** Limits for a directory, so that a wrong path (`/`) ends with a message. */
+/** Limits for a directory, so that a wrong path (`/`) results in a message. */
 const FILES_MAX = 5000;
 const DEPTH_MAX = 16;
 const BYTES_MAX = 128 * 1024 * 1024;
@@ -33,12 +33,15 @@ const wanted =
   /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
 
 /**
- * Endings of files that mention or generate Corefiles without being one: chart templates, programs,
+ * Extensions of files that mention or generate Corefiles without being one, such as chart templates, programs and
  * documents.
  */
 const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
 
-/** Reads the files under these paths. @throws Problem if one of the paths cannot be read */
+/**
+ * Reads the files under these paths.
+ * @throws Problem if any of the paths cannot be read
+ */
 export function gather(paths: readonly string[]): GatheredFiles {
   const files: GivenFile[] = [];
   const passed: { file: string; why: string }[] = [];
@@ -67,8 +70,8 @@ export function gather(paths: readonly string[]): GatheredFiles {
 }
 
 /**
- * The resolv.conf files that `forward` names in a Corefile, relative to its directory as the server
- * reads them. Skips /etc/resolv.conf: every machine has one, and this may not be the server's.
+ * The resolv.conf files that a Corefile's `forward` refers to, relative to its directory as the server reads them.
+ * Skips /etc/resolv.conf, because every machine has one and this may not be the server's.
  */
 function resolvConfsOf({ file, text }: GivenFile): readonly string[] {
   const named = [...text.matchAll(/^[ \t]*forward[ \t]+\S+[ \t]+([^\n{#]+)/gm)]

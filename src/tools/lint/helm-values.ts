@@ -1,16 +1,10 @@
-/**
- * Generates the Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig`
- * before them.
- */
+/** Generates the Corefile that the CoreDNS chart builds from its values, with `extraConfig` followed by `servers`. */
 import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
 import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
 import type { LintObject } from './subject.ts';
 
-/**
- * The Corefile, with the place of the value after each of its lines; null if the values have no
- * `servers`.
- */
+/** The Corefile, along with the place of the value behind each line. Null if the values have no `servers`. */
 export function helmCorefile(values: LintObject, lines: readonly string[]): SourceText | null {
   const nested = children(values.value, 'servers').length === 0;
   const root = nested ? child(values.value, 'coredns') : values.value;
@@ -56,7 +50,7 @@ class Writer {
     this.origins.push(rest === undefined ? origin : { ...origin, rest });
   }
 
-  /** The parameters of a plugin, which follow its name in the Corefile. */
+  /** A plugin's parameters, which follow its name in the Corefile. */
   #parameters(name: string, plugin: JsonObject, path: DocumentPath): LineOrigin['rest'] {
     const given = textOf(plugin['parameters']);
     if (given === '') return undefined;
@@ -76,7 +70,7 @@ class Writer {
       (zone) => `${text(zone, 'scheme')}${text(zone, 'zone') || '.'}`,
     );
     const keys = zones.length === 0 ? ['.'] : zones;
-    // The chart writes the port only after the last zone.
+    // The chart writes the port after the last zone only.
     const address = `${keys.join(' ')}${typeof port === 'number' || typeof port === 'string' ? `:${port}` : ''}`;
     this.line(`${address} {`, path, 0);
     children(server, 'plugins').forEach((plugin, index) =>

@@ -1,10 +1,7 @@
-/**
- * The linter's own findings: CF48, ineffective suppression comments; CF49, input that cannot be
- * read.
- */
+/** The linter's own findings: CF48 for ineffective suppression comments, and CF49 for input that cannot be read. */
 import type { LintRule } from './lint-rule.ts';
 
-/** Rules without `find`; the findings are made while the input is read. */
+/** Rules without `find`, because their findings are made while reading the input. */
 export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',

@@ -1,6 +1,4 @@
-/**
- * Sorts the content of files: Corefiles, their imports, Kubernetes objects, settings of resolvers.
- */
+/** Sorts file contents into Corefiles, their imports, Kubernetes objects, and resolver settings. */
 import { basename } from 'node:path';
 import {
   asObject,
@@ -28,10 +26,10 @@ export interface CorefileInput {
   readonly object: LintObject | null;
 }
 
-/** The memory limit for parsing a YAML document, in bytes; parsing is aborted beyond it. */
+/** Memory limit in bytes for parsing a YAML document, beyond which parsing is aborted. */
 const YAML_MEMORY = 1024 * 1024 * 1024;
 
-/** A `*.override` or `*.server` file, which a Corefile imports by its name. */
+/** A `*.override` or `*.server` file, which a Corefile imports by name. */
 export interface FragmentInput extends CorefileInput {
   readonly name: string;
 }
@@ -46,8 +44,8 @@ export interface Inputs {
 }
 
 /**
- * Sorts the content of files.
- * @param progress called before each file is parsed, with the current work as part of a sentence
+ * Sorts file contents.
+ * @param progress called before each file is parsed, with the current task as part of a sentence
  */
 export function sortInputs(
   files: readonly GivenFile[],
@@ -61,7 +59,7 @@ export function sortInputs(
   return inputs;
 }
 
-/** True if a text looks like YAML for Kubernetes or Helm rather than a Corefile. */
+/** True if text looks like YAML for Kubernetes or Helm rather than a Corefile. */
 function looksLikeYaml(text: string): boolean {
   return (
     /^(apiVersion|kind|data|servers|metadata):/m.test(text) ||
@@ -93,8 +91,7 @@ class Sorting implements Inputs {
 
   #takeYaml(file: string, text: string, named: boolean): void {
     const { documents, problems } = parseYaml(text, file, YAML_MEMORY);
-    // Directories contain charts and other YAML, so a file there may be something else than a
-    // manifest.
+    // Directories contain charts and other YAML, so files in them need not be manifests.
     const lines = text.split('\n');
     const isChart =
       problems.some(({ hint }) => hint === templateAdvice.hint) ||
@@ -112,7 +109,7 @@ class Sorting implements Inputs {
     this.problems.push(new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }));
   }
 
-  /** Takes a Corefile, unless it is a template of one, of which only that is reported. */
+  /** Accepts a Corefile. If it is only a template, this is all that is reported. */
   #takeCorefile(input: CorefileInput): void {
     const { source } = input;
     const line = source.text.split('\n').findIndex((each) => /^\s*\{\{/.test(each)) + 1;
@@ -193,7 +190,7 @@ class Sorting implements Inputs {
   }
 }
 
-/** Paths of the values in objects that install a chart, as an object or as YAML text. */
+/** Paths of values in objects that install a chart, either as an object or as YAML text. */
 const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
   // k3s and RKE2
   HelmChartConfig: [['spec', 'valuesContent']],
@@ -207,7 +204,7 @@ const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 };
 
-/** The chart values within an object of another kind. */
+/** The chart values inside an object of another kind. */
 function valuesWithin(object: LintObject, lines: readonly string[]): readonly LintObject[] {
   return (valuePaths[object.kind] ?? []).flatMap((path) => {
     const at = path.reduce<unknown>((value, key) => asObject(value)[key], object.value);
@@ -233,10 +230,7 @@ function isHelmValues(value: ReturnType<typeof asObject>): boolean {
   return [...own, ...nested].some((server) => Array.isArray(server['plugins']));
 }
 
-/**
- * The places of the lines of a YAML text within YAML; for a quoted text all lines are at its
- * beginning.
- */
+/** The places of lines in YAML text that is embedded in YAML. If the text is quoted, all lines are at its beginning. */
 function scalarOrigins(text: string, at: Place, lines: readonly string[]): LineOrigin[] {
   const written = text.split('\n');
   const isBlock = lines[at.line - 1]?.[at.column - 1] === '|';

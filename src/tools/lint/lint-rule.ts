@@ -10,10 +10,10 @@ import type {
 import type { LintSeverity } from './finding.ts';
 import type { LintObject, LintedBlock, LintedCorefile, Subject } from './subject.ts';
 
-/** The place of a finding: a word of a Corefile, a line, or the part of an object at a path. */
+/** The place of a finding, which is a word in a Corefile, a line, or the part of an object at a path. */
 export type Aim = Token | Directive | Property | ServerBlock | ObjectPath;
 
-/** A part of a Kubernetes object or of Helm values. */
+/** Part of a Kubernetes object or of Helm values. */
 export interface ObjectPath {
   readonly object: LintObject;
   readonly path: DocumentPath;
@@ -26,21 +26,21 @@ export interface Told {
   readonly text: string;
   readonly hint?: string | null;
   readonly remedy?: string | null;
-  /** The severity, if it is not that of the rule. */
+  /** The severity, if it differs from the rule's own. */
   readonly severity?: LintSeverity;
-  /** The change that repairs it; several if the finding stands for several places. */
+  /** The change that fixes it, or several if the finding covers several places. */
   readonly fix?: Fix | readonly Fix[] | null;
 }
 
-/** A safe change of a Corefile, in terms of its words and lines. */
+/** A safe change to a Corefile, expressed in its words and lines. */
 export type Fix =
   /** Replaces a word. */
   | { readonly kind: 'word'; readonly token: Token; readonly text: string }
-  /** Adds words after this one, on the same line. */
+  /** Adds words after this one on the same line. */
   | { readonly kind: 'append'; readonly token: Token; readonly text: string }
-  /** Inserts a line above that of this word, with the same indentation. */
+  /** Inserts a line above this word's line, with the same indentation. */
   | { readonly kind: 'above'; readonly token: Token; readonly text: string }
-  /** Adds a line within the directive's braces, which are added if there are none. */
+  /** Adds a line inside the directive's braces, which are added if there are none. */
   | { readonly kind: 'property'; readonly directive: Directive; readonly text: string }
   /** Removes the whole line. */
   | { readonly kind: 'remove'; readonly token: Token };
@@ -48,20 +48,23 @@ export type Fix =
 /** Reports a finding. */
 export type Tell = (told: Told) => void;
 
-/** One rule. Its page is docs/rules/CODE.md: problem, bad, good, why, when to ignore, since. */
+/**
+ * A rule. Its page is docs/rules/CODE.md, with the problem, bad and good examples, why it matters, when to ignore it,
+ * and since when it exists.
+ */
 export interface LintRule {
-  /** `CF07`. A code is never reused for another rule. */
+  /** `CF07`. Codes are never reused for another rule. */
   readonly code: string;
-  /** The usual severity; a finding may have another one. */
+  /** The usual severity, which a finding may override. */
   readonly severity: LintSeverity;
-  /** The subject of the rule: one line, lower case, no full stop. */
+  /** The rule's subject in one line, in lower case and without a full stop. */
   readonly summary: string;
   /**
-   * The kinds of Kubernetes objects that the rule judges one by one, or absent if it judges Corefiles, or objects in
+   * The kinds of Kubernetes objects that the rule examines one by one. Absent if it examines Corefiles, or objects in
    * relation to others.
    */
   readonly kinds?: readonly string[];
-  /** True for a defect of CoreDNS, which counts only if CoreDNS is the target. */
+  /** True for a defect in CoreDNS, which only counts if CoreDNS is the target. */
   readonly ofCore?: true;
   /** Examines all of the input. */
   find(subject: Subject, tell: Tell): void;
@@ -69,7 +72,7 @@ export interface LintRule {
 
 type Head = Pick<LintRule, 'code' | 'severity' | 'summary' | 'ofCore'>;
 
-/** A rule that examines the server blocks one by one, those that could be parsed. */
+/** A rule that examines server blocks one by one, if they could be parsed. */
 export function blockRule(
   head: Head & { find(block: LintedBlock, tell: Tell, subject: Subject): void },
 ): LintRule {
@@ -82,7 +85,7 @@ export function blockRule(
   };
 }
 
-/** A rule that examines the Corefiles one by one. */
+/** A rule that examines Corefiles one by one. */
 export function corefileRule(
   head: Head & { find(corefile: LintedCorefile, tell: Tell, subject: Subject): void },
 ): LintRule {
@@ -94,7 +97,7 @@ export function corefileRule(
   };
 }
 
-/** A rule that examines the Kubernetes objects of some kinds one by one. */
+/** A rule that examines certain kinds of Kubernetes objects one by one. */
 export function objectRule(
   head: Head & {
     readonly kinds: readonly string[];

@@ -1,4 +1,4 @@
-/** The linter: reads its input, runs the rules, and removes suppressed findings. */
+/** The linter, which reads its input, runs the rules, and removes suppressed findings. */
 import { child, text } from '../../server/base/json-object.ts';
 import { nearest, type Place, type Problem } from '../../server/base/problem.ts';
 import type { Directive } from '../../server/corefile/corefile-tree.ts';
@@ -23,15 +23,15 @@ export interface LintParts {
   /** The rules to run. */
   readonly rules: readonly LintRule[];
   /**
-   * All rules that exist; default `rules`. Suppression comments may name any of them, and a file
-   * that only a rule outside `rules` judges is not reported as unused.
+   * All existing rules, which default to `rules`. Suppression comments may mention any of them, and a file that is only
+   * covered by a rule outside `rules` is not reported as unused.
    */
   readonly known?: readonly LintRule[];
-  /** The target, or null if derived from the images in the input, if there are any. */
+  /** The target. If null, it is derived from any images in the input. */
   readonly target: LintTarget | null;
   /** The Corefile that runs now; null: unknown. */
   readonly running?: GivenFile | null;
-  /** Runs the rules that query the network, or absent if nothing is sent. */
+  /** Runs the rules that query the network. If absent, nothing is sent. */
   readonly live?: (subject: Subject) => Promise<readonly (readonly [LintRule, Told])[]>;
   /** Called with the current work. */
   readonly progress?: (text: () => string) => void;
@@ -43,7 +43,7 @@ export interface LintReport {
   readonly findings: readonly LintFinding[];
   /** The files with content that some rule judges. */
   readonly files: readonly string[];
-  /** The named files without such content, with a description of their content. */
+  /** Named files without such content, each with a description of the actual content. */
   readonly notJudged: readonly { readonly file: string; readonly holds: string }[];
   readonly target: LintTarget | null;
   /** The number of findings that comments suppressed. */
@@ -52,7 +52,7 @@ export interface LintReport {
   readonly subject: Subject;
 }
 
-/** Lints. Mistakes in the input are findings, so this rejects only because of bugs. */
+/** Runs the linter. Mistakes in the input become findings, so this rejects only because of bugs. */
 export async function lint(parts: LintParts): Promise<LintReport> {
   const { given, plugins, rules, progress } = parts;
   const inputs = sortInputs(given.files, progress);
@@ -101,7 +101,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
       ...inputs.objects.filter(({ kind }) => judged.has(kind)),
       ...corefiles,
       ...broken,
-      // A resolv.conf is judged only beside a Corefile, or by rules that query the network.
+      // A resolv.conf is examined only next to a Corefile, or by rules that query the network.
       ...(corefiles.length > 0 || parts.live !== undefined ? inputs.resolvConfs : []),
     ].map(({ file }) => file),
   );
@@ -121,17 +121,17 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
 }
 
-/** True if the structure is a guess because braces do not match. No fixes are offered then. */
+/** True if the structure is a guess because braces do not match, in which case no fixes are offered. */
 function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
   return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
 }
 
-/** With this many mistakes, a text may not be a Corefile. */
+/** If a text has this many mistakes, it may not be a Corefile. */
 const FOREIGN_PROBLEMS = 5;
-/** Limit of findings about a text that is not a Corefile. */
+/** Limit on findings for a text that is not a Corefile. */
 const FOREIGN_MAX = 10;
 
-/** True if hardly any word of a text is a directive. */
+/** True if hardly any words in a text are directives. */
 function isForeign({ problems, blocks, fragment }: LintedCorefile, known: KnownPlugins): boolean {
   if (fragment || problems.length < FOREIGN_PROBLEMS) return false;
   const names = blocks.flatMap(({ block }) => block.directives.map(({ name }) => name));
@@ -141,7 +141,7 @@ function isForeign({ problems, blocks, fragment }: LintedCorefile, known: KnownP
   return good.length * FOREIGN_PROBLEMS <= names.length;
 }
 
-/** The first findings of texts that are not Corefiles, with a finding that says so. */
+/** For texts that are not Corefiles, returns their first findings, along with a finding that says so. */
 function shortened(
   findings: readonly LintFinding[],
   foreign: ReadonlySet<string>,
@@ -155,10 +155,10 @@ function shortened(
   });
 }
 
-/** The number of objects of a file that are named; further ones are counted. */
+/** The number of of a file's objects are listed by name. The rest are counted. */
 const HELD_MAX = 3;
 
-/** Describes the content of a file that no rule judges. */
+/** Describes the content of a file that no rule covers. */
 function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   if (resolvConfs.some((each) => each.file === file))
     return 'a resolv.conf, which is checked only together with a Corefile or with --live';
@@ -176,7 +176,7 @@ function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   return `${names.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** The likely correction of a code: CF03 for CF3. */
+/** The probable correction of a code, for example CF03 for CF3. */
 export function nearestCode(code: string, rules: readonly Pick<LintRule, 'code'>[]): string | null {
   const codes = rules.map((rule) => rule.code);
   const padded = code.toUpperCase().replace(/^CF0*(\d)$/, 'CF0$1');
@@ -190,8 +190,8 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
 }
 
 /**
- * The release in the images, else in the chart. A node-cache image does not apply to Corefiles of
- * other servers.
+ * The release according to the images, or else the chart. A node-cache image does not apply to Corefiles for other
+ * servers.
  */
 function targetIn(
   objects: readonly LintObject[],
@@ -215,13 +215,13 @@ function targetIn(
   return targets.find(({ kind }) => kind === 'node-cache') ?? ofServer;
 }
 
-/** The chart that an object of another program installs or configures, or empty if there is none. */
+/** The chart that another program's object installs or configures. Empty if there is none. */
 function chartOf({ kind, name, value }: LintObject): string {
   const spec = child(value, 'spec');
   switch (kind) {
     case 'HelmChart':
       return text(spec, 'chart');
-    // One of k3s and RKE2 has the name of the HelmChart that it configures.
+    // An object for k3s and RKE2, named after the HelmChart that it configures.
     case 'HelmChartConfig':
       return name;
     case 'HelmRelease':
@@ -250,7 +250,7 @@ function byPlace(a: LintFinding, b: LintFinding): number {
   );
 }
 
-/** Further findings of one rule in one file are omitted: a generator repeats the same mistake. */
+/** Additional findings by one rule in the same file are left out, because a generator repeats its mistakes. */
 const SAME_MAX = 50;
 
 class FindingCollector {
@@ -295,36 +295,33 @@ class FindingCollector {
     });
   }
 
-  /**
-   * The text with the places in it counted as those of findings are: in the file that a person
-   * edits.
-   */
+  /** The text, with places counted as in findings: in the file that a person edits. */
   #placed(text: string): string {
     let placed = text;
     for (const [label, source] of this.#sources) placed = source.placedText(placed, label);
     return placed;
   }
 
-  /** The edits of a fix, which may also concern texts that the Corefile imports. */
+  /** The edits for a fix, which may also affect texts that the Corefile imports. */
   #edits(fix: Fix): readonly Edit[] {
     const at = fix.kind === 'property' ? fix.directive.at : fix.token;
     const source = this.#sources.get(at.place.file);
     return source === undefined ? [] : readEdits(fix, source, this.#texts);
   }
 
-  /** Reports a part of the input that could not be read. */
+  /** Reports part of the input that could not be read. */
   unreadable(problem: ProblemLike): void {
     this.problem(unreadableRule, problem);
   }
 
-  /** Reports a problem as the finding of a rule. */
+  /** Reports a problem as a rule's finding. */
   problem(rule: Pick<LintRule, 'code' | 'severity'>, problem: ProblemLike): void {
     const at: Place = problem.place ?? { file: '', line: 1, column: 0 };
     const { hint = null, remedy = null } = problem;
     this.add(rule, { at, text: problem.message, hint, remedy });
   }
 
-  /** The line to show: that of the file, except for a quoted text of many lines. */
+  /** The line to show, which is the line in the file unless it is a quoted text of many lines. */
   #shown(
     outer: Place & { readonly exact: boolean },
     source: SourceText | undefined,
@@ -353,8 +350,8 @@ const readingCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The lines of directives that the server rejects. Other rules would misjudge them, so they apply
- * after the correction.
+ * Lines with directives that the server rejects. Other rules would misjudge them, and apply once they have been
+ * corrected.
  */
 class RefusedLines {
   readonly #lines = new Set<string>();
@@ -380,26 +377,24 @@ function keyOf({ file, line }: Pick<Place, 'file' | 'line'>): string {
   return `${file}:${line}`;
 }
 
-/** The places of the words that begin the lines of a directive. */
+/** The places of the words at the start of a directive's lines. */
 function linesOf({ at, block }: Pick<Directive, 'at' | 'block'>): readonly Place[] {
   const inner = (block ?? []).flatMap((line) => linesOf({ at: line.name, block: line.block }));
   return [at.place, ...inner];
 }
 
-/** The rule of unreadable parts of the input; it has a page like any other rule. */
+/** The rule for unreadable parts of the input, which has a page like any other rule. */
 const unreadableRule: { readonly code: string; readonly severity: LintSeverity } = {
   code: 'CF49',
   severity: 'error',
 };
 
-/** The length of the word that begins at this column. */
+/** The length of the word at this column. */
 function wordAt(line: string | null, column: number): number {
   return /^[^\s{},]*/.exec((line ?? '').slice(column - 1, column + 80))![0].length;
 }
 
-/**
- * The place of a finding and the number of columns to underline; null: up to the end of the word.
- */
+/** The place of a finding, and how many columns to underline. Null underlines up to the end of the word. */
 function aimedAt(at: Aim | Place): { readonly place: Place; readonly length: number | null } {
   if ('object' in at) return { place: at.object.place(at.path), length: null };
   if ('line' in at) return { place: at, length: null };

@@ -74,7 +74,10 @@ test('a damaged dnstap message is skipped, and later ones are read', async () =>
   assert.equal(reading.totals.queries, 1);
 });
 
-/** A query every 50 ms, at a pod and, translated, at the server. Each interface is written in blocks, as by dumpcap. */
+/**
+ * A query every 50 ms, seen at a pod and, translated, at the server. Each interface is written in blocks, as dumpcap
+ * does.
+ */
 function inTurns(): Uint8Array {
   const at = (port: number) =>
     Array.from({ length: 60 }, (_, nth) => {
@@ -168,7 +171,7 @@ test('a dnstap message with an impossible date is skipped', () => {
   assert.match(remarksOf(reading).join(), /ignored/);
 });
 
-/** A TCP query with its connection, and a UDP query without a reply, both within a second. */
+/** A TCP query with its connection, and an unanswered UDP query, both within a second. */
 function shortCapture(): Uint8Array {
   const ends = { from: '10.244.1.5', fromPort: 4000, to: '10.96.0.10', toPort: 53 };
   const query = dnsMessage('www.example.', 'A', { id: 5 });

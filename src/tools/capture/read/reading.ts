@@ -1,4 +1,4 @@
-/** Reads any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
+/** Reads captures, dnstap streams and logs, turning bytes into exchanges and lookups. */
 import { CopiedBytes } from '../pair/copied-bytes.ts';
 import { LookupGrouping } from '../pair/lookups.ts';
 import { Pairing, type PairingCounts } from '../pair/pairing.ts';
@@ -23,14 +23,14 @@ import { SearchDomains } from '../pair/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
 import { isTime, SteadyTime } from './steady-time.ts';
 
-/** Name server ports: 53, and 5353 for OpenShift's DNS pods (Multicast DNS is distinguished). */
+/** Name server ports, which are 53, and 5353 for OpenShift's DNS pods (we can tell Multicast DNS apart). */
 export const usualPorts: readonly number[] = [53, 5353];
 
 /** Callbacks while reading, all optional. */
 export interface ReadingEvents {
   begun?(exchange: SeenExchange): void;
   ended?(exchange: SeenExchange): void;
-  /** Another reply to an answered query. Its bytes are reused. */
+  /** Another reply to a query that has been answered. Its bytes are reused. */
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
   lookup?(lookup: SeenLookup): void;
   path?(event: PathEvent): void;
@@ -40,9 +40,9 @@ export interface ReadingEvents {
   /** A packet, after it was read. */
   frame?(frame: Frame): void;
   failure?(failure: LoggedFailure): void;
-  /** A text line that is neither a query nor a failure. */
+  /** A line of text that is neither a query nor a failure. */
   line?(line: LogLine, number: number): void;
-  /** A line in a text that is not a log, such as a list of names. */
+  /** A line in a text that is not a log but, for example, a list of names. */
   entry?(line: string, number: number): void;
 }
 
@@ -60,11 +60,11 @@ export interface ReadingBounds {
   readonly toMs?: number;
   /** Learned here, or by an earlier reading. */
   readonly domains?: SearchDomains;
-  /** Converts the time of a dnstap message, a live packet or a line from its host's clock. */
+  /** Converts the time of a dnstap message, live packet or line from the clock of its host. */
   readonly clock?: (timeMs: number) => number;
 }
 
-/** Reads inputs one after the other. `end` closes anything still open. */
+/** Reads inputs one after another. `end` closes anything that is still open. */
 export class Reading {
   readonly remarks: Remarks = new Remarks();
   readonly domains: SearchDomains;
@@ -97,8 +97,7 @@ export class Reading {
   #lastMs = -Infinity;
   #nowMs = -Infinity;
   /**
-   * In milliseconds. Times that go back further belong to another capture. In another file of the same capture, they go
-   * back less.
+   * In milliseconds. Times that go further back belong to another capture, rather than another file from the same one.
    */
   #backMs = BACK_MS;
 
@@ -143,7 +142,7 @@ export class Reading {
     this.#dissector = new Dissector(handlers, this.remarks, new Set(ports));
   }
 
-  /** Reads an input to its end, or until `stopped` returns true. */
+  /** Reads an input until it ends or `stopped` returns true. */
   async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
     this.#backMs = TURN_MS;
     const reader = this.#readerOf(input.format);
@@ -151,14 +150,14 @@ export class Reading {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
       return;
     }
-    // A user watching a pipe should see the last packets even though it is silent.
+    // A user watching a pipe should see the last packets even when nothing more arrives.
     let pause: NodeJS.Timeout | undefined;
     const failed: unknown[] = [];
     const catchUp = (): void => {
       try {
         this.#order.pause();
       } catch (error) {
-        // A timer has no caller to throw to, so `read` throws it.
+        // Timers have no caller to throw to, so `read` throws this.
         failed.push(error);
         input.close();
       }
@@ -174,7 +173,7 @@ export class Reading {
       clearTimeout(pause);
     }
     if (failed.length > 0) throw failed[0];
-    // An input that was stopped early is not truncated.
+    // If we stopped early, the input is not truncated.
     if (!stopped()) reader.end();
     this.#order.end();
     this.#steadyFrames.end();
@@ -182,8 +181,8 @@ export class Reading {
   }
 
   /**
-   * Reads captures of the same packets in time order. Each one is an interface, so a packet in several of them counts
-   * once.
+   * Reads several captures of the same packets in time order. Each one is an interface, so a packet that appears in
+   * several of them counts once.
    */
   async readTogether(
     captures: readonly { readonly input: Input; readonly aheadMs: number }[],
@@ -234,7 +233,7 @@ export class Reading {
   }
 
   /**
-   * Advances the clock while nothing arrives, in milliseconds since 1970, and times out anything that has waited too
+   * Advances the clock when nothing arrives, in milliseconds since 1970, and times out anything that has waited too
    * long. Slightly older packets may still arrive.
    */
   advance(nowMs: number): void {
@@ -242,7 +241,7 @@ export class Reading {
     this.#grouping.advance(nowMs);
   }
 
-  /** Called when the input has ended, or the next one is unrelated. */
+  /** Called when the input has ended or the next one is unrelated. */
   end(): void {
     this.#dissector.end();
     this.#pairing.end();
@@ -330,7 +329,7 @@ export class Reading {
   #ended(exchange: SeenExchange): void {
     this.#exchanges++;
     if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
-    // A lookup that ends with the exchange is reported after it.
+    // A lookup that ends with this exchange is reported after it.
     this.#events.ended?.(exchange);
     this.#grouping.ended(exchange);
   }
@@ -341,7 +340,7 @@ export class Reading {
   }
 
   #follow(ms: number): void {
-    // Another capture of the same time, or an appended one: open exchanges will not continue.
+    // This is another capture from the same time, or an appended one, so open exchanges will not continue.
     if (ms < this.#nowMs - this.#backMs) {
       this.end();
       this.#nowMs = ms;
@@ -356,7 +355,7 @@ export class Reading {
   }
 }
 
-/** A capture that is read in parallel with others, one packet ahead. */
+/** A capture that is read in parallel with others, staying one packet ahead. */
 class Lane {
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #reader: CaptureReader;

@@ -1,4 +1,4 @@
-/** Recognises an input by its first bytes: captures, dnstap streams, text, compressed or not. */
+/** Recognises an input by its first bytes as a capture, a dnstap stream or text, whether or not it is compressed. */
 import { Problem } from '../../../server/base/problem.ts';
 import { foreignFile } from './foreign-file.ts';
 import { isPcap } from './packets/pcap.ts';
@@ -9,9 +9,9 @@ export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
 export interface Input {
   readonly name: string;
   readonly format: Format;
-  /** The file's size in bytes, before decompression, or null for a pipe. */
+  /** The file's size in bytes before decompression, or null for a pipe. */
   readonly size: number | null;
-  /** The decompressed bytes, in chunks. A damaged end is reported after the chunks before it. */
+  /** The decompressed bytes in chunks. A damaged end is reported after the chunks before it. */
   readonly chunks: AsyncIterable<Uint8Array>;
   /** The number of bytes read from the file. */
   taken(): number;
@@ -28,7 +28,7 @@ export type Unpack = (
 const FIRST = 16;
 
 /**
- * Recognises the input in the decompressed chunks.
+ * Recognises the input from its decompressed chunks.
  * @throws Problem for file types that are often mistaken for captures
  */
 export async function recognised(
@@ -54,7 +54,7 @@ interface Peeked {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** Reads enough chunks to recognise the format, and returns them again. */
+/** Reads enough chunks to recognise the format, and then returns them again. */
 async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
   const iterator = chunks[Symbol.asyncIterator]();
   let first: Uint8Array = Buffer.alloc(0);
@@ -84,9 +84,9 @@ function formatOf(first: Uint8Array): Format {
   if (first.length === 0) return 'empty';
   if (isPcap(first)) return 'pcap';
   if (isPcapng(first)) return 'pcapng';
-  // Frame Streams start with a control frame: a length of zero, and the number of START or READY.
+  // Frame Streams start with a control frame, which has a length of zero and the number of START or READY.
   const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
-  // A log that was truncated during writing starts with only zeros.
+  // A log that was truncated while being written starts with zeros only.
   const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
   return escape && hasNumber ? 'dnstap' : 'text';
 }

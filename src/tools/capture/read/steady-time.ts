@@ -1,29 +1,29 @@
 /**
- * Detects packets whose time is years off from their neighbours', because a record is damaged or the clock was set
- * during the capture. A single one would make a one-minute capture appear to last decades.
+ * Detects packets whose time is years away from that of their neighbours. Either a record is damaged, or the clock was
+ * set during the capture. A single one would make a one-minute capture seem to last for decades.
  */
 
-/** In milliseconds. No capture has a longer pause between two packets. */
+/** In milliseconds. No capture has a pause this long between two packets. */
 const FAR_MS = 30 * 24 * 3600 * 1000;
 /** The year 10000; later times cannot be printed. */
 const END_MS = Date.UTC(10_000);
 
-/** True if packets can have this time, in milliseconds since 1970. */
+/** True if a packet may have this time, in milliseconds since 1970. */
 export function isTime(ms: number): boolean {
   return ms >= 0 && ms < END_MS;
 }
 
-/** Takes items in capture order, and passes each on once the next has a similar time. */
+/** Receives items in capture order, and passes each one on once the next has a similar time. */
 export class SteadyTime<T extends { readonly timeMs: number }> {
   readonly #give: (item: T) => void;
   readonly #copy: (item: T) => T;
   readonly #drop: (item: T) => void;
   #nowMs: number | null = null;
-  /** An item far from all preceding ones. The next item decides whether time continues there. */
+  /** An item that is far from all preceding ones. The next item decides whether time continues from there. */
   #far: T | null = null;
 
   /**
-   * @param copy copies an item whose memory is reused
+   * @param copy copies an item whose memory will be reused
    * @param drop receives items whose time fits neither neighbour
    */
   constructor(give: (item: T) => void, copy: (item: T) => T, drop: (item: T) => void) {
@@ -56,7 +56,7 @@ export class SteadyTime<T extends { readonly timeMs: number }> {
     this.#pass(item);
   }
 
-  /** Ends the input. The next one is not compared with it. */
+  /** Ends the input. The next input is not compared with it. */
   end(): void {
     const far = this.#far;
     const isOnly = this.#nowMs === null;

@@ -1,4 +1,4 @@
-/** Names the chains for a service port or an endpoint in kube-proxy's format. */
+/** Generates chain names for service ports and endpoints in kube-proxy's format. */
 import { builtins } from '../../../server/base/builtins.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';
@@ -17,7 +17,7 @@ export interface PortChains {
   readonly firewall: string;
 }
 
-/** `KUBE-SVC-…` and related names: sixteen letters of the SHA-256 hash of name and protocol. */
+/** `KUBE-SVC-…` and similar names, with sixteen letters of the SHA-256 hash of name and protocol. */
 export function iptablesChains({ name, protocol }: ProxiedPort): PortChains {
   const hash = hashLetters(name + protocol, 16);
   return {
@@ -36,7 +36,7 @@ export function iptablesEndpointChain(
   return `KUBE-SEP-${hashLetters(name + protocol + endpoint.key, 16)}`;
 }
 
-/** `service-ULMVA6XW-ns/svc/tcp/http` and related names. */
+/** `service-ULMVA6XW-ns/svc/tcp/http` and similar names. */
 export function nftablesChains(port: ProxiedPort): PortChains {
   const base = nftablesBase(pathOf(port));
   return {
@@ -60,7 +60,7 @@ function pathOf({ namespace, service, protocol, portName }: ProxiedPort): string
   return `${namespace}/${service}/${protocol}/${portName}`;
 }
 
-/** nft accepts 256 characters, and the longest prefix may use 16 of them. */
+/** nft accepts 256 characters, of which the longest prefix may use 16. */
 const BASE_MAX = 240;
 
 function nftablesBase(path: string): string {

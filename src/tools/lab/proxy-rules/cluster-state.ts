@@ -1,4 +1,6 @@
-/** Reads services and endpoints for the rules, from a directory of manifests or from the API server. */
+/**
+ * Reads the services and endpoints that the rules are based on, from a directory of manifests or from the API server.
+ */
 import { child, text, type JsonObject } from '../../../server/base/json-object.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -29,7 +31,7 @@ export function clusterState({ services, slices }: ProxyObjects, family: IpFamil
   };
 }
 
-/** Renames ports as old kube-proxies did, which wrote a colon after a service whose port is unnamed. */
+/** Names ports like old kube-proxies, which wrote a colon after a service even if its port is unnamed. */
 export function withColons({ ports, endpoints }: ClusterState): ClusterState {
   const named = ports.map((port) =>
     port.portName === '' ? { ...port, name: `${port.name}:` } : port,
@@ -38,8 +40,9 @@ export function withColons({ ports, endpoints }: ClusterState): ClusterState {
 }
 
 /**
- * Reads the cluster from manifests. Missing parts (service addresses, pod endpoints) are filled in as in `ndots serve`.
- * @throws Problem if the path cannot be read; errors in a file go to `problem`
+ * Reads the cluster from manifests. Missing parts, such as service addresses and pod endpoints, are filled in as in
+ * `ndots serve`.
+ * @throws Problem if the path cannot be read; errors in a file are passed to `problem`
  */
 export async function manifestObjects(
   path: string,
@@ -98,7 +101,7 @@ function withAddresses(raw: JsonObject, clusterIPs: readonly string[]): JsonObje
   };
 }
 
-/** Returns a derived slice in API form: one per address family. */
+/** Returns a derived slice in API form, one for each address family. */
 function spelledSlices(slice: EndpointSlice): JsonObject[] {
   const byFamily = Map.groupBy(slice.endpoints, ({ addresses: [first = ''] }) =>
     first.includes(':') ? 'IPv6' : 'IPv4',
@@ -121,7 +124,7 @@ function spelledSlices(slice: EndpointSlice): JsonObject[] {
   }));
 }
 
-/** In milliseconds. A server that is silent for longer is considered unavailable. */
+/** In milliseconds. A server that is silent for longer counts as unavailable. */
 const WAIT_MS = 15_000;
 
 /**

@@ -62,7 +62,7 @@ const cannot =
     : 'needs root, network namespaces, iptables and conntrack';
 
 test("this machine's kernel does the same", { skip: cannot }, () => {
-  // Makes one exchange, then another on the same port two seconds later, and prints the entry's remaining time after
+  // Makes one exchange, then another on the same port two seconds later. Prints how much time the entry has left after
   // each.
   const script = `
     ip link set lo up

@@ -1,6 +1,6 @@
 /**
- * Models the kernel's connection tracking table for UDP in virtual time: how long entries stay, and what happens when
- * the table is full. It also decides which of two packets wins if both want to create the same connection.
+ * Models the kernel's connection tracking table for UDP in virtual time, including how long entries stay and what
+ * happens when the table is full. It also decides which of two packets wins if both would create the same connection.
  */
 
 export interface ConntrackSettings {
@@ -9,22 +9,27 @@ export interface ConntrackSettings {
   /** `nf_conntrack_buckets`: the number of hash chains. */
   readonly buckets: number;
   /**
-   * `nf_conntrack_udp_timeout`, in seconds: applies until a reply, and on newer kernels also to short exchanges after
-   * it.
+   * `nf_conntrack_udp_timeout` in seconds. Applies until there is a reply and, on newer kernels, also to short
+   * exchanges after it.
    */
   readonly udpSeconds: number;
   /** `nf_conntrack_udp_timeout_stream`, in seconds. */
   readonly streamSeconds: number;
-  /** Seconds with packets in both directions before a connection is a stream; 0: from the first reply. */
+  /**
+   * Seconds with packets in both directions before a connection counts as a stream. If 0, the first reply is enough.
+   */
   readonly streamAfterSeconds: number;
   /**
-   * If two packets create one connection at once, the second is lost (`insert_failed`) or joins the first
+   * If two packets create the same connection at once, the second one is lost (`insert_failed`) or joins the first
    * (`clash_resolve`).
    */
   readonly clash: 'lost' | 'resolved';
 }
 
-/** Defaults by kernel version. Since 5.0, short exchanges are not streams. Since 5.8, clashing packets are not lost. */
+/**
+ * Defaults by kernel version. Short exchanges have not counted as streams since 5.0, and clashing packets have not been
+ * lost since 5.8.
+ */
 export function kernelOf(version: string): ConntrackSettings {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isAtLeast = (wanted: number, than: number): boolean =>
@@ -45,12 +50,12 @@ interface ConntrackEntry {
   readonly beganMs: number;
   /** Packets have been seen in the other direction. */
   replied: boolean;
-  /** Marked as a stream, which is not evicted to make room. */
+  /** Marked as a stream, which is never evicted to make room. */
   assured: boolean;
   endsMs: number;
 }
 
-/** One machine's table. Times are milliseconds from the caller's clock, which must not go back. */
+/** The table on one machine. Times are milliseconds on the caller's clock, which must not go backwards. */
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
   readonly #entries = new Map<string, ConntrackEntry>();
@@ -72,18 +77,18 @@ export class ConntrackTable {
     return this.#entries.size;
   }
 
-  /** The average number of entries per chain. Each packet searches one chain. */
+  /** The average number of entries in a chain. Each packet searches one chain. */
   get chainLength(): number {
     return this.#entries.size / this.#settings.buckets;
   }
 
-  /** The seconds left for a connection's entry, or null if there is no entry. */
+  /** Seconds until a connection's entry expires, or null if there is no entry. */
   secondsLeft(flow: string, nowMs: number): number | null {
     const entry = this.#live(flow, nowMs);
     return entry === null ? null : (entry.endsMs - nowMs) / 1000;
   }
 
-  /** @param flow the connection: addresses and ports in the original direction */
+  /** @param flow the connection, as addresses and ports in the original direction */
   packet(flow: string, direction: 'original' | 'reply', nowMs: number): Fate {
     const known = this.#live(flow, nowMs);
     if (known !== null) {
@@ -100,8 +105,8 @@ export class ConntrackTable {
   }
 
   /**
-   * Handles two packets without an entry, A and AAAA, on two CPUs at once. Address translation makes them connections
-   * that need the same slot.
+   * Handles two packets without an entry, for A and AAAA, on two CPUs at once. Address translation turns them into
+   * connections that need the same slot.
    */
   pair(flow: string, nowMs: number): readonly [Fate, Fate] {
     const first = this.packet(flow, 'original', nowMs);
@@ -114,7 +119,7 @@ export class ConntrackTable {
     return ['new', 'dropped'];
   }
 
-  /** Removes expired entries, as the kernel's garbage collector does periodically. */
+  /** Removes expired entries, like the kernel's periodic garbage collector. */
   collect(nowMs: number): void {
     for (const [flow, { endsMs }] of this.#entries) if (endsMs <= nowMs) this.#entries.delete(flow);
   }
@@ -150,7 +155,7 @@ export class ConntrackTable {
         if (endsMs > nowMs) this.earlyDropped++;
         return true;
       }
-      // The kernel searches eight chains; this is the number of entries in them.
+      // The number of entries in eight chains, which is how many the kernel searches.
       if (++looked > 8 * Math.max(1, this.chainLength)) return false;
     }
     return false;

@@ -25,15 +25,15 @@ export interface ServiceEndpoint {
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
-  /** Zones and nodes that should use it (`hints`); null: no such hints. */
+  /** Zones and nodes that should use it (`hints`), or null if there are no such hints. */
   readonly zones: readonly string[] | null;
   readonly nodes: readonly string[] | null;
 }
 
-/** Maps a service port (`portKey`) to its endpoints, deduplicated and in order. */
+/** Maps a service port (`portKey`) to its endpoints, in order and without duplicates. */
 export type EndpointMap = ReadonlyMap<string, readonly ServiceEndpoint[]>;
 
-/** The key for a service port's endpoints: the unique port name and the protocol. */
+/** The key for a service port's endpoints, which consists of the unique port name and the protocol. */
 export function portKey(
   namespace: string,
   service: string,
@@ -43,7 +43,7 @@ export function portKey(
   return `${namespace}/${service}:${port}/${protocol}`;
 }
 
-/** Returns the endpoints from all slices (discovery.k8s.io/v1) of one address family. */
+/** Returns the endpoints in all slices (discovery.k8s.io/v1) for one address family. */
 export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): EndpointMap {
   const found = new Map<string, Map<string, ServiceEndpoint>>();
   for (const slice of slices) {
@@ -71,7 +71,7 @@ export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): End
   );
 }
 
-/** An address may temporarily appear twice; the one that is not terminating counts. */
+/** An address may appear twice for a while, in which case the one that is not terminating counts. */
 function addEndpoint(
   known: Map<string, ServiceEndpoint>,
   raw: JsonObject,
@@ -122,9 +122,9 @@ export interface UsableEndpoints {
 const none: UsableEndpoints = { cluster: [], local: [], reachable: [], any: false };
 
 /**
- * Sorts a service port's endpoints as kube-proxy in Kubernetes 1.36 does. Ready endpoints come first; if there are
- * none, terminating ones that still serve. Node hints take precedence over zone hints, and count only if every ready
- * endpoint has one.
+ * Sorts a service port's endpoints as kube-proxy does in Kubernetes 1.36. Ready endpoints come first or, if there are
+ * none, terminating ones that still serve. Node hints take precedence over zone hints, and both count only if every
+ * ready endpoint has one.
  */
 export function usableEndpoints(
   all: readonly ServiceEndpoint[],
@@ -152,7 +152,10 @@ export function usableEndpoints(
   return { cluster, local, reachable, any };
 }
 
-/** Returns the ready endpoints that topology hints select for this node; null: no hints, so use all of them. */
+/**
+ * Returns the ready endpoints that topology hints select for this node. If null, there are no hints and all endpoints
+ * are used.
+ */
 function nearest(
   ready: readonly ServiceEndpoint[],
   { node, zone }: Where,

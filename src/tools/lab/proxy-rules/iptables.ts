@@ -11,10 +11,10 @@ import {
   type Traffic,
 } from './traffic.ts';
 
-/** Above this number of endpoints, kube-proxy omits comments in endpoint rules. */
+/** If there are more endpoints than this, kube-proxy omits comments in endpoint rules. */
 const COMMENTED_ENDPOINTS_MAX = 1000;
 
-/** The rules for both tables, one per line, in chain order. */
+/** Rules for both tables, one per line, in chain order. */
 interface IptablesTables {
   readonly filterChains: string[];
   readonly filter: string[];
@@ -29,9 +29,9 @@ interface Context {
 }
 
 /**
- * Returns all of kube-proxy's chains with their rules. They have no effect until something jumps to them: see
+ * Returns all of kube-proxy's chains and their rules. They have no effect until something jumps to them, see
  * `iptablesJumps`.
- * @returns two tables, each with its COMMIT
+ * @returns two tables, each with a COMMIT
  */
 export function iptablesRules(state: ClusterState, options: ProxyOptions): string {
   const context = {
@@ -55,7 +55,7 @@ export function iptablesRules(state: ClusterState, options: ProxyOptions): strin
   ].join('\n');
 }
 
-/** Table, kernel chain, kube-proxy chain, extra conditions, comment. Each is inserted before those above it. */
+/** Table, kernel chain, kube-proxy chain, extra conditions, and comment. Each is inserted before those above it. */
 const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ...(['INPUT', 'FORWARD'] as const).map(
     (from) =>
@@ -96,7 +96,9 @@ const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ['filter', 'OUTPUT', 'KUBE-FIREWALL', '', ''],
 ];
 
-/** Returns the rules that send packets to kube-proxy's chains. Restore them once, after those chains exist. */
+/**
+ * Returns the rules that send packets to kube-proxy's chains. Restore them once, after those chains have been created.
+ */
 export function iptablesJumps(): string {
   const lines = ['*filter', ':KUBE-FIREWALL - [0:0]'];
   for (const table of ['filter', 'nat']) {
@@ -154,7 +156,7 @@ function hasFirewall({ port, any }: Traffic): boolean {
   return any && port.loadBalancerIPs.length > 0 && port.sourceRanges.length > 0;
 }
 
-/** Writes the rules for traffic to the service port: by address, and by node port. */
+/** Writes the rules for traffic to the service port, by address and by node port. */
 function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTables): void {
   const { port, any, refusedInside, refusedOutside } = traffic;
   const { name, protocol } = port;
@@ -211,7 +213,7 @@ function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTabl
   }
 }
 
-/** Masquerades traffic to the cluster address that does not come from a pod, so that replies come back. */
+/** Masquerades traffic to the cluster address unless it comes from a pod, so that replies come back. */
 function writeInside(
   { port, refusedInside }: Traffic,
   chains: PortChains,
@@ -228,7 +230,7 @@ function writeInside(
   );
 }
 
-/** Writes the rules for traffic to any address but the cluster address. */
+/** Writes the rules for traffic to any address other than the cluster address. */
 function writeOutside(
   { port, refusedOutside }: Traffic,
   chains: PortChains,
@@ -256,8 +258,7 @@ function writeOutside(
 }
 
 /**
- * Limits the sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops packets at the end of the
- * chain.
+ * Limits which sources may use the load balancer's address. KUBE-PROXY-FIREWALL drops packets at the end of the chain.
  */
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
@@ -296,7 +297,7 @@ function writeEndpoints(
     const begin = commented ? `-A ${own} -m comment --comment ${port.name}` : `-A ${own}`;
     const recent = port.affinitySeconds === null ? '' : ` -m recent --name ${own} --set`;
     natChains.push(chain(own));
-    // A pod that reaches itself would reject replies from its own address.
+    // A pod that connects to itself would reject replies from its own address.
     nat.push(`${begin} -s ${ip} -j KUBE-MARK-MASQ`);
     nat.push(
       `${begin}${recent} -m ${port.protocol} -p ${port.protocol} -j DNAT --to-destination ${key}`,
@@ -304,7 +305,7 @@ function writeEndpoints(
   }
 }
 
-/** Picks one endpoint with equal probability: of n remaining ones, the first with probability 1/n. */
+/** Picks one endpoint with equal probability. When n are left, the first one is picked with probability 1/n. */
 function choices(
   port: ProxiedPort,
   from: string,
@@ -333,7 +334,7 @@ function choices(
   return lines;
 }
 
-/** Writes the rules that follow those of all service ports. */
+/** Writes the rules that come after those for all service ports. */
 function writeEnds({ options, mark }: Context, { filter, nat }: IptablesTables): void {
   const why = comment(
     'kubernetes service nodeports; NOTE: this must be the last rule in this chain',

@@ -1,13 +1,13 @@
 /**
- * Models in virtual time how IPVS treats clients of UDP services. A connection lasts `udpSeconds` after its last
- * packet, even if its server is gone, and a client that reuses the source port matches it.
+ * Models in virtual time how IPVS handles clients of UDP services. A connection lasts until `udpSeconds` after its last
+ * packet, even if its server is gone, and matches any client that reuses the source port.
  */
 
 export interface IpvsSettings {
   /** `ipvsadm --set … UDP`: 300 s by default. */
   readonly udpSeconds: number;
   /**
-   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone deletes its connection, and is itself lost.
+   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone deletes the connection, but is itself lost.
    */
   readonly expireNoDestination: boolean;
 }
@@ -17,7 +17,7 @@ export const defaultIpvs: IpvsSettings = { udpSeconds: 300, expireNoDestination:
 
 export type PacketDelivery = { readonly server: string } | 'lost';
 
-/** The connections of one virtual server. Times are milliseconds from the caller's clock. */
+/** One virtual server's connections. Times are milliseconds on the caller's clock. */
 export class IpvsService {
   readonly #settings: IpvsSettings;
   readonly #servers: string[];

@@ -1,5 +1,6 @@
 /**
- * Generates the rules that kube-proxy writes in nftables mode, as input for `nft -f`: one table, replaced as a whole.
+ * Generates the rules that kube-proxy writes in nftables mode, as input for `nft -f`. They form one table, which is
+ * replaced as a whole.
  */
 import { nftablesChains, nftablesEndpointNames, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
@@ -22,7 +23,7 @@ interface NftWords {
   readonly mark: string;
 }
 
-/** Commands in the order nft requires: chains before rules, both before elements. */
+/** Commands in the order that nft requires, with chains before rules and both before elements. */
 interface NftCommands {
   readonly chains: string[];
   readonly rules: string[];
@@ -30,10 +31,10 @@ interface NftCommands {
   readonly words: NftWords;
 }
 
-/** Map key types: address, protocol and port, or only the latter two. */
+/** Types of map keys, which consist of address, protocol and port, or only the last two. */
 const portType = 'inet_proto . inet_service';
 
-/** Returns kube-proxy's entire table for one address family, as one transaction. */
+/** Returns kube-proxy's entire table for one address family as a single transaction. */
 export function nftablesRules(state: ClusterState, options: ProxyOptions): string {
   const isIPv4 = options.family === 'IPv4';
   const words: NftWords = {
@@ -309,7 +310,7 @@ function writeFirewall(
   addRule(commands, firewall, `${commands.words.ip} saddr != { ${allowed.join(' , ')} } drop`);
 }
 
-/** Writes a chain per endpoint that remembers its clients, with a time-out. */
+/** Writes a chain for each endpoint that remembers its clients until a timeout. */
 function writeAffinity({ port, reachable }: Traffic, commands: NftCommands): void {
   const { ip, type } = commands.words;
   for (const endpoint of reachable) {

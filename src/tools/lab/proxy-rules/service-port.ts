@@ -15,13 +15,13 @@ import {
   type JsonObject,
 } from '../../../server/base/json-object.ts';
 
-/** One port of a service in one address family, with everything that determines its rules. */
+/** One port of a service in one address family, with everything that its rules depend on. */
 export interface ProxiedPort {
   readonly namespace: string;
   readonly service: string;
   /** `''` if unnamed. */
   readonly portName: string;
-  /** `namespace/service:port`, or `namespace/service` if the port is unnamed; used in comments and hashes. */
+  /** `namespace/service:port`, or `namespace/service` for an unnamed port. Used in comments and hashes. */
   readonly name: string;
   /** `tcp`, `udp` or `sctp`. */
   readonly protocol: string;
@@ -34,7 +34,7 @@ export interface ProxiedPort {
   readonly loadBalancerIPs: readonly string[];
   /** `spec.loadBalancerSourceRanges` with host bits cleared; empty: unrestricted. */
   readonly sourceRanges: readonly string[];
-  /** Seconds that a client stays with its endpoint (`sessionAffinity: ClientIP`), or null if there is no affinity. */
+  /** Seconds that a client stays with the same endpoint (`sessionAffinity: ClientIP`), or null for no affinity. */
   readonly affinitySeconds: number | null;
   /** 0: none. */
   readonly healthCheckNodePort: number;
@@ -48,8 +48,8 @@ const AFFINITY_SECONDS = 10_800;
 const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
 
 /**
- * Returns the service ports (core/v1) that kube-proxy creates rules for. It creates none for headless and ExternalName
- * services, for services of another proxy, or for those without an address in this family.
+ * Returns the service ports (core/v1) that kube-proxy creates rules for. There are none for headless and ExternalName
+ * services, or for those that belong to another proxy or have no address in this family.
  */
 export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
   const metadata = child(raw, 'metadata');
@@ -91,7 +91,7 @@ export function servicePorts(raw: JsonObject, family: IpFamily): readonly Proxie
   });
 }
 
-/** True if it is reachable other than through its cluster address. */
+/** True if it can be reached other than through its cluster address. */
 export function isExternallyAccessible(port: ProxiedPort): boolean {
   return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
 }
@@ -102,7 +102,7 @@ export function holdsAddress(prefix: string, address: string): boolean {
   return parsed !== null && bytes !== null && netHolds(parsed, bytes);
 }
 
-/** The canonical text of an address in this family, or null for another family, or malformed. */
+/** The canonical text of an address in this family, or null if it is malformed or in another family. */
 export function addressOf(given: string, family: IpFamily): string | null {
   const bytes = parseAddress(plainAddress(given));
   return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;
@@ -135,7 +135,7 @@ function loadBalancerAddresses(raw: JsonObject, family: IpFamily): readonly stri
   );
 }
 
-/** A range that covers everything is the same as none. */
+/** A range that includes everything is the same as none. */
 function sourceRanges(all: readonly string[], family: IpFamily): readonly string[] {
   const ranges: string[] = [];
   for (const given of all) {

@@ -1,20 +1,20 @@
 /**
- * Models the source ports a node uses for its pods' traffic to one external address. When all are in use, new
+ * Models the source ports that a node uses for its pods' traffic to one external address. Once all are in use, new
  * connections are lost.
  */
 
-/** The ports of one translated address towards one destination. */
+/** The ports of a translated address for one destination. */
 export class SnatPorts {
   readonly #count: number;
   readonly #holdMs: number;
-  /** The times when ports in use become free again, in order of allocation. */
+  /** The times when ports in use become free, in order of allocation. */
   readonly #taken: number[] = [];
   /** Connections that got no port. */
   lost = 0;
 
   /**
-   * @param count ports in the range: 64 512 for `--random-fully`, or a cloud's allocation per machine
-   * @param holdSeconds how long a connection holds its port after its last packet
+   * @param count ports in the range, which is 64 512 for `--random-fully`, or a cloud's allocation per machine
+   * @param holdSeconds how long a connection holds on to its port after its last packet
    */
   constructor(count: number, holdSeconds: number) {
     this.#count = count;

@@ -1,4 +1,4 @@
-/** Decides what happens to traffic for a service port on a node: its endpoints, and what is refused. */
+/** Decides what happens to a service port's traffic on a node: which endpoints it goes to, and what is refused. */
 import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
 import { portKey, usableEndpoints } from './endpoints.ts';
 import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';
@@ -9,14 +9,14 @@ export interface ProxyOptions extends Where {
   readonly family: IpFamily;
   /** The node's own address; null: unknown. */
   readonly nodeIP: string | null;
-  /** `--cluster-cidr`: traffic from other addresses is masqueraded, or null if unknown to kube-proxy. */
+  /** `--cluster-cidr`: traffic from other addresses is masqueraded. Null if kube-proxy does not know it. */
   readonly clusterCIDR: string | null;
   readonly masqueradeAll: boolean;
   /** `--iptables-masquerade-bit`. */
   readonly masqueradeBit: number;
   /** `--iptables-localhost-nodeports`; IPv4 only. */
   readonly localhostNodePorts: boolean;
-  /** Node addresses that accept node ports (`--nodeport-addresses`), or null for all. */
+  /** Node addresses that accept node ports (`--nodeport-addresses`), or null for all of them. */
   readonly nodePortIPs: readonly string[] | null;
 }
 
@@ -54,13 +54,13 @@ export interface Traffic {
   readonly external: boolean;
   /** Null: traffic to the cluster address is served. */
   readonly refusedInside: FilterRefusal | null;
-  /** Null: traffic to external addresses and node ports is served. */
+  /** If null, traffic to external addresses and node ports is served. */
   readonly refusedOutside: FilterRefusal | null;
-  /** True if the node itself is in the load balancer's source ranges. */
+  /** True if the node itself is within the load balancer's source ranges. */
   readonly nodeAllowed: boolean;
 }
 
-/** Returns all service ports in a cluster for this node, sorted by name. */
+/** Returns all of a cluster's service ports for this node, sorted by name. */
 export function trafficOf(state: ClusterState, options: ProxyOptions): readonly Traffic[] {
   return state.ports
     .map((port) => {
@@ -92,7 +92,7 @@ function order(a: ProxiedPort, b: ProxiedPort): number {
   return a.protocol < b.protocol ? -1 : 1;
 }
 
-/** Counts the endpoints of all service ports, used or not. */
+/** Counts the endpoints of all service ports, whether or not they are used. */
 export function countEndpoints(state: ClusterState): number {
   return state.ports.reduce((sum, { namespace, service, portName, protocol }) => {
     const key = portKey(namespace, service, portName, protocol);

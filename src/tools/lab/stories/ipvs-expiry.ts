@@ -1,14 +1,14 @@
-/** IPVS keeps UDP connections for five minutes, even to a removed pod, and reused source ports match them. */
+/** IPVS remembers UDP connections for five minutes, even to a removed pod, and reused source ports match them. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { defaultIpvs, IpvsService, type IpvsSettings } from '../proxy-rules/ipvs.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 
 const RATE = 200;
-/** The number of source ports that Linux uses (`net.ipv4.ip_local_port_range`). */
+/** The number of source ports used by Linux (`net.ipv4.ip_local_port_range`). */
 const PORTS = 60_999 - 32_768 + 1;
 const SECONDS = 400;
 
-/** Simulates a client with random source ports before and after a server disappears. */
+/** Simulates a client with random source ports, before and after a server disappears. */
 function play(settings: IpvsSettings): { readonly lost: number; readonly last: number } {
   const service = new IpvsService(settings, ['10.244.1.53', '10.244.2.53']);
   const random = seededRandom(53);

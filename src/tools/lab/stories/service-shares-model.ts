@@ -1,4 +1,4 @@
-/** Models kube-proxy's rule chain for a service with three endpoints, in virtual time. */
+/** Models kube-proxy's rule chain for a service that has three endpoints, in virtual time. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { clusterState } from '../proxy-rules/cluster-state.ts';
 import { manifestText } from '../objects.ts';
@@ -7,8 +7,8 @@ import { equal, within, type Act, type Fact } from '../story.ts';
 const pods = [4, 5, 6].map((last) => `172.17.0.${last}`);
 
 /**
- * Checks that each share is close to a third of all draws. The bound is five standard deviations, which one run in a
- * million exceeds.
+ * Checks that each share is close to a third of all draws. The bound is five standard deviations, which is exceeded in
+ * one run out of a million.
  */
 function shares(counts: readonly number[]): readonly Fact[] {
   const all = counts.reduce((sum, count) => sum + count, 0);
@@ -24,7 +24,7 @@ export function serviceSharesModel(objects: string): readonly Act[] {
     [...state.endpoints].find(([key]) => key.startsWith('critical-app/backend'))?.[1] ?? [];
   const random = seededRandom(53);
   const counts = pods.map(() => 0);
-  // The kernel walks the chain the same way: each rule draws independently.
+  // The kernel walks the chain in the same way, with an independent draw for each rule.
   for (let request = 0; request < 30_000; request++) {
     const taken = endpoints.findIndex(
       (_, at) => random.integer(1_000_000) < 1_000_000 / (endpoints.length - at),

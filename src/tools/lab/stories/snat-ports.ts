@@ -1,10 +1,10 @@
-/** A node runs out of source ports for its resolver, and new queries are lost without any error. */
+/** A node runs out of source ports for its resolver, so new queries are lost without any error. */
 import { SnatPorts } from '../proxy-rules/snat.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 
 const RATE = 100;
 const SECONDS = 120;
-/** The number of ports that clouds, such as Azure's load balancers, provide per destination. */
+/** The number of ports that clouds provide per destination, for example in Azure's load balancers. */
 const PORTS = 1024;
 
 function play(
@@ -43,7 +43,7 @@ export const snatPorts: Story = {
       command: 'dig',
       packets: [],
     });
-    // Ports become free at the rate they were allocated 30 s earlier.
+    // Ports become free at the rate at which they were allocated 30 s earlier.
     const share = 1 - PORTS / 30 / RATE;
     const acts: readonly Act[] = [
       act('flaw', 'more queries than ports', [

@@ -1,11 +1,11 @@
-/** Models the connection from one source port to a pod that is gone, in virtual time. */
+/** Models a connection from one source port to a pod that is gone, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
 import { equal, within, type Act } from '../story.ts';
 
 const PORT = 40_000;
 
 export function staleConntrackModel(): readonly Act[] {
-  // Sends queries at this interval from one port. Every packet extends the entry, answered or not.
+  // Sends queries from one port at this interval. Every packet extends the entry, even if it is not answered.
   const lasts = (everySeconds: number): number => {
     const table = new ConntrackTable(kernelOf('6.18'));
     table.packet('flow', 'original', 0);

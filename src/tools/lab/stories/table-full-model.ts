@@ -1,8 +1,8 @@
-/** Models the number of entries in a connection table at a steady query rate, in virtual time. */
+/** Models how many entries a connection table has at a steady query rate, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
 import { equal, holds, within, type Act } from '../story.ts';
 
-/** The table size on Datadog's nodes, and their query rate when it was full. */
+/** The table size on Datadog's nodes, and their query rate when the table was full. */
 const ENTRIES = 131_072;
 
 export function tableFullModel(): readonly Act[] {

@@ -1,4 +1,7 @@
-/** Steps that send queries: client lookups, single queries, streams, programs, and packet captures. */
+/**
+ * Steps that send queries, including client lookups, single queries, streams and programs, and steps that capture
+ * packets.
+ */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
@@ -27,7 +30,7 @@ import { steps } from './step-list.ts';
 import { kind, runSteps, type ModelRun, type StoryRun, type StoryStep } from './step.ts';
 import { pause } from '../pause.ts';
 
-/** A version after the name selects the model for that version. */
+/** A version after the name selects that version's model. */
 const client: YamlShape<string> = {
   placeholder: 'CLIENT[@VERSION]',
   read(value, path, reading) {

@@ -1,4 +1,7 @@
-/** Steps that change the cluster: its DNS pods, objects, API server and node caches, and the internet's answers. */
+/**
+ * Steps that change the cluster, including its DNS pods, objects, API server and node caches, and the internet's
+ * answers.
+ */
 import { child, text as textOf, type JsonObject } from '../../../server/base/json-object.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
@@ -28,7 +31,7 @@ const node = required(named('node', 'NODE'), 'the node');
 const signal = word(['SIGTERM', 'SIGKILL', 'SIGSTOP', 'SIGCONT', 'SIGUSR1']);
 const ending = word(['SIGTERM', 'SIGKILL']);
 
-/** An answers file embedded in a story: `{ rules: […] }`, or just the rules. */
+/** An answers file embedded in a story, either `{ rules: […] }` or just the rules. */
 export const answers: YamlShape<Script> = {
   placeholder: '[{ name, type, answer }, …]',
   read(value, path, reading) {

@@ -1,4 +1,4 @@
-/** The cluster in a story file: objects, DNS pods, clients, node settings, the internet's answers. */
+/** The cluster in a story file, with its objects, DNS pods, clients and node settings, and the internet's answers. */
 import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
 import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
@@ -155,7 +155,7 @@ function readObjects(
     const place = Array.isArray(value) ? [...path, index] : path;
     try {
       const directory = new ManifestFolder(fileBeside(name, reading));
-      // Small files are parsed at once. Only large ones return a promise, and a story does not need those.
+      // Small files are parsed immediately. Only large ones, which stories do not need, return a promise.
       const look = directory.look();
       if (!('problems' in look)) {
         reading.tell(place, `${name} is too large for a story`);
@@ -171,7 +171,7 @@ function readObjects(
   });
 }
 
-/** Reads the cluster and fills in defaults. Null: errors were reported. */
+/** Reads the cluster and fills in defaults. Null if errors were reported. */
 export function readCluster(
   values: ClusterValues,
   path: DocumentPath,

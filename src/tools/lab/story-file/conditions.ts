@@ -1,4 +1,4 @@
-/** The conditions that expectations can use: equality, bounds, substrings. */
+/** The conditions available to expectations: equality, bounds and substrings. */
 import { compilePattern, PatternError } from '../../../server/base/pattern.ts';
 import type { Result } from './expression.ts';
 
@@ -9,7 +9,7 @@ export interface ValueJudge {
 
 export interface Judge {
   readonly help: string;
-  /** Null: the value is not valid for the condition; `wants` describes valid ones. */
+  /** Null if the value is not valid for the condition. `wants` describes valid ones. */
   make(given: unknown): ValueJudge | null;
   readonly wants: string;
 }
@@ -18,7 +18,7 @@ function same(value: Result, given: Result): boolean {
   return value === given || words(value) === words(given);
 }
 
-/** Prints a value as facts show it: booleans as yes and no, numbers with at most two decimal places. */
+/** Prints a value as facts show it, with yes and no for booleans and at most two decimal places for numbers. */
 export function words(value: Result): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'number' ? String(Number(value.toFixed(2))) : value;

@@ -1,4 +1,4 @@
-/** A Corefile in a story: its text, a file name relative to the story, or changes to the usual one. */
+/** A Corefile in a story, given as text, as a file name relative to the story, or as changes to the usual Corefile. */
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
@@ -17,7 +17,7 @@ import type { StoryReading } from './story-reading.ts';
 
 const anyText = simple('TEXT', 'a text', '', (value) => (typeof value === 'string' ? value : null));
 
-/** The text of a file that a story refers to, or null if it cannot be read, which was reported. */
+/** The text of a file that a story refers to. Null if it cannot be read, which has been reported. */
 function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {
@@ -46,7 +46,7 @@ function changed(base: string, given: object, path: DocumentPath, reading: Story
   }, base);
 }
 
-/** Accepts a text, a file name (without line break or brace), or changes to the usual Corefile. */
+/** Accepts text, a file name (which has no line breaks or braces), or changes to the usual Corefile. */
 export function corefileOf(base: string): YamlShape<string> {
   return {
     placeholder: 'COREFILE|FILE|{ replace: { OLD: NEW } }',

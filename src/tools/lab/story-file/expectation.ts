@@ -1,4 +1,4 @@
-/** The expectations after an act's steps: a result, or an expression over several, and the required value. */
+/** The expectation after an act's steps, which is a result, or an expression over several, and the required value. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { judges, words, type ValueJudge } from './conditions.ts';
@@ -18,7 +18,7 @@ import { onlyWith } from './story-reading.ts';
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
-  /** Used to report errors in the results that it mentions. */
+  /** Used to report errors in the results it mentions. */
   readonly path: DocumentPath;
   readonly only: string | null;
 }
@@ -91,7 +91,7 @@ function readExpression(
   }
 }
 
-/** Replaces `{STEP.RESULT}` in a text with the result. */
+/** Replaces `{STEP.RESULT}` in a text with that result. */
 export function filled(text: string, results: ReadonlyMap<string, Results>): string {
   return text.replaceAll(/\{(\w+)\.(\w+)\}/g, (all, step: string, result: string) => {
     const found = results.get(step)?.[result];

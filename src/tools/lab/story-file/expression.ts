@@ -1,6 +1,6 @@
 /**
- * Expressions in expectations: step results, numbers, and the four operations, such as `glibc.seconds` or `stream.lost
- * / stream.sent`.
+ * Expressions in expectations, which consist of step results, numbers and the four operations: `glibc.seconds` or
+ * `stream.lost / stream.sent`.
  */
 
 /** Results by name. A function is called when its result is used. */
@@ -16,7 +16,7 @@ export interface Expression {
   readonly mentions: readonly Mention[];
   /**
    * @param of returns the value of a mention
-   * @throws RangeError if a value that has to be a number is not one
+   * @throws RangeError if a value that must be a number is not one
    */
   value(of: (mention: Mention) => Result): Result;
 }

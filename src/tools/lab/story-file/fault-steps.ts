@@ -1,4 +1,4 @@
-/** Steps that cause network faults, inspect the kernel's state, and clear faults again. */
+/** Steps that cause network faults, inspect the kernel's state, and clear the faults again. */
 import { countConnections, forgetConnections, insertFailed } from '../conntrack.ts';
 import {
   blockTcp,
@@ -34,7 +34,7 @@ const nobody = optional(
   'only packets to this destination',
 );
 
-/** Starts a fault. Its step, its name and its nftables table all have the same name. */
+/** Starts a fault. The same name is used for its step, the fault itself, and its nftables table. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
   // Several nodes may have a fault with the same name.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();

@@ -1,4 +1,4 @@
-/** Steps that contain other steps: in sequence, in parallel, repeated, or delayed. */
+/** Steps that contain other steps, which run in sequence, in parallel, repeatedly, or after a delay. */
 import { required, time, whole, optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';

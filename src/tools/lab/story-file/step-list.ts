@@ -1,4 +1,4 @@
-/** The steps of a story: a list of mappings with a single key, the kind of step, and an optional `as` that names it. */
+/** A story's steps, as a list of mappings with a single key, the kind of step, and an optional `as` that names it. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import type { Results } from './expression.ts';

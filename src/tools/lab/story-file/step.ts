@@ -1,4 +1,4 @@
-/** Defines a kind of step: its keys, its results and its action. */
+/** Defines a kind of step by its keys, results and action. */
 import type { JsonObject } from '../../../server/base/json-object.ts';
 import type { ImpliedPod } from '../../../server/kube/manifests/pods.ts';
 import type { PacketRow } from '../capture.ts';
@@ -16,13 +16,13 @@ export interface StoryRun {
   readonly results: Map<string, Results>;
   /** By step name. */
   readonly undo: Map<string, Map<string, Undo>>;
-  /** The slices before their endpoints changed, with each pod's details. */
+  /** The slices before their endpoints changed, including details of each pod. */
   readonly memory: { slices?: readonly JsonObject[] };
-  /** The packets that the act shows: those from the first step that captured any. */
+  /** The packets that the act shows, which are those from the first step that captured any. */
   shown: readonly PacketRow[];
 }
 
-/** A story in virtual time: its lookups and the internet's answers. */
+/** A story in virtual time, with its lookups and the internet's answers. */
 export interface ModelRun {
   readonly pods: readonly ImpliedPod[];
   readonly plan: StoryPlan;

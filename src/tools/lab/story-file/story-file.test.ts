@@ -5,7 +5,7 @@ import { printPlace, problemsIn } from '../../../server/base/problem.ts';
 import { parseExpression, type Result } from './expression.ts';
 import { parseStory, readStoryFile } from './story-file.ts';
 
-/** The errors in a text, one per line: place, text, hint. */
+/** The errors in a text, each on one line with its place, text and hint. */
 function told(text: string): readonly string[] {
   try {
     parseStory(text, 'story.yaml');

@@ -1,4 +1,4 @@
-/** Parses a YAML story, which is then played like a built-in one. Errors are reported with their positions. */
+/** Parses a YAML story, which is then played like a built-in one. Errors are reported with their position. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -122,7 +122,7 @@ export const storyFields: FieldsOf<StoryValues> = {
   ),
 };
 
-/** A Corefile in a story and its location: in the story starting at `line`, or in a file. */
+/** A Corefile in a story and where it is, which is either in the story starting at `line` or in a file. */
 export interface StoryCorefile {
   readonly text: string;
   readonly place: Place;
@@ -276,7 +276,7 @@ function actOf(
   };
 }
 
-/** Checks that titles are unique and that mentioned results exist. */
+/** Checks that titles are unique and that all mentioned results exist. */
 function checkActs(acts: readonly ActValues[], reading: StoryReading, place: DocumentPath): void {
   const isModel = place[0] === 'model';
   const known = new Map<string, Set<string>>(
@@ -332,7 +332,7 @@ function checkMentions(
   }
 }
 
-/** Checks that the pods, nodes and services in the steps exist. */
+/** Checks that all pods, nodes and services mentioned in the steps exist. */
 function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
   const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
   const nodeNames = [

@@ -1,4 +1,4 @@
-/** State collected while a story file is parsed: names to look up, Corefiles, programs that steps need. */
+/** State collected while parsing a story file: names to look up, Corefiles, and programs that steps need. */
 import type { Problem } from '../../../server/base/problem.ts';
 import {
   optional,
@@ -11,7 +11,7 @@ import {
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 
-/** A reference to a pod, a node or a service. It is resolved once the cluster has been parsed. */
+/** A reference to a pod, node or service. It is resolved once the cluster has been parsed. */
 export interface Reference {
   readonly path: DocumentPath;
   readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
@@ -21,7 +21,7 @@ export interface Reference {
 export interface FoundCorefile {
   readonly path: DocumentPath;
   readonly text: string;
-  /** Null: the Corefile is part of the story itself. */
+  /** Null if the Corefile is part of the story itself. */
   readonly file: string | null;
 }
 
@@ -42,11 +42,11 @@ export class StoryReading extends YamlReading {
   }
 }
 
-/** A kind of step, as far as parsing is concerned. `step.ts` has the rest. */
+/** The part of a kind of step that is needed for parsing. The rest is in `step.ts`. */
 export interface StepKind {
   readonly help: string;
   readonly fields: YamlFields;
-  /** The shape of a value that is not a mapping, or null if it is always a mapping. */
+  /** The shape of a value that is not a mapping, or null if it always is one. */
   readonly bare: YamlShape<unknown> | null;
   readonly results: Readonly<Record<string, string>>;
   /** Programs that this machine must have. */
@@ -57,7 +57,7 @@ export interface StepKind {
   model?(values: never, run: never): unknown;
 }
 
-/** Marks an act, a step or an expectation that applies to only one of the servers. */
+/** Marks an act, step or expectation that applies to only one of the servers. */
 export const onlyWith: YamlField<'ndots' | 'CoreDNS' | null> = optional(
   word(['ndots', 'CoreDNS']),
   null,

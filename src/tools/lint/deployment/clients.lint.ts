@@ -1,10 +1,10 @@
-/** Rules about client pods: dnsPolicy, dnsConfig, names of StatefulSets. */
+/** Rules about client pods, covering dnsPolicy, dnsConfig and StatefulSet names. */
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import { child, children, text, texts } from '../../../server/base/json-object.ts';
 import { objectRule, type LintRule } from '../lint-rule.ts';
 import { containersOf, podSpecOf, workloadKinds } from '../workload.ts';
 
-/** The value as text: YAML parses as numbers what Kubernetes wants as text. */
+/** The value as text, because YAML parses some values as numbers where Kubernetes wants text. */
 function printed(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

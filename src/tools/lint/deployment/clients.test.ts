@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../../test/kit/lint-text.ts';
 
-/** Rules about what is between a pod and DNS: its dnsConfig, and policies. */
+/** Rules about anything between a pod and DNS, which are its dnsConfig and policies. */
 
 async function told(text: string): Promise<readonly string[]> {
   const { findings } = await lintTexts({ files: { 'a.yaml': text } });

@@ -1,4 +1,4 @@
-/** Rules about the settings of kubelet and the resolv.conf that it gives to pods. */
+/** Rules about the kubelet's settings and the resolv.conf that it gives to pods. */
 import { child, text, texts } from '../../../server/base/json-object.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
 import { corefileRule, objectRule, type LintRule } from '../lint-rule.ts';
@@ -6,7 +6,7 @@ import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 import { ownCorefiles } from './own-corefiles.ts';
 
-/** The zones of the cluster that the Corefiles serve, except reverse zones. */
+/** The cluster's zones that the Corefiles serve, except for reverse zones. */
 function clusterZones({ corefiles }: Subject): readonly string[] {
   return corefiles.flatMap(({ blocks, role }) =>
     role === 'node-cache'

@@ -1,4 +1,4 @@
-/** Rules about a node cache beside the cluster's DNS. */
+/** Rules about a node cache that runs alongside the cluster's DNS. */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { absoluteName, expandZone } from '../../../server/corefile/zones.ts';
 import type { Directive } from '../../../server/corefile/corefile-tree.ts';
@@ -55,7 +55,7 @@ function rootsOf(corefiles: readonly LintedCorefile[]): readonly LintedBlock[] {
 }
 
 /**
- * The names of `hosts` that are in no zone of node-cache, or null if there is none. The hosts file of the pod itself
+ * The names in `hosts` that are not in any of node-cache's zones, or null if there are none. The pod's own hosts file
  * has no names that clients look up.
  */
 function missedHosts(
@@ -76,8 +76,8 @@ function missedHosts(
 }
 
 /**
- * The upstream to which the node cache forwards names outside the cluster: a file, or another one
- * than for the cluster's names; null if that is the cluster's DNS, or may be.
+ * The upstream that the node cache uses for names outside the cluster. This is a file, or a different upstream from the
+ * one used for the cluster's names. Null if it is or may be the cluster's DNS.
  */
 function goesAround({ corefiles }: Subject): string | null {
   for (const { blocks, role } of corefiles) {
@@ -92,7 +92,7 @@ function goesAround({ corefiles }: Subject): string | null {
   return null;
 }
 
-/** The zones for which a block has special answers; of the root zone those with a `forward`. */
+/** The zones for which a block has special answers. The root zone counts only if it has a `forward`. */
 function ownZones(block: LintedBlock): readonly { readonly zone: string; readonly at: Aim }[] {
   const zones = block.zones
     .filter((zone) => zone !== '.')

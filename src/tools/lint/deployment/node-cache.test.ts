@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../../test/kit/lint-text.ts';
 
-/** Rules about settings of the cluster's Corefile that node-cache lacks. */
+/** Rules about settings in the cluster's Corefile that are missing from node-cache. */
 
 const nodeCache = (more = '', to = '/etc/resolv.conf'): string =>
   `cluster.local:53 {\n bind 169.254.20.10\n forward . 10.96.0.11\n}\n.:53 {\n bind 169.254.20.10\n${more} forward . ${to}\n}\n`;

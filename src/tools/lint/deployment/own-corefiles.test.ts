@@ -13,7 +13,7 @@ spec:
 const forwards = '.:53 {\n errors\n forward . /etc/resolv.conf\n}\n';
 const knows = '.:53 {\n errors\n forward . 192.0.2.53\n}\n';
 
-/** True if dnsPolicy is reported as a loop, which needs a Corefile that forwards to resolv.conf. */
+/** True if dnsPolicy is reported as a loop, which requires a Corefile that forwards to resolv.conf. */
 async function leadsBack(files: Readonly<Record<string, string>>): Promise<boolean> {
   const { findings } = await lintTexts({ files });
   return findings.some(({ code }) => code === 'CF52');

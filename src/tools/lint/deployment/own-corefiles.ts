@@ -5,9 +5,9 @@ import { podSpecOf } from '../workload.ts';
 import type { CorefileRole, LintObject, LintedCorefile, Subject } from '../subject.ts';
 
 /**
- * The Corefiles of the servers that an object may run: those in the ConfigMaps that it mounts, if
- * they are in the input. Otherwise the nearest ones: in the same file, directory or parent
- * directory, because a directory of examples has a Corefile for each.
+ * The Corefiles of the servers that an object may run. These are in the ConfigMaps it mounts, if they are part of the
+ * input. Otherwise, they are the nearest ones, in the same file, directory or parent directory, because a directory of
+ * examples has a Corefile for each.
  */
 export function ownCorefiles(
   object: Pick<LintObject, 'file'> & Partial<LintObject>,
@@ -26,7 +26,7 @@ export function ownCorefiles(
   return servers.filter((each) => steps(file, each.file) === least);
 }
 
-/** The names of the ConfigMaps that are volumes of an object's pods. */
+/** The names of the ConfigMaps mounted as volumes by an object's pods. */
 function mountedMaps({ kind, value, ...rest }: Partial<LintObject>): readonly string[] {
   if (kind === undefined || value === undefined) return [];
   const pods = podSpecOf({ kind, value, ...rest } as LintObject);
@@ -34,7 +34,7 @@ function mountedMaps({ kind, value, ...rest }: Partial<LintObject>): readonly st
   return children(pods.spec, 'volumes').map((volume) => text(child(volume, 'configMap'), 'name'));
 }
 
-/** Number of directories between two files; -1: the same file. */
+/** The number of directories between two files, or -1 if they are the same file. */
 function steps(from: string, to: string): number {
   if (from === to) return -1;
   const way = relative(dirname(from), dirname(to));

@@ -86,10 +86,7 @@ const deadlock: LintRule = objectRule({
   },
 });
 
-/**
- * True if a selector matches the namespace kube-system, judged by the labels that it has in every
- * cluster.
- */
+/** True if a selector matches the kube-system namespace, judging by the labels that it has in every cluster. */
 function matchesKubeSystem(selector: JsonObject): boolean {
   const name = 'kubernetes.io/metadata.name';
   for (const [key, value] of Object.entries(child(selector, 'matchLabels')))
@@ -101,7 +98,7 @@ function matchesKubeSystem(selector: JsonObject): boolean {
       case 'In':
         return isName && values.includes('kube-system');
       case 'NotIn':
-        // Other labels are unknown; such selectors often exclude kube-system.
+        // Other labels are unknown, and such selectors often exclude kube-system.
         return isName && !values.includes('kube-system');
       case 'Exists':
         return isName;

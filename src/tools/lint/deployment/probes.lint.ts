@@ -1,4 +1,4 @@
-/** Rules about probes and about the termination of a pod. */
+/** Rules about a pod's probes and termination. */
 import type { Place } from '../../../server/base/problem.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
@@ -71,13 +71,13 @@ function readiness(object: LintObject, tell: Tell): void {
   }
 }
 
-/** The paths of plugins that probes ask, and their usual ports. */
+/** The paths of plugins that probes use, and their usual ports. */
 const answering: Readonly<Record<string, { readonly plugin: string; readonly usual: number }>> = {
   '/ready': { plugin: 'ready', usual: 8181 },
   '/health': { plugin: 'health', usual: 8080 },
 };
 
-/** Probes that ask a plugin that the Corefile does not have, or at another port. */
+/** Probes for a plugin that is not in the Corefile or uses another port. */
 function askedPlugins(object: LintObject, subject: Subject, tell: Tell): void {
   const { container, role } = dnsServerIn(object)!;
   for (const name of ['readinessProbe', 'livenessProbe', 'startupProbe']) {
@@ -95,7 +95,7 @@ function askedPlugins(object: LintObject, subject: Subject, tell: Tell): void {
   }
 }
 
-/** The port of a probe, which may be the name of one of the container's. */
+/** A probe's port, which may be given as the name of one of the container's ports. */
 function portOf(get: JsonObject, container: JsonObject): unknown {
   const { port } = get;
   const named = children(container, 'ports').find((each) => text(each, 'name') === port);
@@ -138,7 +138,7 @@ function needsPlugin(
   });
 }
 
-/** The usual addresses of probes, for Corefiles whose pods are not in the input. */
+/** The usual probe addresses, for Corefiles whose pods are not in the input. */
 function bareCorefiles(subject: Subject, tell: Tell): void {
   const owned = new Set(
     subject.objects.flatMap((object) => {
@@ -192,10 +192,10 @@ const lameduck: LintRule = corefileRule({
   severity: 'warning',
   summary: 'lameduck that is missing, too short, or longer than the grace period',
   find(corefile, tell, subject) {
-    // A node cache serves only its own node: no other node has to remove it from its rules.
+    // A node cache serves only its own node, so no other node has to remove it from its rules.
     if (corefile.role === 'node-cache') return;
     const grace = graceSeconds(corefile, subject);
-    // No other node sends queries to a server that listens on loopback alone.
+    // No other node sends queries to a server that only listens on loopback.
     const remote = corefile.blocks.filter((block) => !block.isLocal);
     for (const directive of remote.flatMap((block) => block.directives('health'))) {
       const line = lineOf(directive, 'lameduck');
@@ -227,7 +227,7 @@ const lameduck: LintRule = corefileRule({
   },
 });
 
-/** Defaults of the charts of CoreDNS (1.43 and later) and ndots. */
+/** The defaults in the charts for CoreDNS (1.43 and later) and ndots. */
 const CHART_READINESS: ReadinessTimes = { periodSeconds: 5, failureThreshold: 1 };
 
 const slowReadiness: LintRule = {
@@ -240,7 +240,7 @@ const slowReadiness: LintRule = {
       if (probe === null) continue;
       const lameducks = ownCorefiles(object, subject).flatMap((corefile) => lameduckOf(corefile));
       if (lameducks.length === 0) continue;
-      // The shortest: each of the Corefiles may be the one that runs.
+      // The shortest one, because any of the Corefiles may be the one in use.
       const lameduckMs = Math.min(...lameducks);
       const seconds = unreadySeconds(probe.times, probe.usual);
       if (failsWithin(seconds, lameduckMs)) continue;
@@ -273,7 +273,7 @@ function readinessOf(object: LintObject): {
   patch(lameduckMs: number): string | null;
 } | null {
   if (object.kind === 'HelmValues') {
-    // Values of a chart that has CoreDNS's as a part are below its name.
+    // If a chart has CoreDNS's as a subchart, its values are below the subchart's name.
     const above = object.value['servers'] === undefined ? ['coredns'] : [];
     const values = above.length > 0 ? child(object.value, 'coredns') : object.value;
     const probe = child(values, 'readinessProbe');
@@ -287,8 +287,8 @@ function readinessOf(object: LintObject): {
   if (server?.role !== 'server') return null;
   const { value, path, name } = server.container;
   const probe = child(value, 'readinessProbe');
-  // A TCP probe succeeds until the server has closed its sockets. CF17 judges a probe that is missing
-  // or asks another path.
+  // A TCP probe succeeds until the server has closed its sockets. Probes that are missing or use another path are
+  // CF17's job.
   const isTcp = probe['tcpSocket'] !== undefined;
   if (!isTcp && text(child(probe, 'httpGet'), 'path') !== '/ready') return null;
   return {
@@ -299,7 +299,7 @@ function readinessOf(object: LintObject): {
   };
 }
 
-/** The `lameduck` of a Corefile in milliseconds; none where CF18 finds it missing. */
+/** The `lameduck` of a Corefile in milliseconds. Left out where CF18 reports that it is missing. */
 function lameduckOf({ blocks }: LintedCorefile): readonly number[] {
   return blocks
     .flatMap((block) => block.directives('health'))

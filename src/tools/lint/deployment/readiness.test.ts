@@ -1,4 +1,4 @@
-/** CF59: readiness has to fail within lameduck, in Deployments and in chart values. */
+/** CF59: readiness has to fail within lameduck, both in Deployments and in chart values. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

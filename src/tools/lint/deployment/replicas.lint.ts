@@ -1,6 +1,4 @@
-/**
- * Rules about the number of servers, their placement and resources, and the owner of the Corefile.
- */
+/** Rules about the number of servers, their placement and resources, and the owner of the Corefile. */
 import { asObject, child, children, text, textMap } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { corefileRule, objectRule, type LintRule } from '../lint-rule.ts';
@@ -20,7 +18,7 @@ const chartKeys: ReadonlySet<string> = new Set(
 /** Keys that only the ndots chart reads. */
 const ndotsKeys = ['networkPolicy', 'webhook'] as const;
 
-/** Wrong keys that differ from the right one by more than a typing mistake. */
+/** Wrong keys that differ from the correct one by more than a typo. */
 const chartSynonyms: Readonly<Record<string, string>> = {
   pdb: 'podDisruptionBudget',
   replicas: 'replicaCount',
@@ -37,10 +35,10 @@ const evicted: LintRule = objectRule({
   kinds: ['HelmValues', 'Deployment'],
   find(object, tell, { objects, target }) {
     if (object.kind === 'HelmValues') {
-      // The values of a chart with subcharts can have any keys.
+      // A chart with subcharts may have any keys in its values.
       if (!Array.isArray(object.value['servers'])) return;
-      // Charts of other servers take the same `servers` and further keys. The ndots chart refuses
-      // unknown keys itself.
+      // Other servers' charts accept the same `servers` along with other keys. The ndots chart rejects unknown keys
+      // itself.
       const image = text(child(object.value, 'image'), 'repository');
       if (image !== '' && !image.includes('coredns')) return;
       if (target?.kind === 'ndots' || ndotsKeys.some((key) => key in object.value)) return;
@@ -139,10 +137,7 @@ const throttled = {
   remedy: 'Keep the request and remove the limit.',
 } as const;
 
-/**
- * The labels, annotations and owners by which platforms mark objects that they manage and
- * overwrite.
- */
+/** The labels, annotations and owners that platforms use to mark objects that they manage and overwrite. */
 const reconcilers: readonly (readonly [
   key: RegExp,
   value: RegExp,

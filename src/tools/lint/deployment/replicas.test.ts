@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../../test/kit/lint-text.ts';
 
-/** Rules for DNS servers apply to DNS servers only, and rules for a chart to that chart only. */
+/** Rules for DNS servers apply only to DNS servers, and rules for a chart apply only to that chart. */
 
 async function codesOf(text: string, target?: string): Promise<readonly string[]> {
   const { findings } = await lintTexts({ files: { 'a.yaml': text }, ...(target && { target }) });

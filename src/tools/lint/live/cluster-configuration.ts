@@ -1,12 +1,10 @@
-/**
- * Reads from the Corefiles of a cluster what queries need: domain, upstreams, addresses of metrics.
- */
+/** Reads from a cluster's Corefiles the domain, upstreams and metrics addresses that queries need. */
 import { type Subject } from '../subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 
-/** Upstreams that are used in turn for one zone. */
+/** Upstreams that are used in turn for the same zone. */
 export interface UpstreamGroup {
   /** Absolute. */
   readonly zone: string;
@@ -15,7 +13,7 @@ export interface UpstreamGroup {
   readonly place: string;
 }
 
-/** The first zone of the cluster that a Corefile serves, without a final dot, or null if none says. */
+/** The first of the cluster's zones that a Corefile serves, without the final dot. Null if none is found. */
 export function domainIn({ corefiles }: Subject): string | null {
   for (const { blocks, role } of corefiles)
     for (const block of role === 'server' ? blocks : [])
@@ -27,7 +25,7 @@ export function domainIn({ corefiles }: Subject): string | null {
   return null;
 }
 
-/** The port of `prometheus` in the Corefiles of servers, or null if none says. */
+/** The `prometheus` port in the servers' Corefiles, or null if there is none. */
 export function metricsPortIn({ corefiles }: Subject): number | null {
   for (const { blocks, role } of corefiles)
     for (const block of role === 'server' ? blocks : [])
@@ -40,8 +38,8 @@ export function metricsPortIn({ corefiles }: Subject): number | null {
 
 /**
  * Upstreams by zone.
- * @param used addresses that the servers say to have forwarded to: those behind a resolv.conf,
- * which is not here
+ * @param used addresses that the servers report having forwarded to, which come from a resolv.conf that is not
+ * available here
  */
 export function upstreamGroups(
   { corefiles }: Subject,
@@ -66,7 +64,7 @@ export function upstreamGroups(
   const isNamed = ({ host, port }: ProbeServer): boolean =>
     named.some(({ servers }) => servers.some((each) => each.host === host && each.port === port));
   const others = used.filter((server) => !isNamed(server));
-  // Only if one file names the servers is it known which ones they are.
+  // We know which servers they are only if a single file lists them.
   const [only, ...more] = files;
   return only === undefined || more.length > 0 || others.length === 0
     ? named

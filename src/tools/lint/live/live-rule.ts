@@ -1,4 +1,4 @@
-/** A rule of the linter that has to ask the network: nothing of it runs without `--live`. */
+/** A linter rule that has to query the network. It does nothing without `--live`. */
 import type { LintRule, Tell, Told } from '../lint-rule.ts';
 import type { Subject } from '../subject.ts';
 import type { AskingContext } from '../../probe/probe-queries.ts';
@@ -8,26 +8,26 @@ import type { ProbeServer } from '../../probe/network.ts';
 /** The network and files, for live rules. */
 export interface LiveWorld {
   readonly asking: AskingContext & Pick<ProbeContext, 'random'>;
-  /** The servers of this machine, which answer for search domains without servers. */
+  /** This machine's servers, which are used for search domains that have no servers. */
   readonly resolvers: readonly ProbeServer[];
-  /** True if the word of a configuration is a local file. */
+  /** True if this word in a configuration is a local file. */
   isFile(path: string): boolean;
   /**
-   * Addresses of a host; empty if it does not exist.
+   * A host's addresses. Empty if it does not exist.
    * @throws if that cannot be determined
    */
   resolve(host: string): Promise<readonly string[]>;
   /**
-   * Verifies the certificate of a server for this name.
-   * @param ca files of CAs; empty: those of the system
-   * @returns the reason of a failure; null: valid
+   * Verifies a server's certificate for this name.
+   * @param ca CA files; empty to use the system's
+   * @returns why it is not valid, or null if it is
    */
   certificate(server: ProbeServer, name: string, ca: readonly string[]): Promise<string | null>;
 }
 
-/** A rule that queries the network. Without --live it finds nothing. */
+/** A rule that queries the network. Without --live, it finds nothing. */
 export interface LiveRule extends LintRule {
-  /** Examines the input and the network. It does not reject on network failures. */
+  /** Examines the input and the network. Does not reject because of network failures. */
   ask(subject: Subject, world: LiveWorld, tell: Tell): Promise<void>;
 }
 

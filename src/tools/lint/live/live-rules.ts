@@ -3,5 +3,5 @@ import type { LiveRule } from './live-rule.ts';
 import { nameRules } from './names.live.ts';
 import { upstreamRules } from './upstreams.live.ts';
 
-/** All of them. A code that was used once is never used for something else. */
+/** All of them. A code that has been used is never reused for something else. */
 export const liveRules: readonly LiveRule[] = [...upstreamRules, ...nameRules];

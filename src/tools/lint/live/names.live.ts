@@ -1,6 +1,6 @@
 /**
- * Rules about names in a configuration: certificates that must have them, hosts that must be there,
- * search domains that must not answer.
+ * Rules about names in a configuration: certificates must contain them, hosts must exist, and search domains must not
+ * answer.
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { texts, child } from '../../../server/base/json-object.ts';
@@ -26,7 +26,7 @@ const certificates: LiveRule = liveRule({
     for (const directive of directives) {
       const name = lineOf(directive, 'tls_servername')?.args[0];
       if (name === undefined) continue;
-      // `tls CERT KEY CA`, `tls CERT KEY`, `tls CA`: the CA is last, unless there are two words.
+      // In `tls CERT KEY CA`, `tls CERT KEY` and `tls CA`, the CA comes last unless there are two words.
       const files = lineOf(directive, 'tls')?.args ?? [];
       const ca = files.length === 2 ? [] : files.slice(-1).map(({ text }) => text);
       await Promise.all(
@@ -60,15 +60,15 @@ function hostsIn(
     ...block.directives('kubernetes').flatMap((each) => lineOf(each, 'endpoint')?.args ?? []),
   ];
   return words.flatMap((at) => {
-    // A file with name servers may have any name.
+    // A file that lists name servers may have any name.
     const host = isFile(at.text) ? null : hostOf(at);
     return host === null ? [] : [{ at, host }];
   });
 }
 
 /**
- * The name of a host in `tls://dns.example:853`, `https://etcd.example:2379/`; null: an address, a
- * variable, a usual file.
+ * The host name in `tls://dns.example:853` or `https://etcd.example:2379/`. Null for an address, a variable or a usual
+ * file.
  */
 function hostOf(at: Token): string | null {
   if (isResolvConf(at) || addressOf(at) !== null) return null;
@@ -102,7 +102,7 @@ const hosts: LiveRule = liveRule({
   },
 });
 
-/** A search domain, its place, and the server to query. */
+/** A search domain, where it was found, and the server to query. */
 interface WrittenSearchDomain {
   readonly at: Told['at'];
   readonly domain: string;

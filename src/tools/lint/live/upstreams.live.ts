@@ -1,4 +1,4 @@
-/** Rules that query upstreams: whether they answer, how, and whether they are the server itself. */
+/** Rules that query upstreams, to see whether and how they answer, and whether they are the server itself. */
 import type { Token } from '../../../server/corefile/corefile-tree.ts';
 import { type Subject } from '../subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
@@ -11,7 +11,7 @@ import { askUpstream, shortcomingOf } from './upstreams.ts';
 import { liveRule, type LiveRule } from './live-rule.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 
-/** One word of a Corefile that stands for a server. */
+/** A word in a Corefile that refers to a server. */
 interface NamedServer {
   readonly at: Token;
   readonly server: ProbeServer;
@@ -26,7 +26,7 @@ interface NamedServer {
 /** More upstreams are not asked. */
 const UPSTREAMS_MAX = 64;
 
-/** Upstreams over plain DNS, including those of given files in resolv.conf format. */
+/** Upstreams over plain DNS, including those in given files with the resolv.conf format. */
 function namedIn({ corefiles, resolvConfs }: Subject): readonly NamedServer[] {
   const found: NamedServer[] = [];
   for (const { blocks, role, isAssumed } of corefiles)
@@ -108,8 +108,7 @@ const loops: LiveRule = liveRule({
     const name = `dns-version.${domain}.`;
     await Promise.all(
       namedIn(subject)
-        // Zones may be forwarded to another cluster, and a node cache to this one. All names may
-        // not.
+        // Zones may be forwarded to another cluster, and from a node cache to this one, but not all names.
         .filter(({ role, zone }) => role === 'server' && zone === '.')
         .map(async ({ at, server, text }) => {
           const reply = await askOne(asking, server, question(name, TYPE.TXT));
@@ -130,7 +129,7 @@ type AskedUpstream = {
   readonly replies: Awaited<ReturnType<typeof askUpstream>>;
 };
 
-/** Each subject's upstreams are queried once, for all rules. */
+/** Queries each subject's upstreams only once for all rules. */
 const remembered = new WeakMap<Subject, Promise<readonly AskedUpstream[]>>();
 
 function asked(

@@ -1,7 +1,4 @@
-/**
- * Upstream servers, asked: whether they answer at all, over TCP, with EDNS, and whether those that
- * are used in turn know the same.
- */
+/** Upstream servers, queried to find whether they answer, support TCP and EDNS, and agree if they are used in turn. */
 import {
   askOne,
   isMissing,
@@ -18,7 +15,7 @@ export interface UpstreamReplies {
   readonly server: ProbeServer;
   /** Over UDP, with EDNS and 1232 bytes. */
   readonly udp: ProbeResult;
-  /** Over UDP without EDNS; only asked where there was no reply with it. */
+  /** Over UDP without EDNS. Only sent if there was no reply with it. */
   readonly plain: ProbeResult | null;
   readonly tcp: ProbeResult;
 }
@@ -26,7 +23,7 @@ export interface UpstreamReplies {
 /** The largest requested datagram. */
 const EDNS_SIZE = 1232;
 
-/** Queries the SOA of the forwarded zone: every server replies to that, at least with REFUSED. */
+/** Queries the SOA of the forwarded zone, because every server replies to that, if only with REFUSED. */
 export async function askUpstream(
   asking: AskingContext,
   server: ProbeServer,
@@ -50,7 +47,7 @@ export function shortcomingOf({ udp, plain, tcp }: UpstreamReplies): Shortcoming
   return tcp.reply === null ? 'no-tcp' : null;
 }
 
-/** A name that some servers have and others say is not there. */
+/** A name that exists on some servers but not on others. */
 export interface ViewDifference {
   readonly name: string;
   readonly having: readonly string[];

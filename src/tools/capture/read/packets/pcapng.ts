@@ -286,7 +286,7 @@ export function lossBlock(packets: number, timeMs: number): Uint8Array {
 const NOTHING = new Uint8Array(0);
 /** opt_comment. */
 const COMMENT = 1;
-/** The maximum number of characters in a comment, whose length field has 16 bits. */
+/** The maximum number of characters in a comment, because its length field has 16 bits. */
 const COMMENT_MAX = 8000;
 
 function block(type: number, parts: readonly Uint8Array[]): Uint8Array {

@@ -1,4 +1,6 @@
-/** Counts reasons why something was unreadable or skipped, one line each, however often it happened. */
+/**
+ * Counts the reasons why something was unreadable or skipped, and prints one line for each, however often it happened.
+ */
 
 export interface Remark {
   readonly text: string;
@@ -7,13 +9,11 @@ export interface Remark {
   readonly first: string;
 }
 
-/**
- * The number of distinct reasons. Reasons that include a number from the input, such as a link type, may be numerous.
- */
+/** Limit on distinct reasons. There may be many if they include a number from the input, such as a link type. */
 const REASONS_MAX = 100;
 const OTHERS = 'other reasons, counted together';
 
-/** Counts reasons. Beyond a hundred, the rest are counted together. */
+/** Counts reasons. Beyond a hundred, all others are counted together. */
 export class Remarks {
   readonly #found = new Map<string, { count: number; first: string }>();
 
@@ -34,7 +34,7 @@ export class Remarks {
   }
 }
 
-/** A remark as one line: `12 × a fragment is missing, first at frame 17`. */
+/** Prints a remark as one line: `12 × a fragment is missing, first at frame 17`. */
 export function printRemark({ text, count, first }: Remark): string {
   const where = first === '' ? '' : `${count > 1 ? ', first at ' : ', at '}${first}`;
   return `${count > 1 ? `${count} × ` : ''}${text}${where}`;

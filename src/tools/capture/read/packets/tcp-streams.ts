@@ -1,22 +1,22 @@
 /**
  * Reads DNS messages from TCP segments in bounded memory. Out-of-order segments wait for the missing one, and repeated
- * ones are skipped. After a loss, reading resumes at the next segment that looks like the start of a message (RFC 7766,
- * section 8: each message follows its two-byte length).
+ * ones are skipped. After a loss, reading resumes at the next segment that looks like the start of a message. Each
+ * message is preceded by its two-byte length (RFC 7766, section 8).
  */
 import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Tracked connection directions. The one silent for longest is dropped first. */
+/** The number of connection directions to track. The one that has been silent for longest is dropped first. */
 const streamLimit: Limit = limit({ default: 8192, min: 16, max: 1_048_576 });
 /** The number of bytes in one direction that may wait for a missing segment. */
 const AHEAD_MAX = 160 * 1024;
-/** The same for all directions. At the limit, those silent for longest are dropped. */
+/** The same for all directions together. When it is reached, those that have been silent for longest are dropped. */
 const TOTAL_MAX = 16 * 1024 * 1024;
 /** The overhead of a waiting segment in bytes. */
 const SEGMENT = 256;
 const MESSAGE_MIN = 12;
 
-/** The remark for a connection whose later segments were captured, but not its earlier ones. */
+/** The remark for a connection of which only later segments were captured. */
 export const missingRemark = 'segments of a TCP connection are missing';
 
 const nothing = new Uint8Array(0);
@@ -26,28 +26,30 @@ export interface Segment {
   /** The sequence number of its first byte. */
   readonly sequence: number;
   readonly bytes: Uint8Array;
-  /** The number of bytes at its end that the capture lacks. */
+  /** The number of bytes at the end that are missing from the capture. */
   readonly missing: number;
 }
 
 /**
- * Receives each complete message, or its beginning if the capture lacks the rest. The bytes are a copy. `size` is the
- * length on the wire.
+ * Receives a copy of each complete message, or of its beginning if the rest was not captured. `size` is the length on
+ * the wire.
  */
 export type GiveMessage = (message: Uint8Array, size: number) => void;
 
-/** `gap`: it comes before an earlier one. `gap-filled`: it closes a gap. `segment-again`: it has been seen. */
+/**
+ * `gap` if it comes before an earlier one, `gap-filled` if it closes a gap, `segment-again` if it has been seen before.
+ */
 export type SegmentEvent = 'gap' | 'gap-filled' | 'segment-again';
 
 interface Direction {
   /** The next sequence number; null: unknown. */
   next: number | null;
-  /** True if a message starts at the next byte; otherwise, the start of one is searched for. */
+  /** True if a message starts at the next byte. Otherwise, we search for the start of one. */
   aligned: boolean;
-  /** An incomplete message is `part[0, partLength)`; the remainder is spare room. */
+  /** An incomplete message is in `part[0, partLength)`, and the rest is spare room. */
   part: Uint8Array;
   partLength: number;
-  /** Bytes left in a message that was reported as truncated. */
+  /** The number of bytes still to come in a message that was reported as truncated. */
   skip: number;
   readonly ahead: Map<number, Segment>;
   aheadBytes: number;
@@ -66,7 +68,7 @@ export class TcpStreams {
     this.#most = most;
   }
 
-  /** Handles a SYN: a message starts after its number. */
+  /** Handles a SYN, whose number is followed by the start of a message. */
   open(key: string, sequence: number): void {
     const direction = this.#of(key);
     this.#clear(direction);
@@ -74,7 +76,7 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /** @returns what the segment means for the connection, or null if it continues it */
+  /** @returns what the segment means for the connection, or null if it simply continues it */
   push(key: string, segment: Segment, frame: number, give: GiveMessage): SegmentEvent | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;
@@ -100,7 +102,7 @@ export class TcpStreams {
     this.#catchUp(direction, frame, give);
   }
 
-  /** Called when the connection has ended: segments waiting for a missing one are read now. */
+  /** Called when the connection has ended, to read segments that are waiting for a missing one. */
   close(key: string, frame: number, give: GiveMessage): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
@@ -111,7 +113,7 @@ export class TcpStreams {
     this.#directions.delete(key);
   }
 
-  /** Called when the input has ended, because another capture's sequence numbers are unrelated. */
+  /** Called when the input has ended, because sequence numbers in another capture are unrelated. */
   end(): void {
     for (const direction of this.#directions.values()) {
       if (direction.aheadBytes > 0) this.#remarks.add(missingRemark);
@@ -137,8 +139,8 @@ export class TcpStreams {
   }
 
   /**
-   * Drops the directions silent for longest, several at once, because finding the first entry of a Map skips all
-   * entries deleted before it.
+   * Drops several directions at once, those that have been silent for longest, because finding a Map's first entry
+   * skips all entries deleted before it.
    */
   #makeRoom(): void {
     for (const [key, direction] of this.#directions) {
@@ -156,7 +158,7 @@ export class TcpStreams {
     if (ahead.has(sequence)) return;
     if (ahead.size === 0 || difference(sequence, direction.nearest) < 0)
       direction.nearest = sequence;
-    // Copy it, because a view would pin the file's entire buffer.
+    // Copied, because a view would pin the file's entire buffer.
     ahead.set(sequence, { sequence, bytes: new Uint8Array(bytes), missing });
     direction.aheadBytes += bytes.length + SEGMENT;
     this.#waiting += bytes.length + SEGMENT;
@@ -192,11 +194,11 @@ export class TcpStreams {
     }
   }
 
-  /** Takes the new part of a segment that starts at or before the next byte. */
+  /** Reads the new part of a segment that starts at or before the next byte. */
   #take(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
     const { sequence } = segment;
     const { length } = segment.bytes;
-    // Repeated bytes are skipped; a keep-alive repeats one byte.
+    // Skips repeated bytes. A keep-alive repeats one byte.
     const known = difference(direction.next!, sequence);
     const fresh = length + segment.missing - known;
     if (fresh <= 0) return;
@@ -237,11 +239,11 @@ export class TcpStreams {
     if (at < all.length) this.#append(direction, all.subarray(at));
   }
 
-  /** Continues after bytes that the capture lacks, and reports the truncated message. */
+  /** Continues after bytes that were not captured, and reports the truncated message. */
   #leaveOut(direction: Direction, missing: number, give: GiveMessage): void {
     if (!direction.aligned) return;
     const { part, partLength } = direction;
-    // The next message cannot be located if the length is missing, or if it starts inside the gap.
+    // The next message cannot be found if its length is missing or if it starts inside the gap.
     const size = partLength < 2 ? 0 : (part[0]! << 8) | part[1]!;
     const left = partLength < 2 ? 0 : 2 + size - partLength;
     if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), size);
@@ -250,7 +252,7 @@ export class TcpStreams {
     this.#dropPart(direction);
   }
 
-  /** Appends to an incomplete message. The buffer grows by doubling, so single bytes are cheap. */
+  /** Appends to an incomplete message. The buffer doubles when it grows, so single bytes are cheap. */
   #append(direction: Direction, bytes: Uint8Array): void {
     const length = direction.partLength + bytes.length;
     if (length > direction.part.length) {
@@ -278,7 +280,7 @@ export class TcpStreams {
   }
 }
 
-/** True for the start of a message: a length, a header with few records, and one question. */
+/** True for the start of a message, which is a length, a header with few records, and one question. */
 function looksLikeBegin(bytes: Uint8Array): boolean {
   if (bytes.length < 2 + MESSAGE_MIN) return false;
   const length = (bytes[0]! << 8) | bytes[1]!;
@@ -290,7 +292,7 @@ function difference(one: number, other: number): number {
   return (one - other) | 0;
 }
 
-/** True if all of the segment was read before; a keep-alive repeats one byte. */
+/** True if the whole segment has been read before. A keep-alive repeats one byte. */
 function isRepeat({ next }: Direction, { sequence, bytes, missing }: Segment): boolean {
   const length = bytes.length + missing;
   return next !== null && length > 1 && difference(next, sequence) >= length;

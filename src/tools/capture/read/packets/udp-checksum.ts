@@ -5,8 +5,8 @@ import { PROTOCOL } from './ip-packet.ts';
 const FULL = 0xffff;
 
 /**
- * True if a complete datagram's checksum is wrong. A checksum left to the network card is not wrong; the field then
- * only has the sum of addresses, protocol and length.
+ * True if a complete datagram's checksum is wrong. A checksum left to the network card does not count as wrong. The
+ * field then has only the sum of addresses, protocol and length.
  * @param length the datagram's size in bytes, including the header
  */
 export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
@@ -20,7 +20,7 @@ export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
   return written !== pseudo && written !== (~pseudo & FULL);
 }
 
-/** Sums 16-bit words. An odd last byte is the upper half of one. */
+/** Adds up 16-bit words. If the last byte is odd, it is the upper half of one. */
 function sum(bytes: Uint8Array, from: number, to: number): number {
   let total = 0;
   let at = from;

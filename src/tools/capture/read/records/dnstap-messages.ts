@@ -1,4 +1,4 @@
-/** Converts dnstap messages to queries and replies, which are paired like those from packets. */
+/** Converts dnstap messages into queries and replies, which are paired in the same way as those from packets. */
 import { MessageError } from '../../../../server/base/protobuf.ts';
 import { isLoopback } from '../../../../server/base/ip.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
@@ -33,7 +33,7 @@ const UNKNOWN = new Uint8Array(16);
 export interface DnstapSender {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
-  /** Tells servers with the same address apart (forwarded ports). */
+  /** Distinguishes servers that share an address (forwarded ports). */
   readonly port: number;
 }
 
@@ -41,14 +41,12 @@ export interface DnstapSender {
 export interface DnstapNotes {
   /** The number of messages it could not send. */
   leftOut?(messages: number): void;
-  /**
-   * The files that it serves or, before `reloaded`, that it has loaded, or null if they are too large, or unreadable.
-   */
+  /** The files that it serves or, before `reloaded`, has loaded. Null if they are too large or unreadable. */
   configuration?(files: readonly ConfigurationFile[] | null): void;
   /**
-   * It serves a new configuration.
-   * @param fromMs replies may come from it since this time, in milliseconds since 1970
-   * @param toMs all replies come from it since this time
+   * It is serving a new configuration.
+   * @param fromMs since when replies may come from it, in milliseconds since 1970
+   * @param toMs since when all replies come from it
    */
   reloaded?(fromMs: number, toMs: number): void;
 }
@@ -72,7 +70,7 @@ export class DnstapReader {
   /**
    * @param give receives each query and reply
    * @param answer receives the control frames for the other end of a socket
-   * @param sender the server that writes the messages, which do not name it
+   * @param sender the server that writes the messages, which do not identify it
    * @param notes receives an ndots server's reports about itself
    */
   constructor(
@@ -108,7 +106,7 @@ export class DnstapReader {
     }
   }
 
-  /** True if the input is not dnstap; nothing more is read. */
+  /** True if the input is not dnstap, in which case nothing more is read. */
   get broken(): boolean {
     return this.#broken;
   }
@@ -169,7 +167,7 @@ export class DnstapReader {
     }
     if (tap.responseMessage === null) return;
     const repliedMs = tap.responseMs ?? tap.queryMs ?? 0;
-    // Many programs report only replies, with the time of the query.
+    // Many programs only report replies, along with the time of the query.
     if (!this.#asked.delete(`${key} ${idOf(tap.responseMessage)}`)) {
       const query = tap.queryMessage ?? queryOf(tap.responseMessage);
       if (query !== null) this.#pass(tap, query, tap.queryMs ?? repliedMs, false);
@@ -202,7 +200,7 @@ export class DnstapReader {
       sourcePort: isReply ? server : client,
       targetPort: isReply ? client : server,
       ttl: 0,
-      // Each message has its own ID, so it is never a copy or a hop.
+      // Each message has a different ID, so it is never a copy or a hop.
       ipId: (this.#count % 0xffff) + 1,
       port: 0,
       cut: false,
@@ -210,7 +208,7 @@ export class DnstapReader {
   }
 }
 
-/** Parses the files of a configuration, or null if there are none. */
+/** Parses the files in a configuration, or returns null if there are none. */
 function configurationIn(text: string): readonly ConfigurationFile[] | null {
   let files: unknown;
   try {
@@ -233,7 +231,7 @@ function numberAfter(word: string, text: string | null): number | null {
   return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
-/** Clients query the server, and it queries upstreams itself. */
+/** The server is queried by clients, and queries upstreams itself. */
 function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
   const own = tap.family === 6 && address.length === 4 ? mapped(address) : address;
   if (own.length !== (tap.family === 6 ? 16 : 4)) return tap;
@@ -257,10 +255,10 @@ function mapped(address: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** The message type shared by a query and its reply: an odd number for the query, the next one for the reply. */
+/** The message type of a query and its reply. Queries have odd numbers, and each reply has the next one. */
 function kindOf(type: number): number {
   const kind = type + (type % 2);
-  // BIND reports a client's query, but its reply as an authority's.
+  // BIND reports the query as a client's, but its reply as an authority's.
   return kind === TAP.AUTH_RESPONSE ? TAP.CLIENT_RESPONSE : kind;
 }
 

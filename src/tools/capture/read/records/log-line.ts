@@ -1,13 +1,13 @@
 /**
- * Parses a log line, stripping what collectors add: `kubectl logs --timestamps --prefix`, stern, container runtime
- * files, docker's JSON, Loki, journald, klog.
+ * Parses a log line, stripping anything that collectors add. These are `kubectl logs --timestamps --prefix`, stern,
+ * container runtime files, docker's JSON, Loki, journald and klog.
  */
 import { asObject, text as textIn, type JsonObject } from '../../../../server/base/json-object.ts';
 
 export interface LogLine {
-  /** The line from its level on (`[ERROR] plugin/…`), if it has one. */
+  /** The line from the level on (`[ERROR] plugin/…`), if it has one. */
   readonly text: string;
-  /** From the prefix, in milliseconds since 1970, or null if there is no time. */
+  /** The time in the prefix, in milliseconds since 1970, or null if there is none. */
   readonly timeMs: number | null;
   /** The pod named in the prefix; empty: none. */
   readonly pod: string;
@@ -17,16 +17,16 @@ export interface LogLine {
 const LEVEL = /(?:^|[\s"}])(?=\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
 const STAMP =
   /(?<![\w.])(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(?=[\s\]}"]|$)/;
-/** `[pod/coredns-7d4/coredns]`, `coredns-7d4-x2 coredns`, `pod="coredns-7d4"`. */
+/** Matches `[pod/coredns-7d4/coredns]`, `coredns-7d4-x2 coredns` and `pod="coredns-7d4"`. */
 const POD =
   /\[pod\/([\w.-]{1,253})\/|\bpod="?([\w.-]{1,253})"?|(?:^|\s)((?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200})(?=\s)/;
-/** Prefixes of a line without a level, which may repeat. */
+/** Prefixes on a line without a level. They may repeat. */
 const AROUND =
   /^(?:\[pod\/\S{1,300}\]\s+|\d{4}-\d\d-\d\d[T ]\S{8,35}\s+|std(?:out|err)\s+[FP]\s+|\{[^{}]{1,2000}\}\s+|(?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200}\s+[\w.-]{1,63}\s+)+/;
-/** The collectors' fields for the line and its time. */
+/** The fields in which collectors store the line and its time. */
 const LINES = ['log', 'line', 'message', 'msg', 'MESSAGE', 'textPayload', 'content', '_line'];
 const TIMES = ['time', 'timestamp', 'ts', '@timestamp', '_time', 'date'];
-/** A longer prefix does not come from a collector. */
+/** No collector adds a prefix longer than this. */
 const BEFORE_MAX = 2000;
 
 export function logLine(raw: string): LogLine {
@@ -59,7 +59,7 @@ function objectOf(raw: string): JsonObject | null {
   }
 }
 
-/** Handles a collector's object that contains the line, or an object from a server that logs objects. */
+/** Handles an object that a collector wrapped around the line, or one from a server that logs objects. */
 function ofObject(object: JsonObject): LogLine {
   const line = LINES.map((key) => textIn(object, key)).find((each) => each !== '') ?? '';
   const inner = logLine(line.trimEnd().slice(0, 8192));
@@ -88,7 +88,7 @@ function podOf(object: JsonObject): string {
   return '';
 }
 
-/** Accepts ISO 8601, or a number since 1970, in seconds or smaller units. */
+/** Accepts ISO 8601 or a number of seconds or smaller units since 1970. */
 function timeOf(stamp: unknown): number | null {
   if (
     typeof stamp === 'number' ||
@@ -100,7 +100,7 @@ function timeOf(stamp: unknown): number | null {
   }
   if (typeof stamp !== 'string') return null;
   const text = stamp.replace(' ', 'T').replace(',', '.');
-  // Without a zone, it is most likely UTC, as in containers.
+  // If there is no zone, it is most likely UTC, as in containers.
   const ms = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
   if (Number.isNaN(ms)) return null;
   // Date.parse stops at milliseconds.

@@ -1,6 +1,6 @@
 /**
- * Builds exchanges from sources without packets. Logs only contain the question and result, and dnstap may omit the
- * query.
+ * Builds exchanges from sources that have no packets. Logs contain only the question and result, and dnstap may omit
+ * the query.
  */
 import { FLAG, HEADER } from '../../../../server/wire/iana.ts';
 import { writeMessage } from '../../../../server/wire/message.ts';
@@ -31,7 +31,7 @@ export interface LoggedExchange {
 }
 
 /**
- * Builds an exchange whose messages have only what the log contains, and no records.
+ * Builds an exchange whose messages have no records and only what is in the log.
  * @throws NameError
  */
 export function madeExchange(logged: LoggedExchange): SeenExchange {
@@ -76,7 +76,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
   };
 }
 
-/** Rebuilds a reply's query from the reply's header and question. */
+/** Rebuilds the query from its reply's header and question. */
 export function queryOf(reply: Uint8Array): Uint8Array | null {
   if (reply.length < HEADER.SIZE || reply[4] !== 0 || reply[5] !== 1) return null;
   let at: number = HEADER.SIZE;

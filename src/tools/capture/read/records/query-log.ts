@@ -1,6 +1,6 @@
 /**
  * Parses query logs from CoreDNS and ndots (plugin log, formats common and combined) and from Unbound (log-replies).
- * Lines may have prefixes from `kubectl logs --timestamps`, the container runtime or a log collector.
+ * Lines may have prefixes from `kubectl logs --timestamps`, a container runtime or a log collector.
  */
 import { parseDuration } from '../../../../server/base/duration.ts';
 import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../../../server/wire/iana.ts';
@@ -12,11 +12,11 @@ import { logLine, type LogLine } from './log-line.ts';
 import { madeExchange, type LoggedExchange } from './made-exchange.ts';
 import { unboundLine } from './unbound-line.ts';
 
-/** A failed upstream in a line from plugin errors. */
+/** An upstream failure, from a line written by plugin errors. */
 export interface LoggedFailure {
   readonly name: string;
   readonly type: string;
-  /** The upstream's address and port; empty if the line has none. */
+  /** The upstream's address and port. Empty if the line does not have them. */
   readonly upstream: string;
   readonly text: string;
   readonly line: number;
@@ -32,30 +32,30 @@ export interface LogEvents {
   failure(failure: LoggedFailure): void;
   /** Any other line, without collectors' additions. */
   other(line: LogLine, number: number): void;
-  /** A line in a text that is not a log, such as a list of names. */
+  /** A line in a text that is not a log but, for example, a list of names. */
   entry(line: string, number: number): void;
 }
 
 /** The part after the client and ` - `. */
 const QUERY =
   /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
-/** An address, with a link's zone if it has one. No other text may reach a terminal as an address. */
+/** An address, with a zone if it is a link-local one. No other text may reach a terminal as an address. */
 const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
-/** A summary: `12 errors like '…' occurred in last 30s`. */
+/** A summary such as `12 errors like '…' occurred in last 30s`. */
 const CONSOLIDATED = /plugin\/errors: \d{1,12} errors like '/;
 const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
 const UPSTREAM =
   /(?:->|\bdial \w{1,8} |https:\/\/)(\[[^\]\s]{1,60}\]:\d{1,5}|[^\s>"/[\]]{1,80}?:\d{1,5})(?![\d.])/;
-/** The prefix of plugin slowlog, which logs a query a second time. */
+/** The prefix of lines from plugin slowlog, which log a query a second time. */
 const SLOW = 'plugin/slowlog:';
-/** Lines that servers write but lists of names never contain: the version at startup, and a level. */
+/** Lines that servers write but that are never in a list of names, with the version at startup or a level. */
 const SAID =
   /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
-/** Lines read before a text is treated as a list, because a server logs its listeners first. */
+/** The number of lines are read before a text counts as a list. Servers log their listeners first. */
 const UNDECIDED_MAX = 256;
-/** Longer lines do not belong to a query log. */
+/** Anything longer than this is not from a query log. */
 const LINE_MAX = 8192;
-/** Bytes of overlong or binary lines after which reading stops. */
+/** Reading stops after this many bytes of overlong or binary lines. */
 const NOISE_MAX = 16 * 1024 * 1024;
 
 const flagBits: Readonly<Record<string, number>> = {
@@ -84,7 +84,7 @@ export class QueryLogReader {
   #isLog = false;
   #unboundQueries = 0;
   #unboundReplies = 0;
-  /** Lines read before the kind of text is known, or null if it is known. */
+  /** Lines read before the kind of text is known. Null once it is. */
   #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
   constructor(events: LogEvents, remarks: Remarks) {
@@ -92,7 +92,7 @@ export class QueryLogReader {
     this.#remarks = remarks;
   }
 
-  /** True if so much of it was not text that the rest is ignored. */
+  /** True if so much of the text was unreadable that the rest is ignored. */
   get broken(): boolean {
     return this.#noise > NOISE_MAX;
   }
@@ -176,7 +176,7 @@ export class QueryLogReader {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
     const before = line.lastIndexOf(' ', middle - 1);
-    // The query has its own line, or `log` is off.
+    // The query has a separate line, or `log` is off.
     if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
     const who = CLIENT.exec(line.slice(before + 1, middle));
     const parts = QUERY.exec(line.slice(middle + 3));
@@ -217,7 +217,7 @@ export class QueryLogReader {
     else {
       this.#unboundReplies++;
       this.#give(timeMs ?? line.timeMs, line.tookMs, {
-        // The line has neither the port nor the ID.
+        // The line contains neither the port nor the ID.
         client: { address: line.address, port: 0 },
         protocol: line.isTcp ? 'tcp' : 'udp',
         id: this.#line & 0xffff,
@@ -253,11 +253,11 @@ export class QueryLogReader {
       this.#remarks.add('a logged name is not valid', `line ${this.#line}`);
       return;
     }
-    // Keep this outside `try`: an exception from the receiver is not a fault in the log.
+    // Stays outside `try`, because an exception thrown by the receiver is not a fault in the log.
     this.#events.exchange(exchange);
   }
 
-  /** A line is written when the reply is sent. Without times, lines follow one another. */
+  /** A line is written when the reply is sent. Without times, all we know is the order of lines. */
   #time(ms: number | null, tookMs: number): number {
     if (ms === null) {
       if (!this.#timed) this.#remarks.add(noTimesRemark);

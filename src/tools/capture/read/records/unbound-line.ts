@@ -1,5 +1,5 @@
 /**
- * Parses Unbound's log lines (unbound.conf(5): log-replies, log-queries, log-servfail, with and without
+ * Parses log lines from Unbound (unbound.conf(5): log-replies, log-queries and log-servfail, with or without
  * log-tag-queryreply).
  */
 
