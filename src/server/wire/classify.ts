@@ -29,7 +29,7 @@ export type ReplyKind =
   | 'failure'
   | 'other';
 
-/** Classifies `reply` as if its question had the type `qtype`. */
+/** Classifies `reply` as if the type in its question were `qtype`. */
 export function classify(reply: Reply, qtype: number): ReplyKind {
   const flags = reply.flags;
   if (reply.bare || (flags & FLAG.TC) !== 0) return 'other';
@@ -68,21 +68,22 @@ function authorityHas(reply: Reply, type: number): boolean {
   return false;
 }
 
-/** Longer CNAME chains count as loops, because no client follows them. */
+/** Longer CNAME chains are treated as loops, because no client follows them. */
 const CHAIN_MAX = 64;
 
-/** Maps the position of an alias target to the position of its own target; 0 if it is not an alias. */
+/** Maps the position of an alias target to the position of its own target, or 0 if it is not an alias. */
 const targets = new Map<number, number>();
 
 /**
  * Follows the CNAMEs that start at the question's name, in any order within the answer section, and classifies the last
- * name in the chain. It has a record of the type, nothing of that type, or conflicting CNAMEs. Other records at a name
- * with a CNAME are ignored (RFC 1034, section 3.6.2). Reads the records twice, regardless of the chain's length.
+ * name in the chain. That name has a record of the type, nothing of that type, or conflicting CNAMEs. Other records at
+ * a name with a CNAME are ignored (RFC 1034, section 3.6.2). The records are read twice, regardless of the chain's
+ * length.
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;
   const question = start + HEADER.SIZE;
-  // In most replies, all records belong to the question's name, as a pointer shows.
+  // In most replies, all records belong to the question's name, as shown by a pointer.
   if (onlyQuestion(reply, qtype)) return 'type';
   names.begin(bytes, start);
   const aliases = qtype !== TYPE.ANY && qtype !== TYPE.CNAME;
@@ -117,11 +118,11 @@ function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradictio
   return found ? 'type' : 'nothing';
 }
 
-/** Markers for a CNAME without a target, and for a name with several. */
+/** Markers for a CNAME without a target, and for a name that has several. */
 const EMPTY = -1;
 const CONTRADICTION = -2;
 
-/** Returns true if each answer has the queried type, and a pointer to the question's name as owner. */
+/** Returns true if each answer has the queried type, and a pointer to the question's name as its owner. */
 function onlyQuestion(reply: Reply, qtype: number): boolean {
   if (qtype === TYPE.CNAME) return false;
   const { bytes } = reply;
@@ -133,7 +134,7 @@ function onlyQuestion(reply: Reply, qtype: number): boolean {
   return true;
 }
 
-/** Returns true if any RRSIG in the reply has expired at `now` (seconds since 1970; RFC 4034 section 3.1.5). */
+/** Returns true if any RRSIG in the reply has expired at `now`, in seconds since 1970 (RFC 4034 section 3.1.5). */
 export function hasExpiredSignature(reply: Reply, now: number): boolean {
   for (records.of(reply); records.next();) {
     if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;

@@ -1,9 +1,9 @@
 import { LOWER } from './name.ts';
 
 /**
- * Returns true if the names at `a` and `b` in one message, possibly compressed, are equal except for ASCII case. The
- * names must have been checked (`checkName`) or written by this program.
- * @param start start of the message, the base of compression pointers
+ * Returns true if the names at `a` and `b` in one message, which may be compressed, are equal except for ASCII case.
+ * The names must have been checked (`checkName`) or written by this program.
+ * @param start start of the message, from which compression pointers are counted
  */
 export function sameInMessage(bytes: Uint8Array, start: number, a: number, b: number): boolean {
   for (;;) {

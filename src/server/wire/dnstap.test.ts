@@ -28,7 +28,8 @@ describe('dnstap messages', () => {
     writer.endFrame();
     assert.equal(
       Buffer.from(writer.bytes.subarray(writer.start + 4, writer.at)).toString('hex'),
-      // The output of proto.Marshal in golang-dnstap 0.4.0: identity, version, extra; the message; the type.
+      // The output of proto.Marshal in golang-dnstap 0.4.0, for the identity, version and extra, then the message, then
+      // the type.
       '0a036e7331120276311a0178' +
         '7220' +
         '0805100118012204c000020730c0b8024080e2cfaa064de0755c075203010203' +

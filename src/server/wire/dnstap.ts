@@ -1,5 +1,5 @@
 /**
- * dnstap messages (dnstap.proto, proto2), which report a query or reply as a program saw it, and when. Writer and
+ * dnstap messages (dnstap.proto, proto2), which report a query or reply as a program saw it, with the time. Writer and
  * reader share one list of field numbers.
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
@@ -12,27 +12,28 @@ export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 /** Path and version of the stream served by the `console` directive. */
 export const TAP_PATH = '/v1/exchanges';
 export const TAP_STREAM = '1';
-/** In `extra` of a message without a type: the number of messages that the reader missed. */
+/** Used in `extra` of a message without a type, for the number of messages that the reader missed. */
 export const LEFT_OUT = 'ndots-left-out ';
 /**
- * In `extra` after a reload: the time when all workers served the new configuration, in milliseconds since 1970. Before
- * it, the time when the first one may have served it: replies in between can come from either configuration.
+ * Used in `extra` after a reload, for the time when all workers served the new configuration, in milliseconds since
+ * 1970. It is preceded by the time when the first of them may have served it. Replies in between can come from either
+ * configuration.
  */
 export const RELOADING = 'ndots-reloading ';
 export const RELOADED = 'ndots-reloaded ';
 /**
- * In `extra` at the start of the stream, and before `RELOADED`: the configuration being served, as JSON, an array of
- * `{"file", "text"}` that starts with the Corefile. It is empty if the texts are too large.
+ * Used in `extra` at the start of the stream, and before `RELOADED`, for the configuration being served. It is a JSON
+ * array of `{"file", "text"}` that starts with the Corefile. It is empty if the texts are too large.
  */
 export const CONFIGURATION = 'ndots-configuration ';
 
-/** A file of a configuration in such a message. */
+/** One of a configuration's files in such a message. */
 export interface ConfigurationFile {
   readonly file: string;
   readonly text: string;
 }
 
-/** Message types (`Message.Type`): which program saw the query or reply, and where. */
+/** Message types (`Message.Type`), which show what program saw the query or reply, and where. */
 export const TAP: {
   readonly AUTH_QUERY: 1;
   readonly AUTH_RESPONSE: 2;
@@ -104,14 +105,14 @@ const FIELD = {
 const tag = (field: number, wire: number): number => (field << 3) | wire;
 
 /**
- * Returns the bytes before the message, identity and version, which are the same for all of a writer's messages. Empty
- * ones are omitted.
+ * Returns the bytes before the message, with identity and version, which are the same for all of a writer's messages.
+ * Empty ones are omitted.
  */
 export function dnstapPrefix(identity: string, version: string): Uint8Array {
   return Buffer.concat([textField(OUTER.identity, identity), textField(OUTER.version, version)]);
 }
 
-/** Returns a frame with a message that has no type, only this text in `extra`, of any length. */
+/** Returns a frame with a message that has no type, but only this text in `extra`. The text may have any length. */
 export function noteFrame(extra: string): Uint8Array {
   const body = Buffer.concat([
     textField(OUTER.extra, extra),
@@ -139,15 +140,15 @@ export interface TapPeer {
   readonly peerPort: number;
 }
 
-/** Upper bound for all fields except addresses, texts and messages, in bytes. */
+/** Upper bound in bytes for all fields other than addresses, texts and messages. */
 const ROOM = 256;
 
 /**
- * Writes one dnstap message at a time into its own buffer. Call `begin`, then the fields in the order of their methods,
- * then `end`. Writing allocates nothing.
+ * Writes one dnstap message at a time into its own buffer. Call `begin`, then the fields in the order in which their
+ * methods are listed, then `end`. Writing allocates nothing.
  */
 export class DnstapWriter {
-  /** After `end`, the message is `bytes[start, end)` until the next `begin`. */
+  /** After `end`, the message is `bytes[start, end)` until `begin` is called again. */
   readonly bytes: Uint8Array;
   start = 0;
   /** Position of the next field in the inner message. */
@@ -159,7 +160,7 @@ export class DnstapWriter {
 
   /**
    * @param prefix the result of `dnstapPrefix`
-   * @param room bytes that a DNS message may need in addition to its own size (`STAMP_ROOM`)
+   * @param room bytes that a DNS message may need beyond its own size (`STAMP_ROOM`)
    */
   constructor(prefix: Uint8Array, room: number) {
     this.#prefix = prefix;
@@ -167,7 +168,7 @@ export class DnstapWriter {
     this.bytes = new Uint8Array(this.#most + MESSAGE_MAX + room + ROOM);
   }
 
-  /** @param extra the outer message's field of that name, cut at 4 KiB */
+  /** @param extra the outer message's field with that name, cut off at 4 KiB */
   begin(type: number, extra: string): void {
     const text = extra === '' ? nothing : Buffer.from(extra);
     this.#extra = text.length > EXTRA_MAX ? text.subarray(0, EXTRA_MAX) : text;
@@ -178,7 +179,8 @@ export class DnstapWriter {
   }
 
   /**
-   * Writes the socket's address family and transport, then the address of the client (`query`), the server, or both.
+   * Writes the socket's address family and transport, followed by the address of the client (`query`), the server, or
+   * both.
    */
   socket(family: 4 | 6, proto: Proto, from: TapPeer | null, to: TapPeer | null): void {
     this.#field(FIELD.family, WIRE.varint);
@@ -193,7 +195,7 @@ export class DnstapWriter {
 
   /**
    * Writes the time of the query.
-   * @param ms since 1970, with fractions
+   * @param ms milliseconds since 1970, with fractions
    */
   queryTime(ms: number): void {
     this.#time(FIELD.querySeconds, FIELD.queryNanoseconds, ms);
@@ -207,7 +209,7 @@ export class DnstapWriter {
 
   /**
    * Writes the time of the reply.
-   * @param ms since 1970, with fractions
+   * @param ms milliseconds since 1970, with fractions
    */
   responseTime(ms: number): void {
     this.#time(FIELD.responseSeconds, FIELD.responseNanoseconds, ms);
@@ -220,12 +222,12 @@ export class DnstapWriter {
   }
 
   /**
-   * Lets `write` write the reply's bytes into this message's buffer.
-   * @param write writes at `at` of `out` and returns the length
+   * Lets `write` put the reply's bytes directly into this message's buffer.
+   * @param write writes at `at` in `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
-    // The length comes first, but is not known yet. Three bytes hold any length, because a varint may be longer than
-    // necessary.
+    // The length comes first, but is not known yet. Three bytes are enough for any length, because a varint may be
+    // longer than necessary.
     const head = this.at;
     const length = write(this.bytes, head + 4);
     this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);
@@ -235,7 +237,7 @@ export class DnstapWriter {
     this.at = head + 1 + size + length;
   }
 
-  /** Ends the message as a Frame Streams frame: its length, then the message. */
+  /** Ends the message as a Frame Streams frame, which is its length followed by the message. */
   endFrame(): void {
     const { bytes } = this;
     const prefix = this.#prefix;
@@ -302,7 +304,7 @@ export class DnstapWriter {
 }
 
 const nothing = new Uint8Array(0);
-/** Maximum size of `extra` in each message, an expanded template from a Corefile, in bytes. */
+/** Maximum size in bytes of each message's `extra`, which is an expanded template from a Corefile. */
 const EXTRA_MAX = 4096;
 
 function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {

@@ -14,15 +14,15 @@ export type OptionContent =
       readonly source: number;
       readonly scope: number;
     }
-  /** DNS cookie (RFC 7873): 8 bytes from the client, and none or 8 to 32 from the server. */
+  /** DNS cookie (RFC 7873) with 8 bytes from the client, and either none or 8 to 32 from the server. */
   | { readonly kind: 'cookie'; readonly client: Uint8Array; readonly server: Uint8Array }
-  /** The time a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
+  /** The time that a stream may stay open (RFC 7828), in units of 100 ms. Null in queries. */
   | { readonly kind: 'keepalive'; readonly timeout: number | null }
   /** Padding: this many zero bytes (RFC 7830). */
   | { readonly kind: 'padding'; readonly length: number }
   /** Extended DNS Error (RFC 8914). */
   | { readonly kind: 'ede'; readonly code: number; readonly text: string }
-  /** Seconds until a zone expires (RFC 7314); null in queries. */
+  /** Seconds until a zone expires (RFC 7314). Null in queries. */
   | { readonly kind: 'expire'; readonly seconds: number | null }
   /** Algorithms understood by a resolver (RFC 6975). */
   | { readonly kind: 'dau' | 'dhu' | 'n3u'; readonly algorithms: readonly number[] }

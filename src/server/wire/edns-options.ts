@@ -1,4 +1,4 @@
-/** EDNS options as consecutive bytes, as in OPT (RFC 6891 section 6.1.2). No objects are created. */
+/** EDNS options as consecutive bytes, the way they appear in OPT (RFC 6891 section 6.1.2). No objects are created. */
 import { OPTION } from './iana.ts';
 
 /** Returns true if `bytes[at, end)` consists of complete options. */
@@ -27,9 +27,9 @@ export function findOption(
 }
 
 /**
- * Returns true if a query's option is echoed in the reply when no plugin wrote options of its own (as in CoreDNS). An
- * option that cannot have the given `length` is not echoed, because the reply would be malformed as well (RFC 7314,
- * 7828). A COOKIE is ignored, as by any server that does not implement cookies (RFC 7873 section 5.2).
+ * Returns true if a query's option is echoed in the reply when no plugin wrote any options (as in CoreDNS). An option
+ * that cannot have the given `length` is not echoed, because the reply would then be malformed as well (RFC 7314,
+ * 7828). A COOKIE is ignored, as it is by any server that does not implement cookies (RFC 7873 section 5.2).
  */
 export function isEchoed(code: number, length: number): boolean {
   switch (code) {

@@ -4,7 +4,7 @@ import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
- * The content of a message's OPT record (RFC 6891), except the upper eight bits of the result code, which are in
+ * The content of a message's OPT record (RFC 6891), except for the result code's upper eight bits, which are in
  * `rcode`.
  */
 export interface Edns {
@@ -12,12 +12,12 @@ export interface Edns {
   readonly udpSize: number;
   readonly version: number;
   readonly dnssecOk: boolean;
-  /** The 15 flag bits after DO; absent if all are zero. */
+  /** The 15 flag bits after DO. Absent if all are zero. */
   readonly z?: number;
   readonly options: readonly EdnsOption[];
 }
 
-/** One option as bytes; `edns-option.ts` parses it. */
+/** A single option as bytes; `edns-option.ts` parses it. */
 export interface EdnsOption {
   readonly code: number;
   readonly data: Uint8Array;
@@ -59,8 +59,8 @@ function readOptions(from: Reader): EdnsOption[] {
 }
 
 /**
- * Returns the options in `bytes[at, end)`, with copies of their data. The bytes must hold complete options, as in a
- * parsed query or reply.
+ * Returns the options in `bytes[at, end)`, with copies of their data. The bytes must consist of complete options, as in
+ * a parsed query or reply.
  */
 export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
   const options: EdnsOption[] = [];
@@ -90,7 +90,7 @@ export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
 
 /**
  * Writes OPT as the next record.
- * @param rcode the message's result code, whose upper eight bits are stored here
+ * @param rcode the message's result code, the upper eight bits of which are stored here
  */
 export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
   const flags = (edns.dnssecOk ? 0x8000 : 0) | (edns.z ?? 0);

@@ -1,4 +1,4 @@
-/** Bytes as text, in the encodings used by zone files. */
+/** Represents bytes as text, in the encodings used by zone files. */
 
 const hexDigits = '0123456789abcdef';
 const base64Digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -25,7 +25,7 @@ export function printBase64(bytes: Uint8Array): string {
   return text.padEnd(Math.ceil(bytes.length / 3) * 4, '=');
 }
 
-/** Parses padded base64; null if the text is malformed. */
+/** Parses padded base64. Returns null if the text is malformed. */
 export function parseBase64(text: string): Uint8Array | null {
   if (text.length % 4 !== 0) return null;
   return parseBits(text.replace(/={1,2}$/, ''), 6, base64Digits);
@@ -36,7 +36,7 @@ export function printBase32Hex(bytes: Uint8Array): string {
   return printBits(bytes, 5, base32HexDigits);
 }
 
-/** Parses base32 with the extended hex alphabet; null if the text is malformed. */
+/** Parses base32 with the extended hex alphabet. Returns null if the text is malformed. */
 export function parseBase32Hex(text: string): Uint8Array | null {
   return parseBits(text.toUpperCase(), 5, base32HexDigits);
 }
@@ -57,7 +57,8 @@ function printBits(bytes: Uint8Array, width: number, digits: string): string {
 
 function parseBits(text: string, width: number, digits: string): Uint8Array | null {
   const out = new Uint8Array(Math.floor((text.length * width) / 8));
-  // There must be less than one digit of leftover bits, and they must be zero, so that each value has exactly one text.
+  // There must be less than one digit of leftover bits, and they must be zero. Otherwise, a value could have more than
+  // one text.
   if (text.length * width - out.length * 8 >= width) return null;
   let held = 0;
   let count = 0;
@@ -91,7 +92,7 @@ const stringText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x20 || byte >= 0x7f ? `\\${String(byte).padStart(3, '0')}` : char;
 });
 
-/** Parses such a text. Characters beyond ASCII become their UTF-8 bytes. Null if an escape is malformed. */
+/** Parses such a text. Characters beyond ASCII become their UTF-8 bytes. Returns null if an escape is malformed. */
 export function parseString(text: string): Uint8Array | null {
   const from = utf8.encode(text);
   const out = new Uint8Array(from.length);

@@ -1,6 +1,6 @@
 /**
- * A query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and captures. Only bytes and
- * times are stored; everything else is decoded on demand.
+ * A query with its reply, and the lookup to which it belongs. Traces, dnstap and captures share this form. Only bytes
+ * and times are stored, and everything else is decoded on demand.
  */
 import { printBase64 } from './encoding.ts';
 import { printOption } from './edns-print.ts';
@@ -22,16 +22,16 @@ export interface Exchange {
   readonly protocol: Protocol;
   readonly client: Peer;
   readonly server: Peer;
-  /** Time of the query, in milliseconds on the clock of the lookup or capture. */
+  /** Time of the query, in milliseconds on the lookup's or the capture's clock. */
   readonly sentMs: number;
   /** The whole message, without the length prefix used on a stream. */
   readonly query: Uint8Array;
-  /** On the same clock; null if there was no reply. */
+  /** Time on the same clock, or null if there was no reply. */
   readonly repliedMs: number | null;
   readonly reply: Uint8Array | null;
 }
 
-/** One call by an application, with everything its resolver sent for it, in order. */
+/** One call by an application, and everything that its resolver sent for it, in order. */
 export interface Lookup<E extends Exchange = Exchange> {
   /** As spelled by the application. */
   readonly name: string;
@@ -57,7 +57,7 @@ export interface MessageDocument {
   readonly id: number;
   readonly opcode: string;
   readonly rcode: string;
-  /** The set flags among `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
+  /** Those of the flags `qr`, `aa`, `tc`, `rd`, `ra`, `ad` and `cd` that are set. */
   readonly flags: readonly string[];
   readonly edns: {
     readonly udpSize: number;
@@ -80,7 +80,7 @@ export interface MessageDocument {
 }
 
 /**
- * Decodes a message into its JSON form.
+ * Converts a message to its JSON form.
  * @throws ReadError
  */
 export function messageDocument(bytes: Uint8Array): MessageDocument {

@@ -1,5 +1,5 @@
 /**
- * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a START and a STOP
+ * Frame Streams (the fstrm protocol), a stream of frames, each preceded by its length, between a START and a STOP
  * control frame. On sockets, a handshake comes first. A frame length of zero announces a control frame.
  */
 import { ReadError } from './reader.ts';
@@ -14,7 +14,7 @@ export const CONTROL: {
 } = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
 
 const CONTENT_TYPE = 1;
-/** Maximum length of a control frame that implementations accept. */
+/** Maximum length of a control frame accepted by implementations. */
 const CONTROL_MAX = 512;
 
 /** A control frame: its type and content types. */
@@ -34,8 +34,8 @@ export function writeControl(type: number, contentTypes: readonly string[] = [])
 }
 
 /**
- * Returns true if the sender of this control frame accepts frames of `contentType`. Without content types, it accepts
- * all.
+ * Returns true if the sender of this control frame accepts frames of `contentType`. A sender that lists no content
+ * types accepts all.
  */
 export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {
   return contentTypes.length === 0 || contentTypes.includes(contentType);
@@ -47,11 +47,12 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/** Splits a byte stream into frames. Call `push` with the received bytes, then `next` until it returns null. */
+/** Splits a byte stream into frames. Call `push` with the received bytes, and then `next` until it returns null. */
 export class FrameReader {
   readonly #most: number;
   /**
-   * Unread bytes: `[#start, #end)`. The buffer has spare room after them, so that small pieces are copied only once.
+   * Unread bytes are in `[#start, #end)`. The buffer has spare room after them, so that small pieces are copied only
+   * once.
    */
   #buffer: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -65,7 +66,7 @@ export class FrameReader {
   push(bytes: Uint8Array): void {
     const held = this.#end - this.#start;
     if (this.#end + bytes.length > this.#buffer.length) {
-      // Returned frames point into the old buffer, which must not change, so the rest moves to a new one.
+      // Returned frames point into the old buffer, which must not change. The rest therefore moves to a new one.
       const bigger = Buffer.allocUnsafeSlow(Math.max(held + bytes.length, 2 * held));
       this.#buffer.copy(bigger, 0, this.#start, this.#end);
       this.#buffer = bigger;

@@ -1,6 +1,6 @@
 /** DNS parameters, from IANA's "Domain Name System (DNS) Parameters" registries. */
 
-/** Result codes: four bits in the header, eight more in OPT. */
+/** Result codes, with four bits in the header and eight more in OPT. */
 export const RCODE = {
   NOERROR: 0,
   FORMERR: 1,
@@ -25,7 +25,7 @@ export const RCODE = {
 } as const;
 
 /**
- * Types of records and questions. Obsolete ones from the first RFCs are included, because tools and logs still show
+ * Types of records and questions. They include obsolete types from the first RFCs, because tools and logs still show
  * their names.
  */
 export const TYPE = {
@@ -118,7 +118,7 @@ export const TYPE = {
   DLV: 32769,
 } as const;
 
-/** The types of records that hold a name's addresses. */
+/** The record types that contain a name's addresses. */
 export const addressTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
 
 /** Classes of records and questions. */
@@ -145,7 +145,7 @@ export const OPTION = {
   EDE: 15,
 } as const;
 
-/** Extended DNS Error info codes (RFC 8914, and from 25 on the IANA registry). */
+/** Extended DNS Error info codes (RFC 8914, and the IANA registry from 25 on). */
 export const EDE = {
   OTHER: 0,
   UNSUPPORTED_DNSKEY_ALGORITHM: 1,
@@ -238,7 +238,7 @@ const optionNames: Readonly<Record<number, string>> = {
   17: 'SERVER-TAG',
 };
 
-/** Returns the name of an EDNS option (`COOKIE`), or `OPT=65001` for a code without a name. */
+/** Returns the name of an EDNS option (`COOKIE`), or `OPT=65001` if the code has no name. */
 export function optionName(code: number): string {
   return optionNames[code] ?? `OPT=${code}`;
 }
@@ -257,7 +257,7 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
-/** Maximum message size on any transport, because streams have a 16-bit length (RFC 1035 section 4.2.2). */
+/** Maximum message size on any transport. Streams have a 16-bit length (RFC 1035 section 4.2.2). */
 export const MESSAGE_MAX = 65_535;
 
 /** Offsets in the fixed header. */
@@ -280,12 +280,12 @@ const classNames = reversed(CLASS);
 const rcodeNames = reversed(RCODE);
 const opcodeNames = reversed(OPCODE);
 
-/** Returns the name of a type (`A`, `HTTPS` …), or `TYPE65280` for a number without a name (RFC 3597). */
+/** Returns the name of a type (`A`, `HTTPS` …), or `TYPE65280` if the number has no name (RFC 3597). */
 export function typeName(type: number): string {
   return typeNames.get(type) ?? `TYPE${type}`;
 }
 
-/** Parses `AAAA`, `aaaa` or `TYPE28`; null if the text is not a type. */
+/** Parses `AAAA`, `aaaa` or `TYPE28`. Returns null if the text is not a type. */
 export function typeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (TYPE as Readonly<Record<string, number>>)[upper];
@@ -299,7 +299,7 @@ export function className(number: number): string {
   return classNames.get(number) ?? `CLASS${number}`;
 }
 
-/** Parses `IN`, `in` or `CLASS1`; null if the text is not a class. */
+/** Parses `IN`, `in` or `CLASS1`. Returns null if the text is not a class. */
 export function classNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (CLASS as Readonly<Record<string, number>>)[upper];
@@ -308,12 +308,12 @@ export function classNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
 }
 
-/** Returns the name of a result code (`NXDOMAIN` …), or `RCODE3841` for a number without a name. */
+/** Returns the name of a result code (`NXDOMAIN` …), or `RCODE3841` if the number has no name. */
 export function rcodeName(rcode: number): string {
   return rcodeNames.get(rcode) ?? `RCODE${rcode}`;
 }
 
-/** Parses `NXDOMAIN`, `RCODE3` or `3`; null if the text is not a result code. */
+/** Parses `NXDOMAIN`, `RCODE3` or `3`. Returns null if the text is not a result code. */
 export function rcodeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (RCODE as Readonly<Record<string, number>>)[upper];
@@ -322,7 +322,7 @@ export function rcodeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
 }
 
-/** Returns the name of an opcode (`QUERY` …), or `OPCODE7` for a number without a name. */
+/** Returns the name of an opcode (`QUERY` …), or `OPCODE7` if the number has no name. */
 export function opcodeName(opcode: number): string {
   return opcodeNames.get(opcode) ?? `OPCODE${opcode}`;
 }

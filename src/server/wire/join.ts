@@ -1,4 +1,4 @@
-/** Joins two replies, where the first ends in an alias and the second answers for the alias's target. */
+/** Joins two replies. The first ends in an alias, and the second answers for the alias's target. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from './iana.ts';
 import { mover } from './mover.ts';
 import { Records } from './records.ts';
@@ -9,10 +9,10 @@ import { SECTION, type Section } from './writer.ts';
 const records = new Records();
 
 /**
- * Returns the answers in `first`, which end in an alias, followed by those in `rest` for the alias's target. The
+ * Returns the answers from `first`, which end in an alias, followed by those from `rest` for the alias's target. The
  * authority section comes from `first`. If `rest` denies the name or type, its authority section replaces the NS
- * records there. Result code and TC come from `rest`, everything else from `first` (RFC 6604 section 3). Records that
- * do not fit are left out, and TC is set.
+ * records there. The result code and TC come from `rest`, and everything else from `first` (RFC 6604 section 3).
+ * Records that do not fit are omitted, and TC is set.
  */
 export function joinAnswers(first: Reply, rest: Reply): Reply {
   if (rest.bare) return withCode(first, rest);
@@ -23,7 +23,7 @@ export function joinAnswers(first: Reply, rest: Reply): Reply {
     for (records.of(first); records.next() && records.section === SECTION.answer;)
       answersEnd = records.dataAt + records.dataLength;
   }
-  // Records from `first` keep their offsets, so their compression pointers stay valid.
+  // Records from `first` keep their offsets, so their compression pointers remain valid.
   mover.begin(first.bytes, first.start);
   mover.raw(first.bytes, first.start + HEADER.SIZE, answersEnd);
   mover.over(rest.bytes, rest.start);
@@ -67,14 +67,14 @@ function move(reply: Reply, section: Section, withoutServers = false): number {
   return moved;
 }
 
-/** Returns true if the current record is an NS record or a signature over NS records. */
+/** Returns true if the current record is an NS record, or a signature over NS records. */
 function isOfServers(): boolean {
   const { bytes, dataAt, type } = records;
   if (type === TYPE.NS) return true;
   return type === TYPE.RRSIG && ((bytes[dataAt]! << 8) | bytes[dataAt + 1]!) === TYPE.NS;
 }
 
-/** Returns `first` with the result code and extended errors of another reply. */
+/** Returns `first` with another reply's result code and extended errors. */
 function withCode(first: Reply, { rcode, errors }: Reply): Reply {
   return first.with({ rcode, errors });
 }

@@ -3,8 +3,8 @@ import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
  * The positions of names in a record's data. Moving a record to another message changes its compression pointers, so
- * every name in it must be known. Types that are not listed hold no names, or only names that are never compressed (RFC
- * 3597, section 4). Their data is copied unchanged.
+ * every name in it must be known. Types that are not listed contain no names, or only names that are never compressed
+ * (RFC 3597, section 4). Their data is copied unchanged.
  */
 export interface Layout {
   /** Number of fixed bytes before the first name. */
@@ -56,7 +56,7 @@ byType[TYPE.TKEY] = layout(0, 0, 1, -1);
 // Fill every index, so that V8 keeps the table dense and a lookup is a single load.
 for (let type = 0; type < 256; type++) byType[type] ??= undefined;
 
-/** Returns the layout of a type's data, or undefined if it contains no compressible names. */
+/** Returns the layout of a type's data, or undefined if that contains no compressible names. */
 export function layoutOf(type: number): Layout | undefined {
   return type < 256 ? byType[type] : undefined;
 }

@@ -17,7 +17,10 @@ import {
 } from '../../../test/kit/costly-messages.ts';
 
 const label = fc.constantFrom('a', 'A', 'b', 'ab', 'aB', 'c'.repeat(63));
-/** A name: its labels, and an index into the earlier labels and pointers where it continues; none: the root. */
+/**
+ * A name, given as its labels and an index into the earlier labels and pointers where it continues. If there is no
+ * index, it ends in the root.
+ */
 const name = fc.record({
   labels: fc.array(label, { maxLength: 4 }),
   rest: fc.option(fc.nat(), { nil: null }),

@@ -1,20 +1,20 @@
-/** Compares names within a message, in time linear in the message size. */
+/** Compares names within a message, in time linear in the message's size. */
 import { hashMapped, hashPair } from '../base/hash.ts';
 import { LOWER } from './name.ts';
 
-/** Pointers can only reach offsets below this (RFC 1035 section 4.1.4). */
+/** Pointers can reach only offsets below this (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
-/** Number of hash chains for labels; a power of two. */
+/** Number of hash chains for labels, which is a power of two. */
 const CHAINS = 4096;
 /**
- * Labels compared per chain. Longer chains do not occur by chance; further names in one count as different from all
- * others.
+ * Maximum number of labels compared per chain. Longer chains do not occur by chance, and any further names in one count
+ * as different from all others.
  */
 const CHAIN_MAX = 64;
 /** Maximum number of labels and pointers in a name. */
 const STEPS_MAX = 256;
 const ROOT = 0;
-/** Scratch space for a label while it is hashed. */
+/** Scratch space for a label while it is being hashed. */
 const folded = new Uint8Array(64);
 
 /**
@@ -32,15 +32,18 @@ export class MessageNames {
   labels = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   #start = 0;
-  /** Number of the current message; entries from earlier ones are ignored. */
+  /** Number of the current message. Entries from earlier messages are ignored. */
   #round = 0;
-  /** By offset in the message: the number of the name there, and the message it belongs to. */
+  /** By offset in the message, the number of the name there and the message it belongs to. */
   readonly #ids = new Uint16Array(REACH);
   readonly #idRounds = new Uint32Array(REACH);
-  /** By hash: the last label in the chain, and the message it belongs to. */
+  /** By hash, the last label in the chain and the message it belongs to. */
   readonly #chains = new Uint16Array(CHAINS);
   readonly #chainRounds = new Uint32Array(CHAINS);
-  /** By name number: its first label, the number of the name after that label, the previous name in its chain. */
+  /**
+   * By name number, the name's first label, the number of the name after that label, and the previous name in its
+   * chain.
+   */
   #labelAt = new Int32Array(256);
   #rest = new Uint16Array(256);
   #before = new Uint16Array(256);
@@ -48,7 +51,7 @@ export class MessageNames {
   /** Positions of the current name's labels and pointers. */
   readonly #steps = new Int32Array(STEPS_MAX);
 
-  /** Begins a message. Numbers from the previous one become meaningless. */
+  /** Begins a message. Numbers from the previous message become meaningless. */
   begin(bytes: Uint8Array, start: number): void {
     this.#bytes = bytes;
     this.#start = start;
@@ -125,5 +128,5 @@ export class MessageNames {
   }
 }
 
-/** This thread's instance, for one message at a time. */
+/** This thread's instance, used for one message at a time. */
 export const messageNames: MessageNames = new MessageNames();

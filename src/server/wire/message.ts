@@ -27,11 +27,11 @@ export interface DnsRecord {
 
 /**
  * A message as objects, for tools, tests and plugins that examine individual records. The hot path (Query, Reply,
- * stamp) never creates one. OPT is not among the records; it is in `edns`.
+ * stamp) never creates one. OPT is not among the records, but in `edns`.
  */
 export interface Message {
   readonly id: number;
-  /** The second header word without its four rcode bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD (`FLAG`). */
+  /** The second header word without the four bits of its rcode: QR, opcode, AA, TC, RD, RA, Z, AD, CD (`FLAG`). */
   readonly flags: number;
   /** All 12 bits. Values above 15 require `edns`. */
   readonly rcode: number;
@@ -42,7 +42,7 @@ export interface Message {
   readonly edns: Edns | null;
 }
 
-/** Returns the data of `record` if it is of this kind, otherwise null. */
+/** Returns the data of `record` if it is of this kind, and null otherwise. */
 export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>): D | null {
   return record.type === kind.type &&
     (!(record.data instanceof Opaque) || record.type === TYPE.NULL)
@@ -87,7 +87,7 @@ function readRecords(from: Reader, count: number): DnsRecord[] {
   return records;
 }
 
-/** Returns true if the next record is OPT at the root. */
+/** Returns true if the next record is an OPT record at the root. */
 function atOpt(from: Reader): boolean {
   const { message, at } = from;
   return (
@@ -97,7 +97,7 @@ function atOpt(from: Reader): boolean {
 
 /**
  * Reads one record.
- * @throws ReadError; also for OPT, which is only permitted once, in the additional section, at the root
+ * @throws ReadError. This includes OPT, which is permitted only once, in the additional section and at the root
  */
 function readRecord(from: Reader): DnsRecord {
   const begin = from.at;
@@ -127,8 +127,8 @@ export function readData(from: Reader, type: number, length: number): object {
 }
 
 /**
- * The writer for `writeMessage`, created on first use and reused, because creating one takes longer than writing a
- * hundred messages.
+ * The writer for `writeMessage`. It is created on first use and reused, because creating one takes longer than writing
+ * a hundred messages.
  */
 let shared: MessageWriter | null = null;
 
@@ -148,7 +148,7 @@ export function writeMessage(
     to.question(parseName(name), type, qclass);
   for (const record of message.answer) writeRecord(to, SECTION.answer, record);
   for (const record of message.authority) writeRecord(to, SECTION.authority, record);
-  // TSIG must stay the last record, even after OPT (RFC 8945 section 5.1).
+  // TSIG must remain the last record, even after OPT (RFC 8945 section 5.1).
   const signed = message.additional.at(-1)?.type === TYPE.TSIG;
   const before = signed ? message.additional.slice(0, -1) : message.additional;
   for (const record of before) writeRecord(to, SECTION.additional, record);
@@ -163,7 +163,7 @@ export function writeRecord(to: MessageWriter, section: Section, record: DnsReco
   to.close();
 }
 
-/** Writes record data in the form returned by `readData`. */
+/** Writes record data given in the form that `readData` returns. */
 export function writeData(to: MessageWriter, type: number, data: object): void {
   if (data instanceof Opaque) return to.bytes(data.bytes);
   const kind = kindOf(type);

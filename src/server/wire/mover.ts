@@ -1,4 +1,4 @@
-/** Copies records from one message into another without decoding them. */
+/** Copies records from one message to another without decoding them. */
 import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 import { endOfName } from './skip.ts';
@@ -6,24 +6,23 @@ import { endOfName } from './skip.ts';
 /** The largest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
 /**
- * Scratch size. Before an overflow is noticed, a record may exceed the 65 535 bytes of a full message by its data and
- * three uncompressed names.
+ * Size of the scratch space. Before an overflow is noticed, a record may exceed the 65 535 bytes of a full message by
+ * its data and three uncompressed names.
  */
 const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 
 /**
  * Copies records from one message to another byte for byte, adjusting compression pointers. It remembers the old offset
- * of each copied label. A pointer to a copied name becomes a pointer to the copy. A pointer to any other name is
- * replaced by the name itself the first time, and later pointers lead there.
- *
- * Each thread has its own. `out[0, length)` is the new message until the next `begin`.
+ * of each label it has copied. A pointer to a copied name becomes a pointer to the copy. A pointer to any other name is
+ * replaced by the name itself the first time, and later pointers lead there. Each thread has its own mover. `out[0,
+ * length)` is the new message until `begin` is called again.
  */
 class RecordMover {
   readonly out: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_SIZE);
   length = 0;
   #from: Uint8Array = this.out;
   #start = 0;
-  /** New offset by old offset; valid only if `#round` holds the number of the current message. */
+  /** New offset by old offset, valid only if `#round` contains the current message's number. */
   readonly #moved = new Uint16Array(POINTER_MAX + 1);
   readonly #rounds = new Uint32Array(POINTER_MAX + 1);
   #round = 0;
@@ -35,7 +34,7 @@ class RecordMover {
     this.raw(from, start, start + HEADER.SIZE);
   }
 
-  /** Continues with records from another message. Pointers can no longer lead to names in the previous message. */
+  /** Continues with records from a different message. Pointers can no longer lead to names in the previous message. */
   over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;
@@ -119,8 +118,8 @@ class RecordMover {
   }
 
   /**
-   * Copies a record without its owner: the fields at `at` (type, class, TTL, length) and the data.
-   * @param ttl replacement TTL in seconds; -1: unchanged
+   * Copies a record without its owner: the fields at `at` (type, class, TTL and length) and the data.
+   * @param ttl replacement TTL in seconds, or -1 to leave it unchanged
    */
   body(at: number, ttl: number): void {
     const from = this.#from;

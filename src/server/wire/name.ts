@@ -1,10 +1,10 @@
 /**
- * Domain names. In wire form, they are length-prefixed labels of any bytes, ending in the root's zero byte (RFC 1035
- * section 3.1). In text form, they are absolute (`example.org.`), with dots and backslashes in labels escaped and
- * unprintable bytes as `\DDD`.
+ * Domain names. In wire form, they are length-prefixed labels of arbitrary bytes, ending in the root's zero byte (RFC
+ * 1035 section 3.1). In text form, they are absolute (`example.org.`). Dots and backslashes within labels are escaped,
+ * and unprintable bytes are written as `\DDD`.
  */
 
-/** An uncompressed name in wire form, including the root byte: 1 to 255 bytes. */
+/** An uncompressed name in wire form, which has 1 to 255 bytes including the root byte. */
 export type WireName = Uint8Array;
 
 /** Maximum size of a name in wire form (RFC 1035 section 2.3.4). */
@@ -19,13 +19,13 @@ export class NameError extends Error {
   override readonly name = 'NameError';
 }
 
-/** Maps bytes to ASCII lower case; other bytes are unchanged (RFC 4343). */
+/** Maps bytes to ASCII lower case, leaving other bytes unchanged (RFC 4343). */
 export const LOWER: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte,
 );
 
 /**
- * Parses a name into wire form, preserving case. A missing final dot is assumed.
+ * Converts a name to wire form, preserving case. If the final dot is missing, it is assumed.
  * @throws NameError
  */
 export function parseName(text: string): WireName {
@@ -35,7 +35,10 @@ export function parseName(text: string): WireName {
 
 const plainOut = new Uint8Array(NAME_MAX + 1);
 
-/** Fast path for nearly all names: ASCII without escapes, within the length limits. Returns null for any other text. */
+/**
+ * A fast path for nearly all names, which are ASCII without escapes and within the length limits. Returns null for any
+ * other text.
+ */
 function parsePlain(text: string): WireName | null {
   if (text.length > NAME_MAX - 2) return null;
   let length = 0;
@@ -118,7 +121,7 @@ export function isAbsoluteName(text: string): boolean {
 /** Prints the uncompressed wire name at `at`. */
 export function printName(wire: Uint8Array, at = 0): string {
   if (wire[at] === 0) return '.';
-  // Nearly all names need no escapes, so replacing lengths with dots in one copy gives the text.
+  // Nearly all names need no escapes. For these, copying the bytes once and replacing lengths with dots gives the text.
   let end = at;
   let out = 0;
   for (let length = wire[end]!; length > 0 && length <= LABEL_MAX; length = wire[end]!) {
@@ -188,7 +191,7 @@ export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
 /**
  * Returns the position in `name` of its suffix `zone` (0 if they are equal), or -1 if the name is not in the zone. Both
  * must be in lower case.
- * @param length length of the name, if it is at the start of a longer buffer
+ * @param length the name's length, if it is at the start of a longer buffer
  */
 export function suffixAt(name: Uint8Array, zone: WireName, length: number = name.length): number {
   const from = length - zone.length;

@@ -27,7 +27,7 @@ interface TheirMessage {
   readonly answers?: readonly TheirRecord[];
 }
 
-/** Record types that dns-packet can decode, converted to its own data format. */
+/** Record types that dns-packet can decode, converted to that library's own data format. */
 const theirData: Readonly<Record<string, (data: never) => unknown>> = {
   A: ({ address }: { address: string }) => address,
   AAAA: ({ address }: { address: string }) => address,
@@ -46,12 +46,12 @@ const theirData: Readonly<Record<string, (data: never) => unknown>> = {
   }),
 };
 
-/** dns-packet writes the root as `.` and other names without the final dot. */
+/** dns-packet writes the root as `.`, and other names without a final dot. */
 function bare(name: string): string {
   return name === '.' ? '.' : name.slice(0, -1);
 }
 
-/** Names with plain letters only, because dns-packet does not support escapes. */
+/** Use only names with plain letters, because dns-packet does not support escapes. */
 const plainName = fc
   .array(fc.constantFrom('a', 'bb', 'svc', 'cluster', 'local'), { minLength: 1, maxLength: 6 })
   .map((labels) => `${labels.join('.')}.`);
@@ -138,8 +138,8 @@ describe('dns-packet', () => {
 });
 
 /**
- * Reads lines of `TYPE TAB WIRE-BASE64 TAB TEXT`. For each, prints how dnspython encodes the text and how it reads the
- * bytes.
+ * Reads lines of `TYPE TAB WIRE-BASE64 TAB TEXT`. For each line, prints how dnspython encodes the text and how it reads
+ * the bytes.
  */
 const script = `
 import sys, base64, dns.rdata, dns.message
@@ -171,7 +171,7 @@ function dnspython(lines: readonly string[]): string[] | null {
 }
 
 /**
- * dnspython 2.3 cannot parse text for these: it does not know KEY, SIG and some old and new types, its TSIG requires a
+ * dnspython 2.3 cannot parse text for these. It does not know KEY, SIG and some old and new types, its TSIG requires a
  * MAC, and its TKEY has different times.
  */
 const notForPython = new Set(

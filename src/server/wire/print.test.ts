@@ -148,7 +148,7 @@ www.example.org.\t30\tIN\tA\t192.0.2.1
   }
 });
 
-/** Compares with dig's output for the message's bytes, sent by a local server. */
+/** Compares the result with dig's output for the message's bytes, which a local server sends. */
 async function agree(t: TestContext, said: Message): Promise<void> {
   const theirs = await dig(said);
   if (theirs === null) return t.skip('dig is not installed');
@@ -179,7 +179,7 @@ async function dig(said: Message): Promise<string | null> {
     const { stdout } = await promisify(execFile)('dig', words);
     const begin = stdout.indexOf(';; ->>HEADER<<-');
     assert.ok(begin >= 0, stdout);
-    // dig adds the warning about missing recursion and everything after the sections.
+    // dig adds the warning about missing recursion, and everything after the sections.
     const text = stdout
       .slice(begin)
       .replace(/;; WARNING: recursion requested but not available\n/, '');

@@ -1,4 +1,4 @@
-/** Prints messages and records in the formats of dig and zone files. */
+/** Prints messages and records in the formats used by dig and zone files. */
 import { className, FLAG, opcodeName, rcodeName, typeName } from './iana.ts';
 import { printEdns } from './edns-print.ts';
 import type { DnsRecord, Message, Question } from './message.ts';
@@ -9,7 +9,7 @@ import { kindOf } from './record/table.ts';
 /** Characters per word in long hex or base64, as in dig's output. */
 const SPLIT = 56;
 
-/** Prints a message like `dig`, from the header line to the last section. Ends in an empty line. */
+/** Prints a message as `dig` does, from the header line to the last section. The output ends in an empty line. */
 export function printMessage(message: Message): string {
   const { id, flags, question, answer, authority, additional, edns } = message;
   const opcode = opcodeName((flags & FLAG.OPCODE) >> 11);
@@ -26,7 +26,7 @@ export function printMessage(message: Message): string {
   return text;
 }
 
-/** Prints a record on one line, as in zone files and `dig`, with tabs between the columns and no line end. */
+/** Prints a record on one line, as in zone files and `dig`, with tabs between the columns and no line ending. */
 export function printRecord(record: DnsRecord, split = 0): string {
   const line = new PrintedLine();
   line.at(0, record.name);
@@ -70,7 +70,10 @@ export function flagNames(flags: number): string[] {
     .map((name) => name.toLowerCase());
 }
 
-/** A line of text whose words start at tab columns. A word that is too long is followed by one blank. */
+/**
+ * A line of text whose words start at tab columns. A word that is too long for its column is followed by a single
+ * blank.
+ */
 class PrintedLine {
   text = '';
   #column = 0;

@@ -1,4 +1,4 @@
-/** A query's message, as a view of the received bytes. */
+/** A query's message, as a view of the bytes received. */
 import { copyBytes, copyOf } from '../base/copy-bytes.ts';
 import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
@@ -13,18 +13,22 @@ import { QuerySignature } from './tsig.ts';
 /** A query's transport; `internal` if ndots created it. */
 export type Proto = Protocol | 'internal';
 
-/** The treatment of a message, decided before any plugin sees it (in CoreDNS: the header filter in its DNS library). */
+/**
+ * The treatment of a message, decided before any plugin sees it. In CoreDNS, this is the header filter in its DNS
+ * library.
+ */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
 /**
- * Maximum UDP reply unless `bufsize` changes it. With headers, it fits into IPv6's minimum MTU, so it need not be
- * fragmented (DNS flag day 2020, RFC 9715). With a larger limit, a forged 40-byte query could send 64 KiB to a victim.
+ * Maximum size of a UDP reply unless `bufsize` changes it. Including headers, it fits into IPv6's minimum MTU, so it
+ * need not be fragmented (DNS flag day 2020, RFC 9715). With a larger limit, a forged 40-byte query could send 64 KiB
+ * to a victim.
  */
 export const UDP_MOST = 1232;
 
-/** Header, question and EDNS of a query. One object can read many messages in turn. */
+/** A query's header, question and EDNS. One object can read many messages in turn. */
 export class QueryMessage {
-  /** The buffer that holds the message; it belongs to the caller of `read`. */
+  /** The buffer that contains the message. It belongs to the caller of `read`. */
   bytes: Uint8Array = empty;
   /** The message is `bytes[start, end)`. */
   start = 0;
@@ -37,33 +41,33 @@ export class QueryMessage {
   class = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
-  /** A 30-bit hash of the lower-case name, small enough that V8 never boxes it. */
+  /** A 30-bit hash of the lower-case name, which is small enough that V8 never boxes it. */
   hash = 0;
   /** True if the query has an OPT record, whose fields follow (RFC 6891). */
   edns = false;
   ednsVersion = 0;
   /** The UDP size in the client's OPT record, unchanged. */
   udpSize = 0;
-  /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
+  /** The UDP size that limits the reply. This is `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
-  /** Maximum size of a UDP reply, even if clients accept more; set by `bufsize`. */
+  /** Maximum size of a UDP reply, even if clients accept more. Set by `bufsize`. */
   udpMost: number = UDP_MOST;
   dnssecOk = false;
   /** EDNS options are in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
-  /** The TSIG record, which proves nothing until verified (RFC 8945). Null if there is none. */
+  /** The TSIG record, which proves nothing until it has been verified (RFC 8945). Null if there is none. */
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
   #name: string | null = null;
-  /** The name in lower case. Null for a stored copy, which has it in `bytes` at `#foldedAt`. */
+  /** The name in lower case. Null for a stored copy, where it is in `bytes` at `#foldedAt`. */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
 
   /**
-   * Reads a message: only the header, the first question and an OPT record.
-   * @returns `serve` if the question is complete. Otherwise, the fields hold the parts that could be read
+   * Reads a message, but only the header, the first question and an OPT record.
+   * @returns `serve` if the question is complete. Otherwise, the fields contain whatever could be read
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
     if (this.#folded === null || this.#folded.length < FOLDED_SIZE)
@@ -112,7 +116,7 @@ export class QueryMessage {
       const size = bytes[at++]!;
       if (size === 0) break;
       at += size;
-      // A message's first name has no earlier name to point to.
+      // A message's first name has no earlier name that it could point to.
       if (size > 63 || at > end || at - name > NAME_MAX - 1) return 'formerr';
     }
     if (at + 4 > end) return 'formerr';
@@ -120,12 +124,12 @@ export class QueryMessage {
     this.type = (bytes[at]! << 8) | bytes[at + 1]!;
     this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     this.nameLength = length;
-    // Length bytes are below 64, so case folding does not change them.
+    // Length bytes are below 64, so case folding leaves them unchanged.
     this.hash = hashMapped(bytes, name, length, LOWER, folded) & 0x3fffffff;
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 
-  /** Reads the records after the question, usually none or only OPT. */
+  /** Reads the records after the question, of which there are usually none or only OPT. */
   #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
     if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0)
@@ -152,9 +156,9 @@ export class QueryMessage {
   }
 
   /**
-   * Checks records other than OPT, which are rare (TSIG, the SOA in a NOTIFY). Each must be within the message and have
-   * valid names where its type has names. Their data is not decoded, because that could cost far more than the few
-   * bytes cost the client.
+   * Checks records other than OPT, which are rare (TSIG, or the SOA in a NOTIFY). Each must be within the message and,
+   * where its type has names, they must be valid. The data is not decoded, because that could cost us far more than the
+   * few bytes cost the client.
    */
   #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
@@ -177,7 +181,7 @@ export class QueryMessage {
           tsig = owner - start;
           continue;
         }
-        // OPT may occur only once, owned by the root, in the additional section.
+        // OPT may occur only once, in the additional section and owned by the root.
         if (bytes[owner] !== 0 || left > additional || opt !== 0) return 'formerr';
         opt = owner;
       }
@@ -189,7 +193,7 @@ export class QueryMessage {
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
-  /** The question's name in lower case, wire form. Only the first `nameLength` bytes belong to this query. */
+  /** The question's name in lower case and wire form. Only the first `nameLength` bytes belong to this query. */
   get folded(): Uint8Array {
     // In a stored copy, the lower-case name is a view created on first use, because a query that is only forwarded
     // never needs it.
@@ -197,24 +201,29 @@ export class QueryMessage {
     return (this.#folded ??= this.bytes.subarray(at, at + this.nameLength));
   }
 
-  /** The question's name as text: absolute, lower case, escaped. Created on first use. */
+  /** The question's name as text: absolute, in lower case and escaped. Created on first use. */
   get name(): string {
     return (this.#name ??= this.nameLength === 0 ? '.' : printName(this.folded));
   }
 
-  /** The question's name as spelled by the client, wire form (a view, valid as long as the query). */
+  /**
+   * The question's name as spelled by the client, in wire form. It is a view that is valid for as long as the query is.
+   */
   get wireName(): WireName {
     const at = this.start + HEADER.SIZE;
     return this.bytes.subarray(at, at + this.nameLength);
   }
 
-  /** Returns true if `bytes[at, end)` is this query's question: type, class, and name except for ASCII case. */
+  /**
+   * Returns true if `bytes[at, end)` is this query's question: the same type and class, and the same name except for
+   * ASCII case.
+   */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
     const { bytes: own, nameLength } = this;
     const after = at + nameLength;
     if (after + 4 > end) return false;
     const shift = this.start + HEADER.SIZE - at;
-    // Length bytes are below 64, so case folding does not change them. A compressed name differs in its first byte.
+    // Length bytes are below 64, so case folding leaves them unchanged. A compressed name differs in its first byte.
     for (let i = at; i < after; i++) {
       const byte = bytes[i]!;
       const asked = own[i + shift]!;
@@ -236,14 +245,16 @@ export class QueryMessage {
   }
 
   /**
-   * True for a standard query (opcode QUERY, RFC 1035, section 4.1.1) of class IN, as nearly all are. Entries cached
-   * only by name and type may serve only standard queries.
+   * True for a standard query (opcode QUERY, RFC 1035, section 4.1.1) of class IN, as nearly all queries are. Entries
+   * cached only by name and type may serve only standard queries.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
-  /** True if it has a TSIG record that this server has not verified, so that the answer is only for its client. */
+  /**
+   * True if it has a TSIG record that this server has not verified, in which case the answer is only for its client.
+   */
   get isSigned(): boolean {
     return this.signature !== null && this.signature.seal === null;
   }
@@ -257,22 +268,23 @@ export class QueryMessage {
   }
 
   /**
-   * True if the query came over a stream. Logs and metrics make only this distinction, as udp and tcp, like CoreDNS.
+   * True if the query came over a stream. As in CoreDNS, this is the only distinction that logs and metrics make, as
+   * udp and tcp.
    */
   get overStream(): boolean {
     return this.proto !== 'udp' && this.proto !== 'internal';
   }
 
   /**
-   * Maximum size of a reply. Over UDP, the smaller of the client's and the server's limits, at least 512; over streams,
-   * 65 535.
+   * Maximum size of a reply. Over UDP, this is the smaller of the client's and the server's limits, but at least 512.
+   * Over streams, it is 65 535.
    */
   get limit(): number {
     const { offered, udpMost } = this;
     return this.proto === 'udp' && offered > udpMost ? udpMost : offered;
   }
 
-  /** The client's limit: at least 512 over UDP, 65 535 over streams. */
+  /** The client's limit, which is at least 512 over UDP, and 65 535 over streams. */
   get offered(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
@@ -312,8 +324,8 @@ export class QueryMessage {
   }
 
   /**
-   * Becomes a message in the slab for stored queries: a different question, with the id, flags and EDNS of `from`. It
-   * is followed by `room` bytes for the caller.
+   * Turns this into a message in the slab for stored queries, with a different question but the id, flags and EDNS of
+   * `from`. It is followed by `room` bytes for the caller.
    * @returns the position of those bytes
    */
   protected writeQuestion(
@@ -357,12 +369,14 @@ export class QueryMessage {
   }
 }
 
-/** The longest name, plus one length byte that is written before the name turns out to be too long. */
+/** The longest name, plus one length byte that is written before the name is found to be too long. */
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);
 
-/** Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it into `into`. */
+/**
+ * Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` set to internal, and reads it into `into`.
+ */
 export function makeQueryMessage<Q extends QueryMessage>(
   into: Q,
   name: WireName,

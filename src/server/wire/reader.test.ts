@@ -3,7 +3,10 @@ import { describe, test } from 'node:test';
 import { printName } from './name.ts';
 import { HOPS_MAX, Reader, ReadError } from './reader.ts';
 
-/** Creates a reader at `at` in a message of twelve header bytes followed by `parts` (with text as labels). */
+/**
+ * Creates a reader at `at` in a message that consists of twelve header bytes followed by `parts` (where text becomes
+ * labels).
+ */
 function readerOf(at: number, ...parts: (string | number)[]): Reader {
   const body = parts.flatMap((part) =>
     typeof part === 'number' ? [part] : [part.length, ...Buffer.from(part)],
@@ -84,7 +87,7 @@ describe('reading', () => {
       failure(() => readerOf(14, 'a', 0xc0, 12).name()),
       /overlaps its pointer/,
     );
-    // a → b → a: the second step leads to a position that was already read.
+    // a → b → a: the second step leads to a position that has already been read.
     assert.match(
       failure(() => readerOf(16, 'a', 0xc0, 16, 'b', 0xc0, 12).name()),
       /points forward/,
@@ -92,7 +95,7 @@ describe('reading', () => {
   });
 
   test('a pointer to labels that run into the pointer itself is an error', () => {
-    // At 12, a three-byte label whose last two bytes are the pointer to it.
+    // There is a three-byte label at 12, the last two bytes of which are the pointer to it.
     assert.match(
       failure(() => readerOf(14, 3, 97, 0xc0, 12, 0).name()),
       /overlaps its pointer at byte 12/,

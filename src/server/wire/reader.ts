@@ -2,7 +2,7 @@ import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER } from './iana.ts';
 import { NAME_MAX, printLabel, type WireName } from './name.ts';
 
-/** Explains why bytes are not a DNS message, with an offset. Reading throws nothing else. */
+/** Explains why bytes are not a DNS message, with an offset. Reading throws no other errors. */
 export class ReadError extends Error {
   override readonly name = 'ReadError';
   /** The fault, in words. */
@@ -17,20 +17,20 @@ export class ReadError extends Error {
   }
 }
 
-/** Maximum number of pointers per name: every label could have its own (255 bytes hold 127 labels). */
+/** Maximum number of pointers per name. Every label could have its own pointer, and 255 bytes hold 127 labels. */
 export const HOPS_MAX = 126;
 
 const scratch = new Uint8Array(NAME_MAX);
 
 /**
- * Reads consecutive fields, never beyond `end`. A compression pointer must lead backwards: after the header and before
- * all parts of the same name. This guarantees that reading terminates (RFC 1035 section 4.1.4).
+ * Reads consecutive fields, never beyond `end`. A compression pointer must lead backwards, to a position after the
+ * header and before all parts of the same name. This guarantees that reading terminates (RFC 1035 section 4.1.4).
  */
 export class Reader {
   readonly message: Uint8Array;
-  /** The start of the message within `message`, the base of compression pointers. */
+  /** The start of the message within `message`. Compression pointers are counted from here. */
   readonly start: number;
-  /** The end of reading, moved while a record's data is read. */
+  /** The position where reading ends, which is moved while a record's data is read. */
   end: number;
   /** The position of the next field. */
   at: number;
@@ -86,7 +86,7 @@ export class Reader {
     return this.bytes(this.left);
   }
 
-  /** Reads a character string: a length byte, then that many bytes. */
+  /** Reads a character string, which is a length byte followed by that many bytes. */
   string(): Uint8Array {
     return this.bytes(this.u8());
   }
@@ -101,8 +101,8 @@ export class Reader {
   }
 
   /**
-   * Reads a name that must not be compressed because its type forbids it (RFC 3597 section 4). Used for data with any
-   * number of names: with pointers, every two bytes of it could expand to 255.
+   * Reads a name that must not be compressed because its type forbids it (RFC 3597 section 4). This is used for data
+   * with any number of names, where pointers would let every two bytes expand to 255.
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
@@ -160,25 +160,25 @@ export class Reader {
   }
 }
 
-/** Pointers can only reach offsets below this (RFC 1035 section 4.1.4). */
+/** Pointers can reach only offsets below this (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
 
 /**
  * Limit on the pointers followed by a message's names: `HOPS_FREE` in total, plus `HOPS_PER_NAME` for each name. Names
- * with ordinary compression follow one or two. Later scans of the names take proportional time.
+ * with ordinary compression follow one or two. Later scans of the names take a proportional amount of time.
  */
 const HOPS_FREE = 1024;
 const HOPS_PER_NAME = 8;
 
 /**
  * The positions of labels in a message's checked names. A pointer to any other position may still read as a name, but
- * that name changes with the fields there, such as a TTL. A pointer's target is not read twice. Reused for each
- * message.
+ * that name changes with the fields there, such as a TTL. A pointer's target is not read twice. The object is reused
+ * for each message.
  */
 export class NamePlaces {
   /**
-   * By offset in the message: the number of the last message with a label, a pointer or the end of a name there. Also
-   * the length of the rest of the name, and its number of pointers.
+   * By offset in the message, the number of the last message that had a label, a pointer or the end of a name there.
+   * Also, the length of the rest of the name and the number of pointers in it.
    */
   readonly #marks = new Uint16Array(REACH);
   readonly #lengths = new Uint8Array(REACH);
@@ -186,7 +186,7 @@ export class NamePlaces {
   #message = 0;
   #names = 0;
   #steps = 0;
-  /** True if a pointer led to a position outside all names checked before. */
+  /** True if a pointer led to a position outside all names checked before it. */
   strayed = false;
 
   /** Begins a new message, forgetting names checked before. */
@@ -215,7 +215,7 @@ export class NamePlaces {
     return this.#hops[offset]!;
   }
 
-  /** Number of pointers followed by checked names, plus labels read after strays. */
+  /** Number of pointers followed by checked names, plus the number of labels read after strays. */
   get steps(): number {
     return this.#steps;
   }
@@ -223,10 +223,10 @@ export class NamePlaces {
   /**
    * Records a checked name.
    * @param at its position in `bytes`
-   * @param length without pointers
-   * @param hops its pointers
-   * @param steps the number of labels and pointers that were read, and that each later reader will read
-   * @throws ReadError if the message's names need too many steps
+   * @param length its length without pointers
+   * @param hops number of pointers in it
+   * @param steps the number of labels and pointers that were read, and that each later reader will have to read
+   * @throws ReadError if the message's names require too many steps
    */
   note(
     bytes: Uint8Array,
@@ -253,7 +253,7 @@ export class NamePlaces {
 
 /**
  * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes.
- * @param start start of the message, the base of compression pointers
+ * @param start start of the message, from which compression pointers are counted
  * @param places records the positions of the name and of its pointers' targets
  * @returns the end of the name in place
  * @throws ReadError
@@ -270,8 +270,8 @@ export function checkName(
   let hops = 0;
   let labels = 0;
   let after = -1;
-  // Start of the current segment of the name. A pointer must lead to an earlier segment, which must also end before
-  // this one.
+  // Start of the name's current segment. A pointer must lead to an earlier segment, which must also end before this
+  // one.
   let segment = at;
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);

@@ -23,13 +23,13 @@ export class TextError extends Error {
 }
 
 /**
- * Reads the words of a record's data. Quotes around words are removed; escapes within them are not. All errors are
+ * Reads the words of a record's data. Quotes around words are removed, but escapes within them are not. All errors are
  * TextErrors.
  */
 export class Words {
   index = 0;
   readonly #words: readonly string[];
-  /** The origin, to which names without a final dot are relative. */
+  /** The origin. Names without a final dot are relative to it. */
   readonly #origin: WireName;
 
   constructor(words: readonly string[], origin: WireName) {
@@ -43,7 +43,7 @@ export class Words {
 
   /**
    * Returns the next word.
-   * @param what name of the field, for the error message
+   * @param what the field's name, for the error message
    */
   next(what: string): string {
     const word = this.#words[this.index++];
@@ -66,7 +66,7 @@ export class Words {
     return value;
   }
 
-  /** Reads a name as absolute text. `@` is the origin. */
+  /** Reads a name as absolute text. `@` stands for the origin. */
   domain(what: string): string {
     return printName(this.wireName(what));
   }
@@ -92,7 +92,10 @@ export class Words {
   }
 }
 
-/** Converts a name in a zone file to wire form. `@` is the origin, and names without a final dot are relative to it. */
+/**
+ * Converts a name in a zone file to wire form. `@` stands for the origin, and names without a final dot are relative to
+ * it.
+ */
 export function absoluteName(
   word: string,
   origin: WireName,

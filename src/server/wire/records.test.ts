@@ -23,7 +23,7 @@ const message: Message = {
   edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [] },
 };
 
-/** The message's bytes at offset 3 in a larger buffer. */
+/** The message's bytes, at offset 3 in a larger buffer. */
 function shifted(): Uint8Array {
   return Uint8Array.of(9, 9, 9, ...writeMessage(message), 9, 9, 9);
 }

@@ -25,7 +25,7 @@ export class Records {
   ownerAt = 0;
   type = 0;
   class = 0;
-  /** Position of the TTL. `Reply.ttlAt` holds `ttlAt - start`. */
+  /** Position of the TTL. `Reply.ttlAt` contains `ttlAt - start`. */
   ttlAt = 0;
   dataAt = 0;
   dataLength = 0;
@@ -33,10 +33,10 @@ export class Records {
   #at = 0;
   #left = 0;
   #reply: Reply | null = null;
-  /** Index in `reply.ttlAt` of the next TTL to replace; the offsets there are ascending. */
+  /** Index in `reply.ttlAt` of the next TTL to replace. The offsets there are in ascending order. */
   #ttlIndex = 0;
 
-  /** Starts at the first record of a complete message. */
+  /** Starts at the first record in a complete message. */
   over(bytes: Uint8Array, start = 0, end: number = bytes.length): this {
     this.bytes = bytes;
     this.start = start;
@@ -60,14 +60,14 @@ export class Records {
     return this;
   }
 
-  /** Starts at the first record of a reply; a bare reply has none. */
+  /** Starts at the first record in a reply. A bare reply has none. */
   of(reply: Reply): this {
     this.over(reply.bytes, reply.start, reply.end);
     this.#reply = reply;
     return this;
   }
 
-  /** Advances to the next record; returns false after the last one. */
+  /** Advances to the next record. Returns false after the last one. */
   next(): boolean {
     while (this.#left === 0) {
       if (this.section === SECTION.additional) return false;
@@ -88,13 +88,13 @@ export class Records {
     return this.#at <= end || this.#stop();
   }
 
-  /** The TTL that is sent for this record, in seconds: `Reply.ttl` where it replaces the stored one. */
+  /** The TTL that is sent for this record, in seconds. This is `Reply.ttl` where it replaces the stored TTL. */
   get ttl(): number {
     const replaced = this.replacedTtl;
     return replaced >= 0 ? replaced : this.writtenTtl;
   }
 
-  /** The value of `Reply.ttl`, in seconds, if it replaces this record's TTL, otherwise -1. */
+  /** The value of `Reply.ttl`, in seconds, if it replaces this record's TTL. Otherwise -1. */
   get replacedTtl(): number {
     const reply = this.#reply;
     if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return -1;
@@ -104,7 +104,7 @@ export class Records {
     return ttlAt[this.#ttlIndex] === here ? reply.ttl : -1;
   }
 
-  /** The stored TTL in seconds; a set top bit counts as 0 (RFC 2181 section 8). */
+  /** The stored TTL in seconds. If its top bit is set, it counts as 0 (RFC 2181 section 8). */
   get writtenTtl(): number {
     return readTtl(this.bytes, this.ttlAt);
   }
@@ -114,12 +114,12 @@ export class Records {
     return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
   }
 
-  /** A copy of the owner name in wire form, decompressed. */
+  /** A copy of the owner name, decompressed and in wire form. */
   get owner(): WireName {
     return expandName(this.bytes, this.start, this.ownerAt);
   }
 
-  /** The data as a view; names in it may be compressed. */
+  /** The data as a view. Any names in it may be compressed. */
   get data(): Uint8Array {
     return this.bytes.subarray(this.dataAt, this.dataAt + this.dataLength);
   }
@@ -128,7 +128,7 @@ export class Records {
     return (this.bytes[this.start + at]! << 8) | this.bytes[this.start + at + 1]!;
   }
 
-  /** Ends the iteration at a record that runs past the end of the message. */
+  /** Ends the iteration at a record that extends past the end of the message. */
   #stop(): false {
     this.section = SECTION.additional;
     this.#left = 0;
@@ -136,13 +136,13 @@ export class Records {
   }
 }
 
-/** Reads the TTL at `at`, in seconds; a set top bit counts as 0 (RFC 2181 section 8). */
+/** Reads the TTL at `at`, in seconds. If its top bit is set, it counts as 0 (RFC 2181 section 8). */
 export function readTtl(bytes: Uint8Array, at: number): number {
   return bytes[at]! >= 0x80 ? 0 : readUint32(bytes, at);
 }
 
 /**
- * Returns a copy of the name at `at` in wire form, decompressed.
+ * Returns a copy of the name at `at`, decompressed and in wire form.
  * @throws ReadError
  */
 export function expandName(bytes: Uint8Array, start: number, at: number): WireName {

@@ -1,17 +1,19 @@
 import { EDE, FLAG, HEADER, RCODE } from './iana.ts';
 
-/** An Extended DNS Error (RFC 8914), which tells the client the reason for the result code. */
+/** An Extended DNS Error (RFC 8914), which gives the client the reason for the result code. */
 export interface ExtendedError {
   readonly code: number;
   readonly text: string;
 }
 
-/** Creates the next message of a multi-message answer; null: not ready in this turn of the event loop. */
+/**
+ * Creates the next message in a multi-message answer. Returns null if it is not ready in this turn of the event loop.
+ */
 export type Rest = () => Reply | null;
 
 /** The message and metadata that every reply has. */
 interface ReplyMessage {
-  /** The message is `bytes[start, end)`. If `start` equals `end`, it is a bare reply, which has no message. */
+  /** The message is `bytes[start, end)`. If `start` equals `end`, this is a bare reply, which has no message. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -21,14 +23,15 @@ interface ReplyMessage {
   readonly plugin: string;
 }
 
-/** The rarely used parts of a reply, in addition to its message. */
+/** The parts of a reply that are rarely used, in addition to its message. */
 export interface ReplyDetails {
-  /** Ascending offsets (from `start`) of the TTL fields replaced by `ttl`; null: all stay unchanged. */
+  /** Ascending offsets (from `start`) of the TTL fields that `ttl` replaces. If null, all stay unchanged. */
   readonly ttlAt: Uint16Array | null;
-  /** Seconds to write into every TTL field in `ttlAt`; -1: leave them unchanged. */
+  /** Seconds to write into every TTL field in `ttlAt`, or -1 to leave them unchanged. */
   readonly ttl: number;
   /**
-   * EDNS options for clients that support EDNS, in wire form, possibly empty; null: echo the query's options as usual.
+   * EDNS options in wire form for clients that support EDNS. There may be none. If null, the query's options are echoed
+   * as usual.
    */
   readonly options: Uint8Array | null;
   /** Extended errors for clients that support EDNS. */
@@ -36,9 +39,9 @@ export interface ReplyDetails {
   /** The cause of a failure, for `errors`, the log and traces. */
   readonly cause: Error | null;
   /**
-   * Creates the message that follows this one, for multi-message answers (zone transfers); null: this is the last. It
+   * Creates the message that follows this one in a multi-message answer (a zone transfer). Null if this is the last. It
    * is called in a later turn than the one that wrote the previous message, so that other queries are served in
-   * between. If it returns null, it is called again in a later turn. Only streams carry more than one message.
+   * between. If it returns null, it is called again in a later turn. Only streams can transport more than one message.
    */
   readonly rest: Rest | null;
 }
@@ -49,12 +52,11 @@ export type ReplyFields = ReplyMessage & ReplyDetails;
 const none: Partial<ReplyDetails> = {};
 
 /**
- * A reply, identical for every client: header, question and records, but no OPT and nothing specific to a client. Id,
- * RD and CD, the question's spelling, EDNS and the size limit are filled in by `stamp`. Owner names equal to the
- * question are pointers to it, so that they adopt the client's spelling (0x20) as well.
- *
- * A reply and its bytes never change; `with` creates a changed copy. A reply without bytes (`bare`) is only a result
- * code, for which `stamp` writes header and question.
+ * A reply, which is identical for every client: header, question and records, but no OPT and nothing specific to a
+ * client. `stamp` fills in the id, RD and CD, the question's spelling, EDNS and the size limit. Owner names equal to
+ * the question are pointers to it, so that they adopt the client's spelling (0x20) as well. A reply and its bytes never
+ * change; `with` creates a changed copy. A reply without bytes (`bare`) is only a result code, for which `stamp` writes
+ * the header and the question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;
@@ -91,8 +93,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * Returns the same reply with some fields changed. The offsets in `ttlAt` depend on the message's layout, so a change
-   * of `bytes` also requires a new `ttlAt`.
+   * Returns the same reply with some fields changed. The offsets in `ttlAt` depend on the message's layout, so changing
+   * `bytes` also requires a new `ttlAt`.
    */
   with(change: Partial<ReplyFields>): Reply {
     return new Reply(
@@ -139,7 +141,7 @@ export class Reply implements ReplyFields {
     return this.#count(HEADER.NSCOUNT);
   }
 
-  /** Number of records in the additional section (never including OPT). */
+  /** Number of records in the additional section, which never includes OPT. */
   get additional(): number {
     return this.#count(HEADER.ARCOUNT);
   }
@@ -154,7 +156,9 @@ export class Reply implements ReplyFields {
     return this.end - this.start;
   }
 
-  /** Returns the same reply in its own memory, for long-term storage, so that it does not keep the whole slab alive. */
+  /**
+   * Returns the same reply in memory of its own, for long-term storage, so that it does not keep the whole slab alive.
+   */
   own(): Reply {
     return this.with({
       bytes: this.bytes.slice(this.start, this.end),
@@ -171,7 +175,7 @@ const nothing = new Uint8Array(0);
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
 /**
- * Creates a result code without a message (in CoreDNS: an rcode that a plugin returns without writing). Never cached.
+ * Creates a result code without a message (in CoreDNS, an rcode that a plugin returns without writing). Never cached.
  */
 export function failure(
   rcode: number,
@@ -185,7 +189,7 @@ export function failure(
   });
 }
 
-/** Names the part of the server that failed, but not the cause, which clients may not be allowed to see. */
+/** Names the part of the server that failed, but not the cause, because clients may not be allowed to see it. */
 function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] | null {
   if (rcode !== RCODE.SERVFAIL && rcode !== RCODE.REFUSED) return null;
   const by = plugin === '' ? 'the server' : `plugin ${plugin}`;
@@ -195,8 +199,8 @@ function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] 
 }
 
 /**
- * REFUSED, because the query would have to wait and too many others already do (`Query.mayWait`). The client may try
- * another server, or try again later.
+ * Creates REFUSED, because the query would have to wait and too many others are already waiting (`Query.mayWait`). The
+ * client may try another server, or try again later.
  */
 export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
   { code: EDE.OTHER, text: 'too many queries wait for their replies' },

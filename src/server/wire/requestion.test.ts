@@ -74,7 +74,7 @@ describe('a reply under a different question', () => {
     assert.deepEqual(lines(moved), [
       'cluster.local. 30 IN SOA ns.dns.cluster.local. host.cluster.local. 1 2 3 4 5',
     ]);
-    // The suffix shared by both questions is still a pointer target.
+    // The suffix that both questions share is still a pointer target.
     assert.equal(moved.size, nothing.size + 'default.'.length);
   });
 

@@ -10,8 +10,8 @@ import { answersQuery } from './upstream.ts';
 import { SECTION } from './writer.ts';
 
 /**
- * The treatment of records owned by the old question's name: they change to the new question's name (`follow`) or keep
- * the old one (`stay`).
+ * The treatment of records owned by the old question's name. `follow` changes them to the new question's name, and
+ * `stay` keeps the old one.
  */
 export type Owners = 'follow' | 'stay';
 
@@ -21,11 +21,10 @@ const records = new Records();
  * Returns a copy of `reply`, which answers a different question, as a reply to `query`. All names keep their meaning,
  * although the old question that compression pointers referred to is gone. TTLs are written as they would have been
  * sent.
- *
  * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for search paths
  * @param aliasTtl if 0 or more, the answer section begins with `QUESTION CNAME OLD-QUESTION` with this TTL, and owners
  * stay
- * @returns a bare reply unchanged; a reply that no longer fits into a message is cut, with TC
+ * @returns a bare reply unchanged. A reply that no longer fits into a message is cut, with TC
  */
 export function withQuestion(
   reply: Reply,
@@ -67,7 +66,7 @@ export function withQuestion(
   return finish(reply);
 }
 
-/** Writes the alias. Its data is the old question's name, and all pointers to the old question lead there. */
+/** Write the alias. Its data is the old question's name, and all pointers to the old question lead there. */
 function writeAlias(question: number, ttl: number): void {
   mover.questionName();
   mover.u16(TYPE.CNAME);
@@ -79,7 +78,7 @@ function writeAlias(question: number, ttl: number): void {
   mover.setU16(data - 2, mover.length - data);
 }
 
-/** Makes pointers to a suffix shared by both questions lead to the new question. */
+/** Makes pointers to a suffix that both questions share lead to the new question. */
 function mapSharedSuffix(bytes: Uint8Array, question: number, query: QueryMessage): void {
   const { folded, nameLength } = query;
   let oldLength = 1;

@@ -1,8 +1,8 @@
-/** Reverse names, which represent addresses under in-addr.arpa and ip6.arpa. */
+/** Reverse names, which represent addresses, in in-addr.arpa and ip6.arpa. */
 
 /**
- * Returns the absolute name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5).
- * @param bytes 4 or 16
+ * Returns the absolute name in in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5).
+ * @param bytes 4 or 16 bytes
  */
 export function nameOfAddress(bytes: Uint8Array): string {
   if (bytes.length === 4) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`;

@@ -55,8 +55,8 @@ class Slab {
 export const replySlab: Slab = new Slab(65_536);
 
 /**
- * This thread's slab for stored queries, which usually live for seconds. Most are little longer than a name and a few
- * options. A longer one gets its own buffer, so that a short query that waits does not keep the memory of answered long
- * ones alive.
+ * This thread's slab for stored queries, which are usually needed for seconds. Most are little longer than a name and a
+ * few options. A longer one gets its own buffer. Otherwise, a short query that waits would keep the memory of long,
+ * answered ones alive.
  */
 export const querySlab: Slab = new Slab(16_384, 512);

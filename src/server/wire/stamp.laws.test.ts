@@ -37,7 +37,7 @@ describe('laws of stamp', () => {
         const kept = sent.answer.length + sent.authority.length + sent.additional.length;
         const had = whole.answer.length + whole.authority.length + whole.additional.length;
         assert.equal((sent.flags & 0x0200) !== 0, kept < had);
-        // Records are cut from the end, so the start of each section remains.
+        // Records are cut off at the end, so the start of each section remains.
         assert.deepEqual(lower(sent).answer, lower(whole).answer.slice(0, sent.answer.length));
         assert.equal(sent.edns !== null, edns);
         assert.deepEqual(sent.question[0]!.name, readMessage(query.bytes).question[0]!.name);

@@ -36,7 +36,7 @@ function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): 
   return query;
 }
 
-/** Creates a reply to `www.example.org. A` with addresses, followed by as many other records. */
+/** Creates a reply to `www.example.org. A` with addresses, followed by this number of other records. */
 function answer(
   count: number,
   { flags = FLAG.AA as number, additional = 0, rcode = 0 } = {},

@@ -8,12 +8,12 @@ import { skipRecord } from './skip.ts';
 
 /** Maximum size of OPT, or of the question in a reply without a message. */
 const OPT_ROOM = 600;
-/** Maximum size of a TSIG record: two long names, a MAC, a time. */
+/** Maximum size of a TSIG record: two long names, a MAC and a time. */
 const SEAL_ROOM = 620;
 
 /**
- * Maximum number of bytes that `stamp` adds to its copy of a reply, which has at most `query.limit`. The output buffer
- * must have that much more room.
+ * Maximum number of bytes that `stamp` adds to its copy of a reply, whose own size is at most `query.limit`. The output
+ * buffer must have this much extra room.
  */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
@@ -26,13 +26,12 @@ export function stampRoom(reply: Reply, query: QueryMessage): number {
 const OPT_SIZE = 11;
 
 /**
- * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes, with the client's own
- * fields patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied, so the cost depends on the size
- * sent, not on the reply's size.
- *
+ * Writes `reply` for the client of `query` into `out` at `at`. This is a copy of the reply's bytes, with the client's
+ * own fields patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied, so the cost depends on the
+ * size sent, not on the reply's size.
  * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set
- * (RFC 2181, section 9). As in CoreDNS, it is set even if only additional records were dropped. EDNS options that would
- * leave no room for the question, or exceed the room for OPT, are left out.
+ * (RFC 2181, section 9). As in CoreDNS, TC is set even if only additional records were dropped. EDNS options are
+ * omitted if they would leave no room for the question, or exceed the room for OPT
  */
 export function stamp(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -68,7 +67,7 @@ function writeBare(reply: Reply, out: Uint8Array, at: number): void {
   out[at + 3] = reply.rcode & FLAG.RCODE;
 }
 
-/** Copies header and records; the question comes from the query. */
+/** Copies the header and the records. The question comes from the query. */
 function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number): number {
   const { bytes, start, end } = reply;
   const size = end - start;
@@ -115,7 +114,7 @@ function copyCut(
 }
 
 /**
- * Fills in the header. Id, opcode, RD and CD come from the query. AD is set only for clients that requested it (RFC
+ * Fills in the header. The id, opcode, RD and CD come from the query. AD is set only for clients that requested it (RFC
  * 6840 section 5.8).
  */
 function stampHeader(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): void {
@@ -166,7 +165,7 @@ function optionsLength(reply: Reply, query: QueryMessage, room: number): number 
   return size;
 }
 
-/** Writes OPT like CoreDNS: version 0, with the client's DO and UDP size; empty for an unknown version. */
+/** Writes OPT as CoreDNS does: version 0, with the client's DO and UDP size. It is empty if the version is unknown. */
 function writeOpt(
   reply: Reply,
   query: QueryMessage,
@@ -199,8 +198,8 @@ function writeOpt(
 }
 
 /**
- * Writes the reply's own options, or else an echo of the client's, and the extended errors. Options that exceed `room`
- * are omitted.
+ * Writes the reply's own options or, if there are none, an echo of the client's, and then the extended errors. Options
+ * that exceed `room` are omitted.
  */
 function writeOptions(
   reply: Reply,
@@ -233,7 +232,7 @@ function writeOptions(
   return size;
 }
 
-/** Writes the client's options that are echoed unchanged; if `out` is null, only counts their bytes. */
+/** Writes the client's options that are echoed unchanged. If `out` is null, only counts their bytes. */
 function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
@@ -252,9 +251,9 @@ function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
 const utf8 = new TextEncoder();
 
 /**
- * Writes the reply to a message that no plugin sees: FORMERR with the question if it could be read, or NOTIMP with only
- * a header.
- * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set
+ * Writes the reply to a message that no plugin sees. This is FORMERR with the question if it could be read, or NOTIMP
+ * with only a header.
+ * @returns the length written, which is 12 bytes, or more if the question was readable and `withQuestion` is set
  */
 export function stampRejection(
   query: QueryMessage,

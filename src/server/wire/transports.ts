@@ -1,5 +1,5 @@
 /**
- * The DNS transports: their names in addresses, default ports, sockets and encryption. Their listeners are in
+ * The DNS transports, with their names in addresses, default ports, sockets and encryption. Their listeners are in
  * `transport/transports.ts`.
  */
 export interface Transport {
@@ -8,7 +8,8 @@ export interface Transport {
   /** The kinds of sockets bound to the port. */
   readonly sockets: readonly SocketKind[];
   /**
-   * Indicates encryption. `optional`: unencrypted without a certificate, for use behind a proxy that terminates TLS.
+   * The transport's encryption. `optional` means unencrypted if there is no certificate, for use behind a proxy that
+   * terminates TLS.
    */
   readonly tls: 'never' | 'optional' | 'always';
 }
@@ -16,7 +17,7 @@ export interface Transport {
 /** Kinds of sockets that can be bound to a port. */
 export type SocketKind = 'udp' | 'tcp';
 
-/** The transport that carries a message; the same values as in dnstap. */
+/** The transport that delivers a message, with the same values as in dnstap. */
 export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
 
 /** The word before `://` in a server block's key or an upstream address. */

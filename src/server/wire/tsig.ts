@@ -1,13 +1,13 @@
 /**
- * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, collecting the data covered by its MAC, writing
- * the record. Has no side effects.
+ * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, collecting the data covered by its MAC, and
+ * writing the record. There are no side effects.
  */
 import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER, TYPE } from './iana.ts';
 import { foldName, parseName, type WireName } from './name.ts';
 import { Reader } from './reader.ts';
 
-/** A MAC algorithm: its name on the wire, its hash, and the size of a MAC. */
+/** A MAC algorithm: its name on the wire, its hash, and a MAC's size. */
 export interface TsigAlgorithm {
   /** As text, without the final dot: `hmac-sha256`. */
   readonly name: string;
@@ -23,7 +23,7 @@ function algorithm(hash: string, size: number): TsigAlgorithm {
   return { name, wire: parseName(`${name}.`), hash, size };
 }
 
-/** The permitted algorithms of RFC 8945 section 6; HMAC-MD5 is not permitted. */
+/** The algorithms permitted by RFC 8945 section 6, which do not include HMAC-MD5. */
 export const tsigAlgorithms: readonly TsigAlgorithm[] = [
   algorithm('sha256', 32),
   algorithm('sha512', 64),
@@ -41,7 +41,7 @@ export interface TsigKey {
 
 /** The fields of a TSIG record. */
 export interface TsigFields {
-  /** The names of the key and the algorithm, in lower case. */
+  /** The key's and the algorithm's names, in lower case. */
   readonly key: WireName;
   readonly algorithm: WireName;
   /** Seconds since 1970. */
@@ -98,7 +98,7 @@ export function tsigAt(message: Uint8Array): number {
   return -1;
 }
 
-/** Returns the message before it was signed: without its TSIG record and with its original id. */
+/** Returns the message as it was before signing, without its TSIG record and with its original id. */
 export function unsignedMessage(message: Uint8Array, at: number, originalId: number): Uint8Array {
   const bytes = copyOf(message, 0, at);
   bytes[0] = originalId >> 8;
@@ -114,7 +114,7 @@ export function priorMac(mac: Uint8Array): Uint8Array {
   return Uint8Array.of(mac.length >> 8, mac.length & 0xff, ...mac);
 }
 
-/** Returns the variables covered by a MAC (RFC 8945 section 4.3.3). */
+/** Returns the variables that a MAC covers (RFC 8945 section 4.3.3). */
 export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): Uint8Array {
   const { key, algorithm: name, error, other } = fields;
   return Uint8Array.of(
@@ -128,7 +128,7 @@ export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): U
   );
 }
 
-/** Returns the MAC input for the second and later messages on a stream, instead of the variables. */
+/** Returns the MAC input that replaces the variables for the second and later messages on a stream. */
 export function tsigTimers({
   signedAt,
   fudge,
@@ -185,7 +185,7 @@ export interface Seal {
   readonly room: number;
   /**
    * Signs `out[at, at + length)`.
-   * @returns the length with the signature
+   * @returns the length including the signature
    */
   write(out: Uint8Array, at: number, length: number): number;
 }

@@ -9,8 +9,8 @@ const unitSeconds: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parses `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case) into seconds. Returns null if it is not a TTL or exceeds
- * 32 bits.
+ * Converts `3600` or `1h`, `1w2d3h4m5s` (BIND's units, in any case) to seconds. Returns null if it is not a TTL or
+ * exceeds 32 bits.
  */
 export function parseTtl(text: string): number | null {
   if (!/^\d/.test(text)) return null;

@@ -126,7 +126,7 @@ describe('replies from upstreams', () => {
     );
   });
 
-  // A zero in the middle of a record ends a name just like the root, until a TTL is written over it.
+  // A zero in the middle of a record ends a name just as the root does, until a TTL is written over it.
   test("a name that points into a record's TTL stays the same when that TTL changes", () => {
     const bytes = parseHex(
       `1234 8580 0001 0003 0000 0000 0161 076578616d706c65 00 0001 0001
@@ -148,7 +148,7 @@ describe('replies from upstreams', () => {
   });
 
   test('pointers to a replaced spelling of the question lead to the question', () => {
-    // www.example.org A; answer: uncompressed owner, CNAME whose target points into that owner.
+    // www.example.org A; the answer has an uncompressed owner and a CNAME whose target points into that owner.
     const question = '03777777076578616d706c65036f7267000001 0001';
     const owner = '03777777076578616d706c65036f726700';
     const bytes = parseHex(

@@ -10,16 +10,13 @@ import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
 /**
- * Converts the message `bytes[start, end)` from an upstream into a Reply.
- *
- * The whole message is checked: every record is within it, every name is valid, and so is the data of types that
- * contain names or addresses. OPT is removed. Its extended result code goes to `rcode`, and its options to `options`.
- * Options that only concern the connection to the upstream are dropped (COOKIE, KEEPALIVE, PADDING). `options` is null
- * only if there was no OPT. Owner names equal to the question become pointers to it, so that they adopt the client's
- * spelling. Bytes after the last record are cut off. The bytes are copied.
- *
- * A bare header (no question, no records), as some servers send with FORMERR or NOTIMP, becomes a bare reply.
- *
+ * Converts the message `bytes[start, end)` from an upstream to a Reply. The whole message is checked. Every record must
+ * be within it, and every name must be valid. The data of types that contain names or addresses must be valid as well.
+ * OPT is removed. Its extended result code goes to `rcode`, and its options to `options`. Options that concern only the
+ * connection to the upstream are dropped (COOKIE, KEEPALIVE, PADDING). `options` is null only if there was no OPT.
+ * Owner names equal to the question become pointers to it, so that they adopt the client's spelling. Bytes after the
+ * last record are cut off. The bytes are copied. A bare header (no question, no records), which some servers send with
+ * FORMERR or NOTIMP, becomes a bare reply.
  * @returns ReadError (not thrown) if the message is not a reply with one question
  */
 export function fromUpstream(
@@ -37,8 +34,8 @@ export function fromUpstream(
 }
 
 /**
- * Returns true if a reply's question matches the query's: type, class, and name except for ASCII case. A bare reply has
- * none.
+ * Returns true if a reply's question matches the query's: the same type and class, and the same name except for ASCII
+ * case. A bare reply has no question.
  */
 export function answersQuery(reply: Reply, query: QueryMessage): boolean {
   return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
@@ -46,7 +43,7 @@ export function answersQuery(reply: Reply, query: QueryMessage): boolean {
 
 /** Results of `checkRecords`; one object per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
-/** Positions of the message's names; one object per thread. */
+/** Positions of the message's names. There is one object per thread. */
 const places = new NamePlaces();
 
 function readReply(
@@ -81,7 +78,7 @@ function readReply(
     : reply;
 }
 
-/** Checks all records, finds OPT, and decides whether the message must be rewritten. */
+/** Checks all records, finds OPT, and decides whether the message has to be rewritten. */
 function checkRecords(
   bytes: Uint8Array,
   start: number,
@@ -97,7 +94,7 @@ function checkRecords(
   for (let index = 0; index < records; index++) {
     const owner = at;
     const pointsAtQuestion = bytes[at] === 0xc0 && bytes[at + 1] === HEADER.SIZE;
-    // Most owners are this pointer, whose target has been checked.
+    // Most owners are this pointer, and its target has been checked.
     at = pointsAtQuestion && at + 2 <= end ? at + 2 : checkName(bytes, start, at, end, places);
     if (at + 10 > end)
       throw new ReadError('the message ends in the middle of a record', owner - start);
@@ -117,7 +114,7 @@ function checkRecords(
         throw new ReadError('an EDNS option runs past the end of OPT', data - start);
       seen.opt = owner;
       seen.optEnd = at;
-      // OPT is cut off if it is the last record. Elsewhere, it would leave a gap.
+      // OPT can be cut off if it is the last record. Anywhere else, it would leave a gap.
       if (index < records - 1) seen.moves = true;
       continue;
     }
@@ -130,12 +127,12 @@ function checkRecords(
       if (names.id(owner) === asked) seen.moves = true;
     }
   }
-  // A name that overlaps other fields would change when TTLs are patched, so it must be rewritten.
+  // A name that overlaps other fields would change when TTLs are patched, so it has to be rewritten.
   if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
 
-/** Copies the message unchanged, except for OPT at its end. */
+/** Copies the message unchanged, except for an OPT record at its end. */
 function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string): Reply {
   const { opt, lastEnd } = seen;
   const end = opt === 0 ? lastEnd : opt;

@@ -5,9 +5,9 @@ import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
-/** Maximum number of names that serve as compression targets. More would shrink a message only slightly. */
+/** Maximum number of names that serve as compression targets. More would make a message only slightly smaller. */
 const TARGETS_MAX = 128;
-/** Hash chains for targets by their first label; a power of two. */
+/** Number of hash chains for targets, by first label. It is a power of two. */
 const CHAINS = 256;
 /** Marks the end of a hash chain. */
 const NONE = 0xff;
@@ -30,13 +30,13 @@ export const SECTION: {
   authority: HEADER.NSCOUNT,
   additional: HEADER.ARCOUNT,
 } as const;
-/** A section that holds records, as the header offset of its count. */
+/** A section that contains records, as the header offset of its count. */
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 
-/** The parts of a query that its reply repeats: the opcode and the question. */
+/** The parts of a query that its reply repeats, which are the opcode and the question. */
 export interface QueryHead {
   readonly flags: number;
-  /** The message starts at `start` in `bytes`. Its question's name takes `nameLength` bytes; 0: it has none. */
+  /** The message starts at `start` in `bytes`. Its question's name takes up `nameLength` bytes, or 0 if it has none. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly nameLength: number;
@@ -46,8 +46,8 @@ export interface QueryHead {
 export type WriteRecord = (to: MessageWriter) => void;
 
 /**
- * Writes messages consecutively into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one writer per
- * thread is enough, because a message is written without interruption. Finished bytes are never overwritten.
+ * Writes messages one after another into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one writer
+ * per thread is enough, because a message is written without interruption. Finished bytes are never overwritten.
  */
 export class MessageWriter {
   #slab = new Uint8Array(SLAB_SIZE);
@@ -56,8 +56,8 @@ export class MessageWriter {
   #data = 0; // offset of the open record's RDLENGTH
   #section: Section = SECTION.answer;
   /**
-   * Compression targets: offsets of names in this message, and hash chains by first label. Each chain has its last
-   * target, and each target the previous one.
+   * Compression targets: the offsets of names in this message, and hash chains by first label. Each chain records its
+   * last target, and each target the previous one.
    */
   readonly #targets = new Uint16Array(TARGETS_MAX);
   readonly #chains = new Uint8Array(CHAINS).fill(NONE);
@@ -65,12 +65,12 @@ export class MessageWriter {
   #targetCount = 0;
   readonly #compresses: boolean;
 
-  /** @param compresses false: names are written in full, for data to be stored */
+  /** @param compresses false to write names in full, for data that is to be stored */
   constructor(compresses = true) {
     this.#compresses = compresses;
   }
 
-  /** Begins a message with these flags (QR etc. as given) and all counts zero. */
+  /** Begins a message with these flags (QR and the others as given) and with all counts at zero. */
   begin(id: number, flags: number): void {
     this.#start = this.#at;
     if (this.#targetCount > 0) this.#chains.fill(NONE);
@@ -82,7 +82,7 @@ export class MessageWriter {
     this.u32(0);
   }
 
-  /** Begins a reply to `query`: QR, the query's opcode, `flags` (AA, RA …), its question. */
+  /** Begins a reply to `query`, with QR, the query's opcode, `flags` (AA, RA …) and its question. */
   reply(query: QueryHead, flags: number): void {
     this.begin(0, FLAG.QR | (query.flags & FLAG.OPCODE) | flags);
     if (query.nameLength === 0) return;
@@ -101,8 +101,8 @@ export class MessageWriter {
 
   /**
    * Opens a record, whose data are the bytes written until `close`.
-   * @param owner null is a pointer to the question's name, which adopts the client's spelling
-   * @param ttl seconds
+   * @param owner null for a pointer to the question's name, which adopts the client's spelling
+   * @param ttl in seconds
    */
   open(section: Section, owner: WireName | null, type: number, ttl: number, rclass = 1): void {
     this.#section = section;
@@ -121,7 +121,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
-  /** Like `open`, but the owner is the name at `offset` in the message, at most 16383. */
+  /** Opens a record in the same way, but the owner is the name at `offset` in the message, which is at most 16383. */
   openAt(section: Section, offset: number, type: number, ttl: number): void {
     this.#section = section;
     this.#room(12);
@@ -133,7 +133,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
-  /** Ends the record: its data is everything written since `open`. */
+  /** Ends the record. Its data is everything written since `open`. */
   close(): void {
     const length = this.#at - this.#data - 2;
     this.#slab[this.#data] = length >> 8;
@@ -188,7 +188,7 @@ export class MessageWriter {
   /**
    * Writes a name. Its longest suffix that the message already contains becomes a pointer.
    * @param compress false for types whose data must not contain pointers (RFC 3597, section 4)
-   * @param from its start in `name`
+   * @param from where the name starts in `name`
    */
   name(name: WireName, compress = true, from = 0): void {
     this.#room(Math.min(name.length - from, NAME_MAX));
@@ -213,7 +213,8 @@ export class MessageWriter {
   }
 
   /**
-   * Remembers each label of the name at `at` as a target, but only in its first `span` bytes if it ends in a pointer.
+   * Remembers each label in the name at `at` as a target. If the name ends in a pointer, only labels in its first
+   * `span` bytes are included.
    */
   #remember(at: number, span = 256): void {
     const slab = this.#slab;
@@ -266,7 +267,7 @@ export class MessageWriter {
     return this.#at - this.#start;
   }
 
-  /** Ends a reply. The header's rcode is set to the low bits of `rcode`. */
+  /** Ends a reply. The rcode in the header is set to the low bits of `rcode`. */
   finish(rcode: number, plugin: string): Reply {
     const start = this.#start;
     this.#slab[start + 3] = (this.#slab[start + 3]! & 0xf0) | (rcode & FLAG.RCODE);
@@ -318,5 +319,5 @@ function chainOf(name: Uint8Array, at: number): number {
   return hashMapped(name, at + 1, name[at]!, LOWER, folded) & (CHAINS - 1);
 }
 
-/** Scratch space for a label while it is hashed. */
+/** Scratch space for a label while it is being hashed. */
 const folded = new Uint8Array(64);

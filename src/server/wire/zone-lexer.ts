@@ -1,20 +1,20 @@
 import { Problem, type Place } from '../base/problem.ts';
 
-/** One word in a zone file. Quotes around it are removed, escapes stay. */
+/** One word in a zone file. Quotes around it are removed, but escapes stay. */
 export interface ZoneWord {
   readonly text: string;
-  /** It began with a quote, so it is not a keyword. */
+  /** True if it began with a quote, and so is not a keyword. */
   readonly quoted: boolean;
   readonly line: number;
   readonly column: number;
 }
 
-/** One logical line in a zone file; parentheses join physical lines. */
+/** One logical line in a zone file. Parentheses join physical lines. */
 export interface ZoneEntry {
-  /** True if the line begins with a blank, so that the owner is that of the previous record. */
+  /** True if the line begins with a blank. The owner is then the same as the previous record's. */
   readonly indented: boolean;
   readonly words: readonly ZoneWord[];
-  /** End of the entry, the position reported if something is missing. */
+  /** End of the entry, which is the position reported if something is missing. */
   readonly line: number;
   readonly column: number;
 }
@@ -26,17 +26,18 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
 }
 
 /**
- * Maximum characters in a word: a record's data has at most 65 535 bytes, each written in up to four characters
- * (`\DDD`).
+ * Maximum number of characters in a word. A record's data has at most 65 535 bytes, each written in up to four
+ * characters (`\DDD`).
  */
 const WORD_MAX = 4 * 65_535;
 /**
- * Maximum words in an entry: one for each byte of data (as in a list of empty strings), plus the words before the data.
+ * Maximum number of words in an entry. There may be one for each byte of data (as in a list of empty strings), plus the
+ * words before the data.
  */
 const WORDS_MAX = 65_540;
 
 /**
- * Splits a zone file into its entries, without empty ones (RFC 1035 section 5.1).
+ * Splits a zone file into its entries, skipping empty ones (RFC 1035 section 5.1).
  * @throws Problem
  */
 export class ZoneLexer {
@@ -133,7 +134,7 @@ export class ZoneLexer {
     return { text, quoted, line, column };
   }
 
-  /** Returns the text between quotes. Inside a word, the closing quote ends the word (`alpn="h2,h3"`). */
+  /** Returns the text between quotes. Inside a word, the closing quote ends that word (`alpn="h2,h3"`). */
   #quoted(): string {
     const begin = this.#place();
     let text = '';

@@ -10,7 +10,7 @@ import { Opaque } from './record/kind.ts';
 import { parseTtl } from './ttl.ts';
 import { parseRecord, parseZone, printZone } from './zone-text.ts';
 
-/** Records that can occur in zone files: TTLs below 2^31, real classes, and non-empty data. */
+/** Records that can occur in zone files, with TTLs below 2^31, real classes and non-empty data. */
 const zoneRecord: fc.Arbitrary<DnsRecord> = fc
   .tuple(any.record, fc.integer({ min: 0, max: 0x7fff_ffff }), fc.constantFrom(1, 3, 4, 42))
   .map(([record, ttl, rclass]) => ({ ...record, ttl, class: rclass }))

@@ -16,19 +16,19 @@ import { ZoneLexer, zoneProblem, type ZoneEntry, type ZoneWord } from './zone-le
 export interface ZoneTextParts {
   /** Name of the file, for error messages. */
   readonly file: string;
-  /** The initial origin, until `$ORIGIN` sets another; default: the root. */
+  /** The initial origin, until `$ORIGIN` sets another. By default, this is the root. */
   readonly origin?: string;
-  /** TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA provides one. */
+  /** TTL in seconds for records that have none, if neither `$TTL` nor an earlier record nor the SOA provides one. */
   readonly ttl?: number;
   /**
-   * Reads a file for `$INCLUDE`. `name` is the name as written, `from` the start of the line. Its exceptions are passed
-   * on. Without it, `$INCLUDE` is a problem.
+   * Reads a file for `$INCLUDE`. `name` is the name as written, and `from` the start of the line. Any exceptions are
+   * passed on. Without this function, `$INCLUDE` is a problem.
    */
   readonly include?: (
     name: string,
     from: Place,
   ) => { readonly file: string; readonly text: string };
-  /** Called for each error, after which reading continues. Without it, the first error is thrown. */
+  /** Called for each error, after which reading continues. Without this function, the first error is thrown. */
   readonly problem?: (problem: Problem) => void;
 }
 
@@ -37,24 +37,24 @@ export interface ZoneRecord extends DnsRecord {
   readonly place: Place;
 }
 
-/** The same, with the owner in wire form, spelled as in the file. */
+/** The same, but with the owner in wire form, spelled as in the file. */
 export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
   readonly owner: WireName;
   readonly place: Place;
 }
 
-/** Maximum nesting of `$INCLUDE` files; deeper nesting is most likely a loop. */
+/** Maximum nesting of `$INCLUDE` files. Deeper nesting is most likely a loop. */
 const INCLUDE_DEPTH_MAX = 16;
 /** Maximum number of files that one zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
-/** Maximum number of records created by all `$GENERATE` lines in a zone. */
+/** Maximum number of records that all of a zone's `$GENERATE` lines may create. */
 const GENERATE_MAX = 4_000_000;
 /** Maximum TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 /**
- * Yields the records in a zone file one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's `$GENERATE`, TTL
- * units, and the generic forms of RFC 3597. Performs only checks that need a single record.
+ * Yields the records in a zone file one at a time. It supports RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's
+ * `$GENERATE`, TTL units, and RFC 3597's generic forms. Only checks that need a single record are performed.
  * @throws Problem at the first error, with file, line and column, unless there is `parts.problem`
  */
 export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
@@ -63,7 +63,7 @@ export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRe
 }
 
 /**
- * Like `parseZone`, with owners in wire form, for callers that store wire names and need no text.
+ * Works like `parseZone`, but with owners in wire form, for callers that store wire names and need no text.
  * @throws Problem as `parseZone`
  */
 export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
@@ -98,7 +98,8 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
 }
 
 /**
- * Returns the name relative to the origin. Only a suffix spelled like the origin is removed, to preserve the spelling.
+ * Returns the name relative to the origin. Only a suffix with the same spelling as the origin is removed, to preserve
+ * the spelling.
  */
 function relativeName(name: WireName, origin: WireName): string {
   const from = suffixAt(name, origin);
@@ -144,7 +145,7 @@ class ZoneParser {
     }
   }
 
-  /** Expands `$GENERATE 1-9/2 host-$ A 10.0.0.$` into one record per number, which replaces `$`. */
+  /** Expands `$GENERATE 1-9/2 host-$ A 10.0.0.$` to one record per number, which replaces `$`. */
   *#generate(line: EntryWords): Generator<OwnedRecord> {
     line.next('$GENERATE');
     const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(line.next('the range').text);
@@ -188,7 +189,7 @@ class ZoneParser {
     const { file, text } = include(name.text, line.place(0));
     this.#origin = inner;
     yield* this.parse(text, file, depth + 1);
-    // An origin set in the included file ends with that file (RFC 1035 section 5.1).
+    // An origin set in the included file is valid only until the end of that file (RFC 1035 section 5.1).
     this.#origin = origin;
     this.#owner = owner;
   }
@@ -243,7 +244,8 @@ class ZoneParser {
   }
 
   /**
-   * Returns a record's TTL: its own, else `$TTL`, else the previous record's, else the SOA's minimum, else the default.
+   * Returns a record's TTL. This is its own, else `$TTL`, else the previous record's, else the SOA's minimum, else the
+   * default.
    */
   #ttlFor(type: number, data: object, own: number | null, line: EntryWords): number {
     if (own !== null) this.#lastTtl = own;
@@ -288,7 +290,7 @@ class ZoneParser {
   }
 }
 
-/** Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5). For known types, decodes the bytes. */
+/** Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5). If the type is known, decodes the bytes. */
 function readGeneric(words: Words, type: number): object {
   words.next('\\#');
   const length = words.number('the length of the data', 0xffff);
@@ -334,7 +336,7 @@ class EntryWords {
     return word;
   }
 
-  /** Returns the rest of the line with `$` replaced by `number`. */
+  /** Returns the rest of the line, with `$` replaced by `number`. */
   numbered(number: number): EntryWords {
     const words = this.#entry.words.slice(this.index).map((word, index) => {
       const text = word.text.replaceAll(
@@ -391,7 +393,7 @@ function numberText(number: number, form: string): string | null {
   const hex = value.toString(16);
   const digits = base === 'X' || base === 'N' ? hex.toUpperCase() : hex;
   if (base !== 'n' && base !== 'N') return digits.padStart(width, '0');
-  // Nibbles, last one first, as in names under ip6.arpa; the width includes the dots.
+  // Nibbles with the last one first, as in names in ip6.arpa. The width includes the dots.
   const least = Math.max(digits.length, Math.floor((width + 1) / 2));
   return digits.padStart(least, '0').split('').toReversed().join('.');
 }

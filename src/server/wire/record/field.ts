@@ -37,7 +37,7 @@ export const u32: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff_ffff),
 };
 
-/** A number of seconds; the text may use units (`1h30m`). */
+/** A number of seconds. The text may use units (`1h30m`). */
 export const seconds: Field<number> = {
   ...u32,
   parse(from, what) {
@@ -61,7 +61,7 @@ function domain(compress: boolean): Field<string> {
   };
 }
 
-/** A name that may be compressed, only in the types of RFC 1035 (RFC 3597 section 4). */
+/** A name that may be compressed, which only the types in RFC 1035 allow (RFC 3597 section 4). */
 export const name: Field<string> = domain(true);
 
 /** A name that is never compressed. */
@@ -99,8 +99,8 @@ const none: Field<string> = {
 };
 
 /**
- * A host in the form given by a preceding number (RFC 4025 section 2.3, RFC 8777 section 4.2.3): none, IPv4, IPv6,
- * name.
+ * A host, in the form that a preceding number indicates: none, IPv4, IPv6 or name (RFC 4025 section 2.3, RFC 8777
+ * section 4.2.3).
  */
 export const typedHosts: readonly Field<string>[] = [none, ipv4, ipv6, fullName];
 
@@ -215,17 +215,17 @@ function sized(
   };
 }
 
-/** A length byte and that many bytes; hex, or `-` for none (NSEC3's salt). */
+/** A length byte followed by that many bytes. In text, hex, or `-` if there are none (NSEC3's salt). */
 export const sizedHex: Field<Uint8Array> = sized(
   'hex',
   (bytes) => printHex(bytes).toUpperCase(),
   parseHex,
 );
 
-/** A length byte and that many bytes; base32 with the extended hex alphabet (NSEC3's next hash). */
+/** A length byte followed by that many bytes. In text, base32 with the extended hex alphabet (NSEC3's next hash). */
 export const sizedBase32: Field<Uint8Array> = sized('base32hex', printBase32Hex, parseBase32Hex);
 
-/** `count` bytes as pairs of hex digits with dashes. */
+/** A fixed number of bytes (`count`), written as pairs of hex digits with dashes in between. */
 export function dashedHex(count: number): Field<Uint8Array> {
   return {
     read: (from) => from.bytes(count),
@@ -242,7 +242,7 @@ export function dashedHex(count: number): Field<Uint8Array> {
 
 /**
  * Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. The text may omit leading zeros,
- * which not every program accepts.
+ * although not every program accepts that.
  */
 export const hexGroups: Field<Uint8Array> = {
   read: (from) => from.bytes(8),

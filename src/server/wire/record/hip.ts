@@ -3,9 +3,9 @@ import { TYPE } from '../iana.ts';
 import { fullName, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** A host's identity and the rendezvous servers through which it can be reached. */
+/** A host's identity, and the rendezvous servers through which the host can be reached. */
 export interface HostIdentity {
-  /** The key's algorithm, as in IPSECKEY: 1 DSA, 2 RSA, 3 ECDSA (RFC 8005 section 5.2). */
+  /** The key's algorithm as in IPSECKEY: 1 is DSA, 2 is RSA and 3 is ECDSA (RFC 8005 section 5.2). */
   readonly algorithm: number;
   /** Host identity tag. */
   readonly tag: Uint8Array;

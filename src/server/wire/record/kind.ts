@@ -3,11 +3,10 @@ import type { Words } from '../record-words.ts';
 import type { MessageWriter } from '../writer.ts';
 
 /**
- * One record type, which converts its data between wire form, an object, and zone file text.
- *
- * The objects are for tools, tests and plugins that examine individual records. Replies on the hot path never pass
- * through them, so they favour readability. Names are absolute text with escapes (`www.example.org.`), addresses are
- * text, and character strings are the text between the quotes in a zone file. Other bytes are Uint8Arrays.
+ * One record type, which converts its data between wire form, an object, and zone file text. The objects are for tools,
+ * tests and plugins that examine individual records. Replies on the hot path never pass through them, so they favour
+ * readability. Names are absolute text with escapes (`www.example.org.`). Addresses are text, and character strings are
+ * the text between the quotes in a zone file. Other bytes are Uint8Arrays.
  */
 export interface RecordKind<D extends object> {
   /** As in zone files: `MX`. */
@@ -19,7 +18,7 @@ export interface RecordKind<D extends object> {
    */
   read(from: Reader): D;
   write(data: D, to: MessageWriter): void;
-  /** @param split splits long hex and base64 fields into words of this many characters; 0: never */
+  /** @param split splits long hex and base64 fields into words with this number of characters; 0 never splits */
   print(data: D, split?: number): string;
   /** @throws TextError */
   parse(from: Words): D;
@@ -29,7 +28,7 @@ export interface RecordKind<D extends object> {
 export interface Field<T> {
   read(from: Reader): T;
   write(value: T, to: MessageWriter): void;
-  /** Prints words separated by spaces; may return an empty string. */
+  /** Prints words separated by spaces. May return an empty string. */
   print(value: T, split: number): string;
   /** @param what the field's name, for error messages */
   parse(from: Words, what: string): T;
@@ -64,7 +63,7 @@ export function recordKind<D extends object>(
 }
 
 /**
- * Record data as plain bytes, for types without a codec, and for empty data of types that do not normally allow it (RFC
+ * Record data as plain bytes, for types without a codec, and for empty data in types that do not normally allow it (RFC
  * 2136).
  */
 export class Opaque {

@@ -7,7 +7,7 @@ import type { Field, RecordKind } from './kind.ts';
 export interface GeoLocation {
   /** Always 0: other versions have a different format. */
   readonly version: number;
-  /** Centimetres: diameter of the place, and precision of the coordinates. Each is one digit and a power of ten. */
+  /** The location's diameter and the coordinates' precision, in centimetres. Each is one digit and a power of ten. */
   readonly size: number;
   readonly horizontal: number;
   readonly vertical: number;
@@ -117,7 +117,7 @@ function printAngle(value: number, positive: string, negative: string): string {
   return `${degrees} ${minutes} ${seconds} ${value < 0 ? negative : positive}`;
 }
 
-/** Parses degrees, optional minutes, optional seconds, and the hemisphere. */
+/** Parses degrees, optional minutes, optional seconds and the hemisphere. */
 function parseAngle(
   from: Words,
   what: string,

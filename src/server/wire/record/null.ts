@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { restHex } from './field.ts';
 import { Opaque, type RecordKind } from './kind.ts';
 
-/** Arbitrary data (RFC 1035 section 3.3.10), which has only the generic text form. */
+/** Arbitrary data (RFC 1035 section 3.3.10), for which there is only the generic text form. */
 export const nullKind: RecordKind<Opaque> = {
   name: 'NULL',
   type: TYPE.NULL,

@@ -31,7 +31,7 @@ const ECH = 5;
 const IPV6HINT = 6;
 const OHTTP = 8;
 
-/** Parameters up to the end of the data, in ascending key order. */
+/** Parameters up to the end of the data, in ascending order of their keys. */
 export const serviceParameters: Field<readonly ServiceParameter[]> = {
   read(from) {
     const parameters: ServiceParameter[] = [];
@@ -78,11 +78,11 @@ function printParameter({ key, value }: ServiceParameter): string {
   const name = keyName(key);
   const text = printValue(key, value);
   if (text !== null) return text === '' ? name : `${name}=${text}`;
-  // A value that is malformed for its key still has the generic form (RFC 9460 section 2.1).
+  // A value that is malformed for its key can still be written in the generic form (RFC 9460 section 2.1).
   return value.length === 0 ? `key${key}` : `key${key}="${printString(value)}"`;
 }
 
-/** Prints the value in its key's own format, or returns null if it has none. */
+/** Prints the value in the format for its key, or returns null if there is no such format. */
 function printValue(key: number, value: Uint8Array): string | null {
   const { length } = value;
   switch (key) {
@@ -106,7 +106,7 @@ function printValue(key: number, value: Uint8Array): string | null {
   }
 }
 
-/** Prints protocol ids. Commas and backslashes in them are escaped twice (RFC 9460, appendix A.1). */
+/** Prints protocol ids. Any commas and backslashes in them are escaped twice (RFC 9460, appendix A.1). */
 function printAlpn(value: Uint8Array): string | null {
   const list: number[] = [];
   for (let at = 0; at < value.length;) {

@@ -1,4 +1,4 @@
-/** Data formats shared by several types, as an object and as fields. Each type has its own file. */
+/** Data formats shared by several types, both as an object and as fields. Each type has its own file. */
 import { fullName, name, restBase64, restHex, strings, time, u16, u32, u8 } from './field.ts';
 import type { Shape } from './kind.ts';
 import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
@@ -9,7 +9,7 @@ export interface Pointer {
   readonly target: string;
 }
 
-/** A name that may be compressed: CNAME, NS, PTR … */
+/** A name that may be compressed, as in CNAME, NS and PTR. */
 export const oneName: Shape<Pointer> = { target: name };
 
 /** An uncompressed name: DNAME. */
@@ -80,7 +80,7 @@ export const signature: Shape<Signature> = {
   signature: restBase64,
 };
 
-/** A service binding: SVCB, HTTPS. Priority 0 is an alias. */
+/** A service binding (SVCB or HTTPS). Priority 0 is an alias. */
 export interface ServiceBinding {
   readonly priority: number;
   readonly target: string;

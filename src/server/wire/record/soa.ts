@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { name, seconds, u32 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** Start of a zone of authority (RFC 1035 section 3.3.13); times in seconds. */
+/** Start of a zone of authority (RFC 1035 section 3.3.13). Times are in seconds. */
 export const soa: RecordKind<{
   mname: string;
   rname: string;

@@ -15,7 +15,7 @@ const signedAt: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff_ffff_ffff),
 };
 
-/** A 16-bit length and that many bytes. In text, the length precedes the base64, which is omitted if empty. */
+/** A 16-bit length followed by that many bytes. In text, the length precedes the base64, which is omitted if empty. */
 export const lengthAndBase64: Field<Uint8Array> = {
   read: (from) => from.bytes(from.u16()),
   write(value, to) {

@@ -1,7 +1,7 @@
 import { typeName, typeNumber } from '../iana.ts';
 import type { Field } from './kind.ts';
 
-/** A record type number, written by name in text. */
+/** A record type number, which is written by name in text. */
 export const typeField: Field<number> = {
   read: (from) => from.u16(),
   write: (value, to) => to.u16(value),
@@ -14,7 +14,7 @@ export const typeField: Field<number> = {
   },
 };
 
-/** A set of record types in ascending order: windows of 256, each with a bitmap (RFC 4034 section 4.1.2). */
+/** A set of record types in ascending order, stored as windows of 256, each with a bitmap (RFC 4034 section 4.1.2). */
 export const typeSet: Field<readonly number[]> = {
   read(from) {
     const types: number[] = [];
