@@ -103,8 +103,11 @@ test('the same on the node, which translates the forwarder’s address', async (
   assert.match(first!.seen[0]!, /answered from 10\.0\.0\.12/);
 });
 
-/** On the node: queries leave through one interface; the replies of one pod come in through another one. */
-function twoInterfaces(backThrough: number): readonly Captured[] {
+/**
+ * On the node: queries leave through one interface; the replies of one pod come in through another one.
+ * @param outThrough they go on to the client untranslated, through this one
+ */
+function twoInterfaces(backThrough: number, outThrough?: number): readonly Captured[] {
   return inOrder(
     Array.from({ length: 60 }, (_, i) => {
       const [atMs, port] = [i * 500, 30_000 + i];
@@ -119,6 +122,9 @@ function twoInterfaces(backThrough: number): readonly Captured[] {
         ...asked(atMs, ends(CLIENT, port), nameOf(i), port, { tookMs: isFar ? null : 1 }),
         { ...query!, port: 2 },
         { ...reply!, port: isFar ? backThrough : 2 },
+        ...(isFar && outThrough !== undefined
+          ? [{ ...reply!, port: outThrough, timeMs: reply!.timeMs + 0.01 }]
+          : []),
       ];
     }),
   );
@@ -129,6 +135,10 @@ test('replies that arrive through a different interface from the queries, and go
   assert.equal(first!.code, 'ND3028');
   assert.match(first!.seen[0]!, /number 2\. .* number 4/);
   assert.equal((await codes(twoInterfaces(2)))[0], 'ND3016');
+});
+
+test('replies that pass a bridge untranslated are not dropped by a reverse path filter', async () => {
+  assert.equal((await codes(twoInterfaces(4, 5)))[0], 'ND3016');
 });
 
 /** On the node: the replies to one of two clients of the same pod pass, and are not translated back. */

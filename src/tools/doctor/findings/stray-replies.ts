@@ -18,7 +18,7 @@ export const repliesElsewhere: FindingKind = {
   name: 'asymmetric routes and a reverse path filter',
   inCapture(observed, claims) {
     const strays = refusedStrays(observed).length > 0 ? [] : untranslated(observed, claims);
-    const aside = repliesAside(strays);
+    const aside = repliesAside(strays.filter((stray) => !reachesClient(observed, stray)));
     if (aside.length < STRAYS_FEW || aside.length < MOST * strays.length)
       return excluded(
         'no reply arrived through a different interface from its query and stopped there',
@@ -226,6 +226,17 @@ interface Aside {
   readonly exchange: SeenExchange;
   readonly out: number;
   readonly back: number;
+}
+
+/**
+ * True if the untranslated reply passes this node, so that no filter drops it: it shows on several
+ * interfaces, as on the ports of a bridge, or the client’s kernel rejects it.
+ */
+function reachesClient({ refusedReplies }: Observations, { client, hops }: SeenExchange): boolean {
+  return (
+    (hops.at(-1)?.replyPorts?.length ?? 0) > 1 ||
+    refusedReplies.get(`${client.address} ${client.port}`) === true
+  );
 }
 
 /** Lost queries that left a host through one interface and whose replies arrived through another. */
