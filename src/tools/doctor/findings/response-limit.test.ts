@@ -67,3 +67,27 @@ test('where each second has losses, those at the end of its burst show the limit
   assert.equal((await steadily((turn) => turn >= 9))[0], 'ND4045');
   assert.ok(!(await steadily((_, i) => (i * 7919) % 11 > 5)).includes('ND4045'));
 });
+
+test('where equal replies are limited, repeats of one question show the limit', async () => {
+  // Each burst repeats two questions, among many that are queried once.
+  const codesOf = async (
+    isOver: (isHot: boolean, repeat: number, i: number) => boolean,
+  ): Promise<string[]> => {
+    let i = 0;
+    const packets = Array.from({ length: 10 }, (_, burst) =>
+      Array.from({ length: 24 }, (__, turn) => {
+        const ms = burst * 2000 + turn * 12;
+        i++;
+        const isHot = turn % 3 !== 2 && turn % 8 !== 7;
+        const name = isHot ? `hot${turn % 2}.tenant.example.` : `once${i}.tenant.example.`;
+        const over = isOver(isHot, Math.floor(turn / 3), i);
+        if (over && i % 2 === 0) return slipped(ms, i, name);
+        const tookMs = over ? null : 0.4;
+        return asked(ms, ends(RESOLVER, 20_000 + i, SERVER), name, i, { tookMs });
+      }).flat(),
+    );
+    return (await examine(inOrder(packets))).findings.map(({ code }) => code);
+  };
+  assert.equal((await codesOf((isHot, repeat) => isHot && repeat >= 4))[0], 'ND4045');
+  assert.ok(!(await codesOf((_, __, i) => (i * 7919) % 11 > 5)).includes('ND4045'));
+});

@@ -2,6 +2,7 @@
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
+import type { Crowding } from '../observe/crowding.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { clocks, keysOf, listed, sentence, share } from '../texts.ts';
@@ -23,7 +24,8 @@ export const responseLimit: FindingKind = {
       if (view === undefined || theirs.length < MIN_CASES || losses.length < MIN_CASES) continue;
       const whole = wholeOf(observed, address, theirs);
       if (whole < MIN_CASES) continue;
-      const rates = ratesText(view, theirs) ?? crowdingText(observed, address);
+      const rates =
+        ratesText(view, theirs) ?? crowdingText(observed, address) ?? equalText(observed, address);
       if (rates === null) continue;
       claims.take(losses);
       explainWaiting(observed, claims, silencesOf(losses));
@@ -91,8 +93,19 @@ function ratesText(view: ServerView, slips: readonly SeenExchange[]): string | n
 /** The same where nearly all seconds have losses: the last queries of each burst are lost. */
 function crowdingText({ replays }: Observations, address: string): string | null {
   const crowding = replays.get(address)?.crowding ?? null;
-  if (crowding === null) return null;
+  if (!isCrowded(crowding)) return null;
+  return `In the ${RESPONSE_LIMIT.windowMs} ms before a lost query, ${address} received ${crowding.lost.toFixed(1)} queries on average, compared with ${crowding.fine.toFixed(1)} before the others.`;
+}
+
+/** The same where equal replies are limited, each question by itself. */
+function equalText({ equalQuestions }: Observations, address: string): string | null {
+  const crowding = equalQuestions.get(address)?.crowding ?? null;
+  if (!isCrowded(crowding)) return null;
+  return `In the ${RESPONSE_LIMIT.windowMs} ms before a query without a complete reply, ${address} received the same question ${crowding.lost.toFixed(1)} times on average, compared with ${crowding.fine.toFixed(1)} times before the others.`;
+}
+
+function isCrowded(crowding: Crowding | null): crowding is Crowding {
+  if (crowding === null) return false;
   const { lost, fine, deviations } = crowding;
-  if (lost < RESPONSE_LIMIT.before * fine || deviations < RESPONSE_LIMIT.deviations) return null;
-  return `In the ${RESPONSE_LIMIT.windowMs} ms before a lost query, ${address} received ${lost.toFixed(1)} queries on average, compared with ${fine.toFixed(1)} before the others.`;
+  return lost >= RESPONSE_LIMIT.before * fine && deviations >= RESPONSE_LIMIT.deviations;
 }

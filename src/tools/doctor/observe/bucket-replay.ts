@@ -3,7 +3,8 @@
  * Firewalls, clouds and network plugins limit rates in this way.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BUCKET_SLOT_MS, LOSS_SETTLED_MS, RESPONSE_LIMIT } from '../thresholds/lateness.ts';
+import { BUCKET_SLOT_MS, LOSS_SETTLED_MS } from '../thresholds/lateness.ts';
+import { crowdingOf, type Crowding } from './crowding.ts';
 
 /** Queries stored for one server. */
 const QUERIES_MAX = 60_000;
@@ -26,24 +27,6 @@ export interface Bucket {
   /** The error if each query had the same probability of being lost. */
   readonly chance: number;
 }
-
-/** Queries shortly before a query: means, and their distance in standard errors. */
-export interface Crowding {
-  readonly lost: number;
-  readonly fine: number;
-  readonly deviations: number;
-}
-
-interface Moments {
-  count: number;
-  sum: number;
-  squares: number;
-}
-
-const noMoments = (): Moments => ({ count: 0, sum: 0, squares: 0 });
-const meanOf = ({ count, sum }: Moments): number => sum / count;
-const varianceOf = ({ count, sum, squares }: Moments): number =>
-  Math.max(0, squares / count - (sum / count) ** 2);
 
 /** The queries to one server in the order in which they end. */
 export class BucketReplay {
@@ -78,20 +61,7 @@ export class BucketReplay {
    * @returns null: all or none were lost
    */
   get crowding(): Crowding | null {
-    const sorted = this.#queries.toSorted((one, other) => Math.abs(one) - Math.abs(other));
-    const [lost, fine] = [noMoments(), noMoments()];
-    for (let at = 0, from = 0; at < sorted.length; at++) {
-      const ms = Math.abs(sorted[at]!);
-      while (Math.abs(sorted[from]!) < ms - RESPONSE_LIMIT.windowMs) from++;
-      const into = isOfLost(sorted[at]!) ? lost : fine;
-      into.count++;
-      into.sum += at - from;
-      into.squares += (at - from) ** 2;
-    }
-    if (lost.count === 0 || fine.count === 0) return null;
-    const [one, other] = [meanOf(lost), meanOf(fine)];
-    const error = Math.sqrt(varianceOf(lost) / lost.count + varianceOf(fine) / fine.count);
-    return { lost: one, fine: other, deviations: error > 0 ? (one - other) / error : 0 };
+    return crowdingOf([this.#queries]);
   }
 
   /**

@@ -22,6 +22,7 @@ import type { LoggedFailure } from '../../capture/read/records/query-log.ts';
 import { AbsentNames } from './absent-names.ts';
 import { AskedAgain } from './asked-again.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { EqualQuestions } from './crowding.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { FailedLookups, isUnanswered } from './failed-lookups.ts';
@@ -117,6 +118,8 @@ export class Observations {
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** By server: the times of queries, for a limit on packets. */
   readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
+  /** By server: equal questions, for a limit on equal replies. */
+  readonly equalQuestions: BoundedMap<string, EqualQuestions> = new BoundedMap(MOST.replays);
   /** By server: latencies by the number of waiting queries. */
   readonly lines: BoundedMap<string, WaitingLine> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
@@ -255,6 +258,7 @@ export class Observations {
     this.askedAgain.clear();
     this.flows.clear();
     this.replays.clear();
+    this.equalQuestions.clear();
     this.lines.clear();
     this.affected.length = 0;
     this.slowCut.length = 0;
@@ -301,6 +305,9 @@ export class Observations {
     view?.add(exchange, isOwn);
     // A server that is not among the first servers is not among the first few of them.
     if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
+    this.equalQuestions
+      .at(exchange.hops.at(-1)?.server.address ?? server.address, newQuestions)
+      ?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address) {
@@ -552,4 +559,5 @@ export class Observations {
 
 const newServer = (address: string): ServerView => new ServerView(address);
 const newReplay = (): BucketReplay => new BucketReplay();
+const newQuestions = (): EqualQuestions => new EqualQuestions();
 const newLine = (): WaitingLine => new WaitingLine();
