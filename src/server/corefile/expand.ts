@@ -90,7 +90,7 @@ export class TokenStream {
     return token.first || (frame.imported && frame.next === 0);
   }
 
-  /** Consumes the next word; there must be one. */
+  /** Consumes the next word, which must exist. */
   take(): RawToken {
     const token = this.peek()!;
     this.#stack.at(-1)!.next++;

@@ -12,7 +12,7 @@ import { expandZone } from './zones.ts';
 export interface Position<T> {
   readonly show: string;
   readonly help: string;
-  /** The default, for the documentation; empty: none. */
+  /** The default for the documentation, or empty if there is none. */
   readonly defaultText: string;
   /** True if it is parsed before the others, because it is at the end of the line or anywhere on it. */
   readonly early: boolean;

@@ -23,7 +23,7 @@ export interface PropertySchema<T> {
   /** Syntax of the whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
-  /** The default, for the documentation; empty: none. */
+  /** The default for the documentation, or empty if there is none. */
   readonly defaultText: string;
   /** The properties inside its braces, or null if it has no braces. */
   readonly nested: Properties | null;

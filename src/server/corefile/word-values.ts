@@ -82,7 +82,7 @@ export function token(show: string): Value<Token> {
   );
 }
 
-/** Inclusive bounds of a number; undefined: none. */
+/** Inclusive bounds of a number, or undefined if there are none. */
 export interface Range {
   readonly min?: number;
   readonly max?: number;
@@ -257,7 +257,7 @@ function durationHint(text: string): string {
   return 'Durations are written like 10s, 1m30s or 500ms';
 }
 
-/** One of a few words. */
+/** One of several fixed words. */
 export function choice<const W extends string>(...words: readonly W[]): Value<W> {
   return value(words.join('|'), ({ text }) => {
     const found = words.find((candidate) => candidate === text);

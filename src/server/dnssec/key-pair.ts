@@ -16,7 +16,7 @@ export interface KeyPair {
   readonly tag: number;
   /** PKCS #8, DER. */
   readonly secret: Uint8Array;
-  /** Path of its files, without extension. */
+  /** Path of the pair's files, without an extension. */
   readonly file: string;
 }
 

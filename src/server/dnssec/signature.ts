@@ -5,7 +5,7 @@ import type { WireName } from '../wire/name.ts';
 import { labelCount, type SignedSet } from './canonical.ts';
 import type { Signer } from './signer.ts';
 
-/** Validity period of signatures: seconds since 1970. */
+/** Start and end of the validity period, in seconds since 1970. */
 export interface Validity {
   readonly inception: number;
   readonly expiration: number;

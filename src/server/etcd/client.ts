@@ -44,7 +44,7 @@ export interface EtcdClientParts extends EtcdAccess {
   readonly dial?: typeof dial;
 }
 
-/** Events of a watch. */
+/** A watch's events. */
 export interface WatchCall {
   /** Called with one complete message, which is valid only during the call. */
   onMessage(message: Buffer): void;
@@ -88,7 +88,7 @@ export class EtcdClient {
     return this.#call(METHOD.range, rangeRequest(request), read);
   }
 
-  /** @param lease 0n: none */
+  /** @param lease 0n if there is none */
   async put(key: Buffer, value: Buffer, lease = 0n): Promise<void> {
     await this.#call(METHOD.put, putRequest(key, value, lease), ignore);
   }

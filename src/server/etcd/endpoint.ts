@@ -12,7 +12,7 @@ export interface EtcdEndpoint {
   readonly port: number;
   /** Path of a Unix socket, or null. */
   readonly socket: string | null;
-  /** Null: depends on whether `tls` is given. */
+  /** If null, this depends on whether `tls` is given. */
   readonly secure: boolean | null;
 }
 

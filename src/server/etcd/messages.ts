@@ -44,15 +44,15 @@ export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
   readonly modRevision: number;
-  /** 0: none. */
+  /** 0 if there is none. */
   readonly lease: bigint;
 }
 
 /** The requested keys (etcdserverpb.RangeRequest). */
 export interface RangeRequest extends KeyRange {
-  /** Maximum number of keys; 0: all. */
+  /** Maximum number of keys; 0 means all. */
   readonly limit?: number;
-  /** The revision to read; 0: the current one. */
+  /** The revision to read; 0 means the current one. */
   readonly revision?: number;
   readonly keysOnly?: boolean;
 }
@@ -85,7 +85,7 @@ export interface WatchResponse {
   /** Nonzero if the requested revision no longer exists, in which case it is the first one that does. */
   readonly compactRevision: number;
   readonly cancelReason: string;
-  /** True if more of the same revision follows. */
+  /** True if more events from the same revision follow. */
   readonly fragment: boolean;
   readonly events: readonly WatchEvent[];
 }

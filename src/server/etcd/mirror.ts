@@ -378,7 +378,7 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
   }
 }
 
-/** Not a failure: there are more keys. */
+/** There are more keys, so this is not a failure. */
 class ListAgain extends EtcdFailure {
   constructor() {
     super('compacted', 'there is room for keys that were omitted');

@@ -39,7 +39,7 @@ export interface IncomingRoom {
 
 /** Maximum number of records in differences, which are stored individually, unlike those of a whole zone. */
 const DIFFERENCE_RECORDS_MAX = 100_000;
-/** Maximum bytes of records in differences. */
+/** Maximum size of the records in differences, in bytes. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The kind of record expected next in a transfer. */
@@ -78,7 +78,7 @@ export class IncomingZone {
     return this.#state === 'end';
   }
 
-  /** Bytes of the records received so far. */
+  /** Size of the records received so far, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -47,7 +47,7 @@ export interface ZoneJob {
   readonly path: string;
   readonly origin: WireName;
   readonly unless: number | null;
-  /** Maximum bytes of its records. */
+  /** Maximum size of the zone's records in bytes. */
   readonly share: number;
   /** Maximum size in bytes of the file with its includes; anything larger is `EFBIG`. */
   readonly bytes: number;
@@ -61,7 +61,7 @@ export interface ZoneJob {
 export interface LoadTerms {
   /** Lets a thread do the reading, possibly after waiting for others. */
   readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
-  /** Maximum bytes of the records. */
+  /** Maximum size of the records in bytes. */
   readonly share?: number;
   /** Returns how many bytes a thread may read; a larger file is a problem. */
   readonly room?: () => number;

@@ -18,7 +18,7 @@
  * `hashBytes` of the label after the parent's number. The hash key is the process's.
  */
 export interface PackedZone {
-  /** The apex: wire form, lower case. */
+  /** The apex in wire form and lower case. */
   readonly origin: Uint8Array;
   readonly data: Uint8Array;
   readonly nodes: Uint32Array;

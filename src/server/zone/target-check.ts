@@ -5,7 +5,7 @@ import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire
 import { NODE, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** Position of the target in these types' data. */
+/** Position of the target in the data of these types. */
 const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.NS, 0],
   [TYPE.MX, 2],

@@ -27,7 +27,7 @@ export interface TransferInTerms extends IncomingRoom {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly signal: AbortSignal;
-  /** Id of the query. */
+  /** The query's ID. */
   readonly id: number;
   /** The key that the primary and this server share (RFC 8945), or null if nothing is signed. */
   readonly key: TsigSigningKey | null;

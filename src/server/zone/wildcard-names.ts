@@ -18,7 +18,7 @@ export type WildcardOf = (query: Query, isNoData: boolean) => number;
 /** The port where `rrl` finds the wildcards of served zones. */
 export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
-/** Looks it up in these zones; allocates nothing. */
+/** Looks the name up in these zones without allocating anything. */
 export function wildcardsOf(zones: ZoneDirectory<ServedZone>): WildcardOf {
   return ({ folded, nameLength }) => {
     const zone = zones.find(folded, nameLength)?.data ?? null;

@@ -79,7 +79,7 @@ export class ZoneBuilder {
     return this.#serial >= 0;
   }
 
-  /** The SOA's; -1 before there is one. */
+  /** The SOA's serial, or -1 until there is an SOA. */
   get serial(): number {
     return this.#serial;
   }

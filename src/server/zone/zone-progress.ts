@@ -44,7 +44,7 @@ export class ReadingProgress {
   }
 }
 
-/** The receivers of progress. */
+/** The log and the metric that show progress, and the clock. */
 export interface ProgressParts {
   readonly clock: Clock;
   readonly log: Log;

@@ -1,4 +1,4 @@
-/** Watches the zone files of a directory. */
+/** Finds the zone files in a directory. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isGone } from '../../base/error-code.ts';

@@ -7,7 +7,7 @@ export const lengths: readonly number[] = [32, 40, 48, 56, 64, 96];
 
 const zone = parseName('ip6.arpa.');
 const v4Zone = parseName('in-addr.arpa.');
-/** 32 nibbles, each a label of one byte. */
+/** 32 nibbles, each of them a one-byte label. */
 const V6_NAME_LENGTH = 64 + zone.length;
 
 /** Embeds IPv4 addresses in an IPv6 prefix (RFC 6052 section 2.2), and extracts them from names. */

@@ -1,4 +1,4 @@
-/** Metrics of online signing. */
+/** Metrics for online signing. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 import type { Route } from '../../transport/query.ts';

@@ -1,4 +1,4 @@
-/** The RRsets of a reply. */
+/** The RRsets in a reply. */
 import { canonicalData, type SignedSet } from '../../dnssec/canonical.ts';
 import { CLASS, TYPE } from '../../wire/iana.ts';
 import { LOWER, type WireName } from '../../wire/name.ts';

@@ -15,7 +15,7 @@ const AFTER = 8 * DAY;
 /** Signatures are renewed `RENEW` seconds before they expire, and are no longer sent `LAST` seconds before. */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
-/** Number of marks; a power of two. */
+/** Number of marks, which is a power of two. */
 const MADE = 16_384;
 
 export interface Signed {

@@ -1,4 +1,4 @@
-/** Expiry times of keys' leases. */
+/** Tracks when the leases of keys expire. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import type { EtcdLease } from '../../etcd/messages.ts';

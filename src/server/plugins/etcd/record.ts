@@ -55,7 +55,7 @@ export function mxRecord(preference: number, target: WireName, ttl: number): Ans
   });
 }
 
-/** Splits the text into strings of 255 bytes. */
+/** Splits the text into 255-byte strings. */
 export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number): AnswerRecord {
   const size = text.length + Math.ceil(text.length / 255);
   return record(owner, TYPE.TXT, ttl, size, (writer) => {
@@ -87,7 +87,7 @@ function record(
   return { owner, type, ttl, target: null, size, write };
 }
 
-/** Maximum bytes of a DNS message (RFC 1035, section 4.2.2). */
+/** Maximum size of a DNS message in bytes (RFC 1035, section 4.2.2). */
 const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 

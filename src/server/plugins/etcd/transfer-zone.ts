@@ -96,7 +96,7 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
   };
 }
 
-/** Maximum size in bytes: three names and numbers. */
+/** Maximum size in bytes, for three names and the numbers. */
 const SOA_MAX = 800;
 
 /**

@@ -1,4 +1,4 @@
-/** Metrics of `forward`. */
+/** Metrics for `forward`. */
 import { timeBuckets } from '../../metrics/buckets.ts';
 import type { UpstreamCounters } from '../../transport/upstream-address.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';

@@ -1,4 +1,4 @@
-/** Metrics of `grpc`. */
+/** Metrics for `grpc`. */
 import { timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';
 import type { UpstreamCounters } from '../../transport/upstream-address.ts';

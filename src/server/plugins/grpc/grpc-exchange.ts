@@ -82,7 +82,7 @@ export class GrpcExchange extends UpstreamExchange {
 
   override failed(error: ExchangeError, now: number): void {
     const { cause } = error;
-    // CoreDNS's service name; other services lack this method.
+    // CoreDNS's service name, because other services do not have this method.
     if (cause instanceof GrpcFailure && cause.code === STATUS.NOT_FOUND) {
       const { writer } = this.#parts;
       writer.reply(this.query, FLAG.RA);

@@ -1,4 +1,4 @@
-/** Addresses of `grpc` upstreams. */
+/** The addresses of `grpc` upstreams. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { isIP, printHostPort, splitHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';

@@ -9,7 +9,7 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
 import { inSlices, type Slices } from '../../base/slices.ts';
 
-/** Bit mask: may pause after this many steps. */
+/** Bit mask for the number of steps after which the work may pause. */
 const STEP_SLICE = 0x3f;
 
 /**

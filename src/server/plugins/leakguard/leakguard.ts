@@ -65,7 +65,7 @@ const syntax = directive({
 });
 
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
-/** As in the empty zones of RFC 6303 section 3. */
+/** As in the empty zones in RFC 6303 section 3. */
 const mailbox = parseName('nobody.invalid.');
 
 /** Answers for local zones as RFC 6303 requires, before any forwarding plugin is reached. */

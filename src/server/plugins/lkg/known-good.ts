@@ -15,7 +15,7 @@ const REPLY_MAX = 8 * 1024;
 const LOOKED_MAX = 64;
 
 export interface GoodAnswer {
-  /** The key of the name, from `nameKey`. */
+  /** The name's key, from `nameKey`. */
   readonly name: string;
   readonly type: number;
   /** The query's DO and CD. Signed answers and answers without validation are only for clients that requested them. */

@@ -15,7 +15,7 @@ export interface LoopSighting {
 
 export interface LoopWatchParts {
   readonly clock: Clock;
-  /** Sends the probe; true if it was answered. */
+  /** Sends the probe. Resolves to true if it was answered. */
   readonly probe: () => Promise<boolean>;
   readonly found: (sighting: LoopSighting) => void;
   /** Called when the search has ended. */

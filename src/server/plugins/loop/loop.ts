@@ -69,7 +69,7 @@ function control(context: ControlContext, probe: LoopProbe): void {
   context.onStop(() => watch.stop());
 }
 
-/** Returns a decimal number of up to 62 bits. */
+/** Returns a decimal number with up to 62 bits. */
 function label(random: Random): string {
   const high = BigInt(random.integer(2 ** 30));
   return ((high << 32n) | BigInt(random.integer(2 ** 32))).toString();

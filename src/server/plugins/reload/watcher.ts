@@ -1,4 +1,4 @@
-/** Detects changes of the Corefile. */
+/** Detects changes to the Corefile. */
 import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';

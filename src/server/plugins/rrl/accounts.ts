@@ -1,4 +1,4 @@
-/** Balances of replies to each client. */
+/** Each client's balance of replies. */
 
 /** Number of accounts in a set. A lookup examines all of them. */
 const WAYS = 8;

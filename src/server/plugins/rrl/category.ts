@@ -1,4 +1,4 @@
-/** The category of a reply, and its account. */
+/** A reply's category and account. */
 import { hashBytes } from '../../base/hash.ts';
 import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';

@@ -8,7 +8,7 @@ import { decimal, integer, net } from '../../corefile/word-values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { clientPrefixSettings } from '../../engine/contract/client-prefix.ts';
 
-/** Number of accounts, which take 33 bytes each. */
+/** Number of accounts, each of which uses 33 bytes. */
 const tableLimit = limit({ default: 20_000, min: 64, max: 5_000_000 });
 const windowLimit = limit({ default: 15, min: 1, max: 3600 });
 /** BIND's limit; only an attacker would reach it. */

@@ -303,7 +303,7 @@ describe('rrl', () => {
         `example.org {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n dnssec {\n key file ${key}\n }\n file db.example.org\n}`,
         { folder, clock },
       );
-      // Signing takes turns of the event loop.
+      // Signing takes several turns of the event loop.
       const ticks = every(clock, 1, () => undefined);
       let text = '';
       for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i), options);

@@ -1,4 +1,4 @@
-/** Metrics of `template`. */
+/** Metrics for `template`. */
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Route } from '../../transport/query.ts';

@@ -47,7 +47,7 @@ interface Signed {
   readonly bytes: Uint8Array;
   /** The error in the reply's TSIG record, or null if there is none. */
   readonly error: number | null;
-  /** Size of its MAC in bytes. */
+  /** Size of the MAC in bytes. */
   readonly mac: number;
   readonly exchange: SignedExchange;
 }

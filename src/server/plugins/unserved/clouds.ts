@@ -33,7 +33,7 @@ const refresh: Value<number> = worded(
   (_word, reason) => `Unable to parse duration: ${reason}`,
 );
 
-/** Zones of Amazon's Route 53. */
+/** Zones in Amazon's Route 53. */
 export const route53: Plugin = refusing({
   shape: {
     name: 'route53',

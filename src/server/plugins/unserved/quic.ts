@@ -20,7 +20,7 @@ const why =
 const instead =
   'Serve `tls://` (DNS over TLS) or `https://` (DNS over HTTPS); clients that speak QUIC also speak one of these.';
 
-/** Limits of `quic://` listeners. */
+/** Limits for `quic://` listeners. */
 export const quic: Plugin = refusing({
   shape: {
     name: 'quic',
@@ -35,7 +35,7 @@ export const quic: Plugin = refusing({
   instead,
 });
 
-/** Limits of `https3://` listeners. */
+/** Limits for `https3://` listeners. */
 export const https3: Plugin = refusing({
   shape: {
     name: 'https3',

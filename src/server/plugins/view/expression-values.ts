@@ -15,7 +15,7 @@ export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any
 /** Evaluates a part. Inside a predicate, `item` is the value of `#`. */
 export type Evaluate = (query: Query, item: ExpressionValue) => ExpressionValue;
 
-/** A compiled part: its value, and its type. */
+/** A compiled part with its value and its type. */
 export interface CompiledPart {
   readonly type: Type;
   readonly run: Evaluate;

@@ -1,9 +1,9 @@
-/** A word of an expression. */
+/** A word in an expression. */
 export interface ExpressionWord {
   readonly kind: 'number' | 'string' | 'name' | 'sign' | 'end';
   /** The text, or a string's value. */
   readonly text: string;
-  /** Number of characters before it. */
+  /** Number of characters before the word. */
   readonly at: number;
 }
 

@@ -1,4 +1,4 @@
-/** The operators of expressions. */
+/** The operators in expressions. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { isIn } from './functions.ts';
 import {

@@ -101,7 +101,7 @@ export class Cluster implements Dependency {
     return this.#places;
   }
 
-  /** The external addresses of services. */
+  /** Services' external addresses. */
   get outside(): OutsideTable<ServiceRecord> {
     return this.#outside;
   }

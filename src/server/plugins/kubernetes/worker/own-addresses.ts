@@ -1,4 +1,4 @@
-/** The addresses of this server. */
+/** Determines this server's own addresses. */
 import { networkInterfaces } from 'node:os';
 import { isLoopback, parseAddress } from '../../../base/ip.ts';
 

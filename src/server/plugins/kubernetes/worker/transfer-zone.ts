@@ -121,7 +121,7 @@ interface Snapshot extends Pick<
   ServiceRecord,
   'form' | 'addresses' | 'ports' | 'external' | 'slices'
 > {
-  /** The current service; its names do not change. */
+  /** The current service, whose names do not change. */
   readonly live: ServiceRecord;
 }
 
