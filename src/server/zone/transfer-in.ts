@@ -73,8 +73,8 @@ export async function transferIn(
 }
 
 /**
- * Sends the query and passes on messages once they are verified. If there is a key, messages are signed, and the last
- * one must be.
+ * Sends the query and passes on messages once they are verified. If there is a key, only signed messages are passed on,
+ * and the last one must be signed.
  * @throws Error
  */
 function askSigned(

@@ -30,7 +30,7 @@ const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 const MIN_LEASE_TTL = 30;
 /** Maximum lease duration in seconds; longer ones are treated as this long. */
 const MAX_LEASE_TTL = 86_400;
-/** Maximum TTL option in seconds, which is 32 bits. */
+/** Maximum value of a TTL option in seconds, which has 32 bits. */
 const SECONDS_MAX = 4_294_967_295;
 
 const endpoint = value<EtcdEndpoint>(
