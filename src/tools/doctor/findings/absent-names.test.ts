@@ -48,6 +48,19 @@ test('a port in a host name is named, with the name that is found', async () => 
   );
 });
 
+test('a port in a host name is named after a few queries, even if only search domains were tried', async () => {
+  for (const wrong of ['postgres.data.svc.cluster.local:5432.', 'http://postgres:5432/data.']) {
+    const some = walks(wrong).slice(0, 3);
+    const found = await findingOf('ND2008', some);
+    assert.match(found?.title ?? '', /contains a port/, wrong);
+    assert.equal(found!.severity, 'warning');
+    assert.ok(found!.seen[0]!.includes(`${wrong} (`), found!.seen[0]);
+    const appended = walks(wrong).filter(({ name }) => name !== wrong);
+    const all = [...others(20), ...appended];
+    assert.match((await findingOf('ND2008', all))?.title ?? '', /contains a port/);
+  }
+});
+
 test('an SRV name of a port that a Service does not have is reported, with the name of its port', async () => {
   const service = 'web.shop.svc.cluster.local.';
   const srv = (name: string): Given[] => denied(name).map((each) => ({ ...each, type: 'SRV' }));

@@ -13,6 +13,7 @@ import { strayCharacters } from '../observe/stray-characters.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_DENIALS_OF_NO_HOST } from '../thresholds/search.ts';
 
 const TITLE = 'Programs keep querying names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
@@ -46,28 +47,43 @@ export const neverFound: FindingKind = {
   code: 'ND2008',
   title: TITLE,
   name: 'queries for names that do not exist',
-  inCapture: (observed, claims) =>
-    observed.total.asked < MIN_QUERIES ? unknown('too few queries') : findingsOf(observed, claims),
+  inCapture(observed, claims) {
+    // A host name with a port or a path cannot exist, so a few queries show the fault.
+    const noHosts = notHostNames(observed, claims);
+    if (observed.total.asked >= MIN_QUERIES) {
+      const known = new Set(noHosts.map(({ name }) => name));
+      const others = missingNames(observed, claims).filter(({ name }) => !known.has(name));
+      return findingsOf(observed, [...noHosts, ...others]);
+    }
+    return noHosts.length === 0 ? unknown('too few queries') : findingsOf(observed, noHosts);
+  },
 };
 
-function findingsOf(observed: Observations, claims: Claims): readonly Finding[] {
+function findingsOf(
+  observed: Observations,
+  missing: readonly MissingName[],
+): readonly Finding[] {
   const known = spellings(observed);
-  const list = missingNames(observed, claims).map((each) => ({
+  const list = missing.map((each) => ({
     ...each,
     spelling: spellingOf(each, known) ?? unspelled(each),
   }));
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
     const keys = new Set(all.map(({ name }) => name));
     const [first] = all;
+    const isOfThese = (name: string): boolean => keys.has(name) || keys.has(noHostName(name) ?? '');
     const lookups = observed.affected.filter(
       (lookup) =>
-        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name)),
+        isOfThese(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => isOfThese(name)),
     );
     return {
       code: 'ND2008',
       title,
       ...(title === TITLE ? {} : { subject: first!.name }),
-      severity: isRepeated(lookups) ? 'warning' : 'info',
+      severity:
+        isRepeated(lookups) || all.some(({ name }) => noHostName(name) !== null)
+          ? 'warning'
+          : 'info',
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
       seen: [
         sentence(
@@ -83,6 +99,41 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       affected: [...keys],
     };
   });
+}
+
+/**
+ * Names with a port, a path or a scheme, none of whose queries found anything, whether or not a
+ * search domain was appended.
+ */
+function notHostNames({ names }: Observations, claims: Claims): readonly MissingName[] {
+  const views = names.list.filter(
+    ({ name, type }) => type === TYPE.A || type === TYPE.AAAA ? noHostName(name) !== null : false,
+  );
+  return [...Map.groupBy(views, ({ name }) => noHostName(name)!)].flatMap(([name, all]) => {
+    const denied = all.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);
+    const isFound = all.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0);
+    if (isFound || denied < MIN_DENIALS_OF_NO_HOST || claims.names.has(name)) return [];
+    // A lookup queries each of its names once for each type.
+    const failed = Math.max(...all.map(({ outcomes }) => outcomes.asked));
+    return [{ name, failed, type: TYPE.A }];
+  });
+}
+
+/**
+ * The text that a program looked up as a host name although it contains a port, a path or a scheme,
+ * as an absolute name without search domains; null: the name contains none of them.
+ */
+function noHostName(name: string): string | null {
+  // The last label with such a character ends what the program wrote.
+  const last = Math.max(name.lastIndexOf(':'), name.lastIndexOf('/'));
+  if (last < 0) return null;
+  const written = name.slice(0, name.indexOf('.', last) + 1);
+  return hostOf(written) === written ? null : written;
+}
+
+/** The host in a text with a scheme, a port or a path, as an absolute name. */
+function hostOf(written: string): string {
+  return absoluteName(written.replace(SCHEME, '').split(PORT_OR_PATH, 1)[0]!);
 }
 
 /** True if one client keeps querying. Many clients that query once are just a busy cluster. */
@@ -149,7 +200,7 @@ function spellings({ names, failedLookups, replyFaults }: Observations): FoundNa
 
 /** Null if the capture contains no similar name that is found. */
 function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | null {
-  const host = absoluteName(name.replace(SCHEME, '').split(PORT_OR_PATH, 1)[0]!);
+  const host = hostOf(name);
   if (host !== name) {
     const right = known.addresses.find((each) => each.startsWith(host));
     return {

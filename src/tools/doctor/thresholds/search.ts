@@ -148,3 +148,6 @@ export const SAME_HOST_SHARE = 0.5;
  * that deserve a warning. Chosen.
  */
 export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly: 100 };
+
+/** So many denials of a name that no host can have show the mistake: one lookup of A and AAAA. Replies; chosen. */
+export const MIN_DENIALS_OF_NO_HOST = 2;
