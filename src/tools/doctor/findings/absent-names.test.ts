@@ -119,3 +119,26 @@ test('a line feed at the end of a host name is reported with the name that exist
     /The name without it exists: redis\.cache\.svc\.cluster\.local\.$/,
   );
 });
+
+test('an address that a DNS server queries because it follows an alias is not blamed on a program', async () => {
+  const [pod, upstream] = ['10.244.2.28', '192.0.2.53'];
+  const alias = 'legacy.shop.svc.cluster.local.';
+  const cname = {
+    ...{ name: alias, type: TYPE.CNAME, class: 1, ttl: 5 },
+    data: { target: '10.8.3.4.' },
+  };
+  const beyond = denied('10.8.3.4.').map((each) => ({ ...each, client: pod, server: upstream }));
+  const asked = denied(alias, -1).map((each) => ({
+    ...{ ...each, server: pod },
+    reply: { ...each.reply, answer: [cname] },
+  }));
+  const all = others(20).map((each) => ({ ...each, server: pod }));
+  const { findings } = await examine(given([...all, ...asked, ...beyond]));
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity !== 'info').map(({ code }) => code),
+    ['ND4032'],
+  );
+  const alone = await findingOf('ND2008', [...all, ...beyond, ...beyond]);
+  assert.match(alone?.title ?? '', /^A DNS server looks up an IP address/);
+  assert.doesNotMatch(alone!.why, /not at fault/);
+});

@@ -28,7 +28,8 @@ export const danglingAlias: FindingKind = {
         (other) => other !== type && (names.get(name, other)?.outcomes.found ?? 0) > 0,
       ),
     );
-    for (const name of all) claims.names.add(name);
+    // A DNS server that follows the alias queries the target itself.
+    for (const name of [...all, ...targets]) claims.names.add(name);
     const servers = replies.servers.list.map(({ key }) => key);
     const asked = programs(observed).reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     return {

@@ -5,6 +5,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import { nearest } from '../../../server/base/problem.ts';
+import { isForwarder } from '../observe/roles.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
 import { absoluteName } from '../observe/absolute-name.ts';
 import { blockListTest } from '../observe/block-lists.ts';
@@ -66,7 +67,7 @@ function findingsOf(
   const known = spellings(observed);
   const list = missing.map((each) => ({
     ...each,
-    spelling: spellingOf(each, known) ?? unspelled(each),
+    spelling: aliasTarget(each, observed) ?? spellingOf(each, known) ?? unspelled(each),
   }));
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
     const keys = new Set(all.map(({ name }) => name));
@@ -195,6 +196,33 @@ function spellings({ names, failedLookups, replyFaults }: Observations): FoundNa
     addresses: [...new Set(of(TYPE.A, TYPE.AAAA))],
     services: of(TYPE.SRV),
     rootless: new Set(replyFaults.rootDenials.list.map(({ name }) => name)),
+  };
+}
+
+/**
+ * An address that only DNS servers query as a name, as they do when they follow an alias; null:
+ * another name, or programs query it as well.
+ */
+function aliasTarget({ name }: MissingName, observed: Observations): Spelling | null {
+  if (!ADDRESS.test(name)) return null;
+  const clients = new Set(
+    observed.affected.flatMap(({ client, exchanges }) =>
+      exchanges.some((each) => each.name === name) ? client : [],
+    ),
+  );
+  if (clients.size === 0 || ![...clients].every((client) => isForwarder(observed, client)))
+    return null;
+  return {
+    title: 'A DNS server looks up an IP address as if it were a host name',
+    confidence: 0.85,
+    seen: [
+      `Only ${listed([...clients])} ${clients.size === 1 ? 'queries' : 'query'} it, and ${clients.size === 1 ? 'that is a DNS server' : 'those are DNS servers'}.`,
+    ],
+    why: 'A DNS server queries such a name for its clients. Most likely it follows a CNAME record whose target is an address, as a Service of type ExternalName with an address has. Otherwise, a program looks up the text as a name. The lookup fails for every client.',
+    fix: [
+      `Find the Service whose spec.externalName is ${name.slice(0, -1)} (kubectl get services -A). Use a Service without a selector and with an EndpointSlice for that address instead.`,
+      'If there is none, capture at the DNS server’s clients, to find the program or the CNAME record.',
+    ],
   };
 }
 
