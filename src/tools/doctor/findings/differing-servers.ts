@@ -8,6 +8,7 @@ import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Outcomes } from '../observe/outcomes.ts';
+import { isOutside } from '../observe/outside-address.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
@@ -392,6 +393,7 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     // A new name whose absence one server had cached and another had not.
     if (isRemembered(observed, view)) continue;
     const servers = [...view.servers];
+    const isOwn = isOfCluster(view.name, observed);
     const having = servers
       .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)
       .map(([server]) => server);
@@ -402,7 +404,9 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
           nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY_NXDOMAIN)),
       )
       .map(([server]) => server)
-      .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
+      .filter((other) => having.some((one) => serveTheSame(observed, one, other)))
+      // A public resolver is not a replica (see ND2007).
+      .filter((other) => !isOwn || !isOutside(observed, other));
     // A client that uses only one server was configured that way, rightly or wrongly, so the servers
     // are not replicas.
     if (lacking.length > 0) found.push({ view, having, lacking });

@@ -30,6 +30,17 @@ test('a server that denies cluster names in the name of the root does not know t
   assert.equal(await findingOf('ND8001', [...denied('.', '8.8.8.8'), ...found]), undefined);
 });
 
+test('a public resolver is no DNS pod, whatever SOA record its denials carry', async () => {
+  const all = [...denied('example.', '9.9.9.9'), ...found];
+  const finding = await findingOf('ND2007', all);
+  assert.match(finding?.title ?? '', /second name server/);
+  assert.match(finding!.seen.join(' '), /9\.9\.9\.9 .* a public address/);
+  assert.equal(await findingOf('ND8001', all), undefined);
+  const replica = [...denied('cluster.local.', '10.244.2.28'), ...found];
+  assert.equal(await findingOf('ND2007', replica), undefined);
+  assert.ok(await findingOf('ND8001', replica));
+});
+
 test('the same on a node, where DNS pods answer behind the address of their Service', async () => {
   const all = [...denied('.', '8.8.8.8'), ...found];
   const behind = found.map(({ atMs, address }, i) =>

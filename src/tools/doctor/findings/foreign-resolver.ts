@@ -1,5 +1,6 @@
 /** Resolvers that receive queries for cluster names although they do not know the cluster. */
 import type { Observations } from '../observe/observations.ts';
+import { isOutside } from '../observe/outside-address.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
@@ -17,7 +18,13 @@ export const foreignResolver: FindingKind = {
       const isOpen = domains.isOfCluster(name) && !claims.names.has(name);
       return isOpen && !knowing.has(server);
     });
-    const denials = ofRoot.length > 0 ? ofRoot : deniedWithoutPath(observed);
+    const ofPublic = ofRoot.length > 0 ? [] : deniedOutside(observed, knowing);
+    const denials =
+      ofRoot.length > 0
+        ? ofRoot
+        : ofPublic.length > 0
+          ? ofPublic
+          : deniedWithoutPath(observed);
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
@@ -43,6 +50,9 @@ export const foreignResolver: FindingKind = {
         [observed.servers, backends].some((all) => all.get(at)?.clients.has(address)),
       ),
     );
+    // A DNS server may forward cluster names to the internet, which is another finding.
+    if (both.length === 0 && ofPublic.length > 0)
+      return unknown('no client queries a public resolver beside the cluster’s DNS');
     // Other servers in the capture know these names, which is the other finding with this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients query a server that knows the names');
@@ -60,11 +70,13 @@ export const foreignResolver: FindingKind = {
           ? 'Pods also query a second name server that does not know the cluster'
           : this.title,
       severity: 'critical',
-      confidence: ofRoot.length > 0 ? 0.95 : 0.85,
+      confidence: ofRoot.length > 0 ? 0.95 : ofPublic.length > 0 ? 0.94 : 0.85,
       seen: [
         ofRoot.length > 0
           ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record, so that server resolves internet names, not cluster names.`
-          : `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and got NXDOMAIN. The search path of these clients (${listed([...domains.all])}) has no cluster domain, as in a node’s resolv.conf.`,
+          : ofPublic.length > 0
+            ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names that exist and got NXDOMAIN. ${strangers.length === 1 ? 'This is a public address' : 'These are public addresses'}, so no DNS pod of the cluster answers there.`
+            : `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and got NXDOMAIN. The search path of these clients (${listed([...domains.all])}) has no cluster domain, as in a node’s resolv.conf.`,
         sentence(`The denied names include ${listed(missing)}`),
         both.length > 0
           ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'knows' : 'know'} cluster names.`
@@ -72,7 +84,7 @@ export const foreignResolver: FindingKind = {
       ],
       why:
         both.length > 0
-          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. Every server in resolv.conf has to know the same names.'
+          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. musl (Alpine) queries all servers at once and takes the first reply, whichever server sends it. Every server in resolv.conf has to know the same names.'
           : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s resolver, which does not know Service names. The cluster’s DNS is not at fault.',
       fix:
         both.length > 0
@@ -110,6 +122,23 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
       ? [...servers].flatMap(([server, { nxdomain, found }]) =>
           nxdomain > 0 && found === 0 && finding.has(server)
             ? { server, name, count: nxdomain }
+            : [],
+        )
+      : [],
+  );
+}
+
+/** Denials of cluster names that exist by public resolvers that find none. */
+function deniedOutside(
+  observed: Observations,
+  knowing: ReadonlySet<string>,
+): readonly { readonly server: string; readonly name: string; readonly count: number }[] {
+  const { names, domains } = observed;
+  return names.list.flatMap(({ name, servers, outcomes }) =>
+    domains.isOfCluster(name) && outcomes.found > 0
+      ? [...servers].flatMap(([server, { nxdomain: count }]) =>
+          count > 0 && !knowing.has(server) && isOutside(observed, server)
+            ? { server, name, count }
             : [],
         )
       : [],

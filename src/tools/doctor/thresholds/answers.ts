@@ -87,3 +87,6 @@ export const MIN_LIST_CODES = 2;
 
 /** Names with TTL 0 from some moment on, and their replies. Chosen: one name may get a new TTL at its source. */
 export const STALE_ANSWERS = { names: 2, replies: 6 };
+
+/** Addresses that share this many leading bits are of one network. Bits; chosen: common allocations of one owner. */
+export const OWN_NETWORK_BITS = { ipv4: 16, ipv6: 32 };
