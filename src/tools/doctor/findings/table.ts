@@ -19,6 +19,7 @@ import { poorUpstream } from './poor-upstream.ts';
 import { serviceEndpoints } from './service-endpoints.ts';
 import { shrinking } from './shrinking.ts';
 import { silentUpstream } from './silent-upstream.ts';
+import { rejectedUpdates } from './rejected-updates.ts';
 import { reloads } from './unequal-configurations.ts';
 import { absentNames } from './absent-names.ts';
 import { addressConflict } from './address-conflict.ts';
@@ -205,6 +206,7 @@ export const findingKinds: readonly FindingKind[] = [
   wrongNamespace,
   strippedAnswers,
   lameDelegation,
+  rejectedUpdates,
   ...unusableReplies,
   danglingAlias,
   failedValidation,
