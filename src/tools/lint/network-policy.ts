@@ -1,14 +1,14 @@
 /** Finds the DNS packets that a NetworkPolicy allows. */
 import { children, text, type JsonObject } from '../../server/base/json-object.ts';
 
-/** True if an egress rule names port 53 and so applies to DNS. */
+/** True if an egress rule mentions port 53 and therefore applies to DNS. */
 export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   return children(rule, 'ports').some(
     (each) => (text(each, 'protocol') || 'TCP') === protocol && each['port'] === 53,
   );
 }
 
-/** True if an egress rule allows packets to port 53, to any destination. A rule without ports allows all. */
+/** True if an egress rule allows packets to port 53 at any destination. A rule without ports allows all of them. */
 export function allowsDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   const ports = children(rule, 'ports');
   if (ports.length === 0) return true;

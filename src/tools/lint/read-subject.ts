@@ -1,4 +1,4 @@
-/** Parses the Corefiles among the input, and their directives by the syntax of each plugin. */
+/** Parses the Corefiles in the input, and their directives according to each plugin's syntax. */
 import { globSync } from 'node:fs';
 import { basename, dirname, isAbsolute } from 'node:path';
 import { FILE_MAX, readFileText } from '../../server/base/read-file.ts';
@@ -17,17 +17,17 @@ import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
 
 export interface KnownPlugins {
-  /** The names of all directives, including those of CoreDNS that ndots does not serve. */
+  /** The names of all directives, including CoreDNS's own that ndots does not serve. */
   readonly directives: readonly string[];
   readonly external: Readonly<Record<string, string>>;
   load(names?: ReadonlySet<string>): Promise<readonly Plugin[]>;
 }
 
-/** The parsed Corefiles, and the texts to which their places refer, by label. */
+/** The parsed Corefiles, and the texts that their places refer to, by label. */
 export interface ReadCorefiles {
   readonly corefiles: readonly LintedCorefile[];
   readonly sources: ReadonlyMap<string, SourceText>;
-  /** For Corefiles whose structure is a guess, the probable mistake instead of everything else. */
+  /** For Corefiles whose structure is a guess, reports only the probable mistake. */
   readonly broken: readonly BrokenCorefile[];
 }
 
@@ -37,7 +37,7 @@ export interface BrokenCorefile {
   readonly problem: Problem;
 }
 
-/** Parses all Corefiles. Fragments that no Corefile imports are parsed separately. */
+/** Parses all Corefiles. Fragments that are not imported by any Corefile are parsed separately. */
 export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
   const reader = new SubjectReader(inputs.fragments, plugins);
   const whole = inputs.corefiles.map((input) => reader.parse(input, false));
@@ -59,7 +59,7 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   };
 }
 
-/** The probable brace mistake of a Corefile that does not parse, or null if there is none. */
+/** The probable brace mistake in a Corefile that does not parse, or null if there is none. */
 function brokenBy(
   { problems, fragment }: LintedCorefile,
   { label, text }: SourceText,
@@ -73,7 +73,7 @@ function brokenBy(
     return counts && directives.includes(name) ? { line: place.line, name } : [];
   });
   const fault = braceFault(label, text, misplaced[0] ?? null);
-  // Without problems a } at the end may be missing, which the server adds.
+  // If there are no problems, a } may be missing at the end, which the server adds.
   if (fault === null || (problems.length === 0 && !fault.loses)) return null;
   const { line, column, hint, remedy } = fault;
   const place: Place = { file: label, line, column };
@@ -144,7 +144,7 @@ class SubjectReader {
   }
 }
 
-/** An override belongs in a server block; a separate one is parsed in a block of the root zone. */
+/** An override belongs in a server block, so a separate one is parsed as part of a block for the root zone. */
 function wrapped({ name, source }: FragmentInput): SourceText {
   if (!name.endsWith('.override')) return source;
   const lines = source.text.split('\n').length;
@@ -156,7 +156,7 @@ function wrapped({ name, source }: FragmentInput): SourceText {
   return new SourceText({ label, file, within, text: `.:53 {\n${source.text}\n}\n`, origins });
 }
 
-/** True if a name matches a pattern with at most one `*` and one `?`, the limit for imports. */
+/** True if a name matches a pattern with at most one `*` and one `?`, which is the limit for imports. */
 function fits(name: string, pattern: string): boolean {
   const star = pattern.indexOf('*');
   const same = (part: string, of: string): boolean =>
@@ -207,7 +207,7 @@ function understand(
   return { ...parts, tree, blocks, problems, warnings, isAssumed };
 }
 
-/** Addresses that no server can listen on. A missing import may contain the certificate. */
+/** Addresses that no server can listen on. The certificate may be in an import that is missing. */
 function addressProblems(
   { keys, directives }: ServerBlock,
   { problems, warnings }: Pick<ParseOutput, 'problems' | 'warnings'>,
@@ -217,7 +217,7 @@ function addressProblems(
   return keys.flatMap((key) => keyProblem(key, hasTls) ?? []);
 }
 
-/** @param today the block's directives by their current names */
+/** @param today the block's directives, by current name */
 function usesIn(
   block: ServerBlock,
   today: readonly Directive[],
@@ -249,7 +249,8 @@ function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapPr
 }
 
 /**
- * True for the Corefile of a NodeLocal DNSCache: by its variables, the name of its object, or its listen address.
+ * True for NodeLocal DNSCache's Corefile, which is recognised by its variables, the name of its object, or its listen
+ * address.
  */
 function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {
   if (source.hasVariables && source.text.includes('169.254.20.10')) return true;

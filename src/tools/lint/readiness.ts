@@ -1,8 +1,7 @@
 /**
- * Computes when a DNS pod stops being `serving`. kube-proxy removes the conntrack entries of a
- * terminating pod only then (Kubernetes 1.36, pkg/proxy/conntrack). So clients that reuse a port
- * reach the old pod until its readiness probe has failed. If that is later than `lameduck`, their
- * queries are lost.
+ * Computes when a DNS pod stops being `serving`. Only then does kube-proxy remove the conntrack entries of a
+ * terminating pod (Kubernetes 1.36, pkg/proxy/conntrack). Clients that reuse a port therefore reach the old pod until
+ * its readiness probe has failed. If that happens after `lameduck`, their queries are lost.
  */
 import type { JsonObject } from '../../server/base/json-object.ts';
 
@@ -15,10 +14,10 @@ export interface ReadinessTimes {
 /** Defaults of Kubernetes probes. */
 const KUBERNETES_PERIOD_SECONDS = 10;
 const KUBERNETES_FAILURE_THRESHOLD = 3;
-/** From the failure of the probe until nodes have removed the tracked connections, in seconds. */
+/** Seconds from the probe's failure until nodes have removed the tracked connections. */
 const PROPAGATION_SECONDS = 1;
 
-/** Reads the settings from a probe of a container or of Helm values. */
+/** Reads the settings from a probe in a container or in Helm values. */
 export function readinessTimes(probe: JsonObject): ReadinessTimes {
   const given = (key: string): number | null => {
     const value = probe[key];
@@ -44,7 +43,7 @@ export function failsWithin(seconds: number, lameduckMs: number): boolean {
   return seconds + PROPAGATION_SECONDS <= lameduckMs / 1000;
 }
 
-/** The settings that fail within lameduck, or null if lameduck is too short for any. */
+/** The settings that fail within lameduck, or null if it is too short for any. */
 export function quickReadiness(lameduckMs: number): {
   readonly periodSeconds: number;
   readonly failureThreshold: number;
@@ -53,7 +52,7 @@ export function quickReadiness(lameduckMs: number): {
   return periodSeconds < 1 ? null : { periodSeconds, failureThreshold: 1 };
 }
 
-/** The command that gives these settings to the container of a workload. */
+/** The command that applies these settings to a workload's container. */
 export function readinessPatch(
   workload: { readonly kind: string; readonly namespace: string; readonly name: string },
   container: string,
@@ -63,7 +62,7 @@ export function readinessPatch(
   if (readinessProbe === null) return null;
   const spec = { template: { spec: { containers: [{ name: container, readinessProbe }] } } };
   const namespace = workload.namespace === '' ? '' : ` -n ${workload.namespace}`;
-  // With spaces, so that a narrow terminal breaks the line within quotes, where it does no harm.
+  // Contains spaces, so that a narrow terminal breaks the line inside quotes, where that is harmless.
   const patch = JSON.stringify({ spec }).replaceAll(/([:,])(?=["{[\d])/g, '$1 ');
   return `kubectl${namespace} patch ${workload.kind.toLowerCase()} ${workload.name} -p '${patch}'`;
 }

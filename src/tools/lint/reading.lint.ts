@@ -1,13 +1,10 @@
-/**
- * Findings from the parsing of Corefiles, with the linter's codes: CF01, CF02, CF22, CF34, CF38,
- * CF43, CF44.
- */
+/** Findings from parsing Corefiles, using the linter's codes: CF01, CF02, CF22, CF34, CF38, CF43 and CF44. */
 import type { Problem } from '../../server/base/problem.ts';
 import type { LintRule, Told } from './lint-rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 import { isOfCore } from './target.ts';
 
-/** The rules of problems with their own rule; other errors are CF43, other warnings CF44. */
+/** Rules for problems that have a rule of their own. All other errors are CF43, and all other warnings CF44. */
 const rulesByProblem: Readonly<Record<string, string>> = {
   'directive-unknown': 'CF01',
   'property-unknown': 'CF01',
@@ -33,9 +30,7 @@ const rulesByProblem: Readonly<Record<string, string>> = {
   'kubernetes-zonal': 'CF38',
 };
 
-/**
- * Problems that another rule reports better, or that can be judged only on the machine that serves.
- */
+/** Problems that another rule reports better, or that can only be judged on the machine that serves. */
 const silent: ReadonlySet<string> = new Set(['environment-unset', 'environment-endless']);
 
 function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefile): Told {
@@ -47,7 +42,7 @@ function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefil
       each.place.line === at.line &&
       each.place.column === at.column,
   );
-  // An unset variable is the cause, not the parser's complaint about the empty word.
+  // The cause is an unset variable, not the empty word that the parser complains about.
   const why = unset === undefined ? hint : `Here, ${plain(unset.message)}.`;
   return { at, text: plain(message), hint: why, remedy };
 }
@@ -60,7 +55,7 @@ function plain(message: string): string {
   );
 }
 
-/** A rule whose findings are problems of the parser. */
+/** A rule whose findings are parser problems. */
 function readingRule(
   head: Pick<LintRule, 'code' | 'severity' | 'summary'>,
   take: (problem: Problem, isWarning: boolean, subject: Subject) => Partial<Told> | null,
@@ -93,12 +88,12 @@ const all = (): Partial<Told> => ({});
 const notServed: ReadonlySet<string> = new Set(['directive-not-served', 'scheme-not-served']);
 
 /**
- * Imports with these names are for future additions (in the Corefiles of k3s, AKS and others) and
- * may match nothing.
+ * Imports with these names are meant for future additions (in Corefiles from k3s, AKS and others) and may match
+ * nothing.
  */
 const hooks = /\*\.(override|server)$/;
 
-/** The rules from parsing, except CF01, which depends on releases as well. */
+/** The rules from parsing, except for CF01, which also depends on releases. */
 export const readingRules: readonly LintRule[] = [
   readingRule(
     { code: 'CF02', severity: 'error', summary: 'two server blocks claim the same zone and port' },
@@ -110,7 +105,7 @@ export const readingRules: readonly LintRule[] = [
       severity: 'warning',
       summary: 'forward to tls:// without the name that the certificate must contain',
     },
-    // The owner of a CA writes the address into the certificate where upstreams need it.
+    // Where upstreams need it, the owner of a CA includes the address in the certificate.
     ({ code }) => (code === 'forward-tls-authority' ? { severity: 'note' } : {}),
   ),
   readingRule(
@@ -123,7 +118,7 @@ export const readingRules: readonly LintRule[] = [
       // CoreDNS refuses it behind most properties.
       if (problem.code === 'brace-behind-words' && isOfCore(target)) return {};
       if (problem.code === 'import-nothing' && hooks.test(problem.message)) return null;
-      // A Corefile in a ConfigMap may import files that exist only in the pod.
+      // A Corefile in a ConfigMap may import files that only exist in the pod.
       if (problem.message.includes('is not in the input')) return null;
       return isWarning ? { severity: 'warning' } : {};
     },

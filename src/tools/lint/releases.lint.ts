@@ -1,4 +1,4 @@
-/** CF01: directives and properties that the target does not have. */
+/** CF01: directives and properties that do not exist in the target. */
 import { nearest, type Place } from '../../server/base/problem.ts';
 import type { Directive } from '../../server/corefile/corefile-tree.ts';
 import { readingFindings } from './reading.lint.ts';
@@ -18,10 +18,13 @@ import type { LintedCorefile, Subject } from './subject.ts';
 import { isOfCore, type LintTarget } from './target.ts';
 import { isBefore, readVersion, type Version } from './release-version.ts';
 
-/** Plugins that are not part of CoreDNS, and the alternative for each. */
+/** Plugins that are not part of CoreDNS, with an alternative for each. */
 type External = Readonly<Record<string, string>>;
 
-/** Makes the rule CF01. @param external plugins that are not part of CoreDNS */
+/**
+ * Builds rule CF01.
+ * @param external plugins that are not part of CoreDNS
+ */
 export function releaseRule(external: External): LintRule {
   return {
     code: 'CF01',
@@ -30,7 +33,7 @@ export function releaseRule(external: External): LintRule {
     find(subject, tell) {
       for (const corefile of subject.corefiles) {
         tellReading(corefile, external, subject, tell);
-        // What ndots does not know either is reported once.
+        // If ndots does not support it either, it is reported only once.
         const unknown = new Set(corefile.problems.map(({ place }) => keyOf(place)));
         const once: Tell = (told) => {
           if (!('place' in told.at) || !unknown.has(keyOf(told.at.place))) tell(told);
@@ -46,7 +49,7 @@ function keyOf(place: Place | null): string {
   return place === null ? '' : `${place.file}:${place.line}:${place.column}`;
 }
 
-/** Reports unknown directives, and those with an outdated name. */
+/** Reports directives that are unknown or have an outdated name. */
 function tellReading(
   corefile: LintedCorefile,
   external: External,
@@ -71,7 +74,7 @@ function tellReading(
     tell({
       ...told,
       ...(isWarning ? { severity: 'warning' as const } : {}),
-      // CoreDNS can be built with external plugins, and only its owner knows whether the target is.
+      // CoreDNS can be built with external plugins, and only its owner knows if this one was.
       ...(isExternal && target?.kind !== 'ndots' ? { severity: 'warning' as const } : {}),
       ...(near === null ? {} : { fix: null, hint: told.hint ?? `Did you mean '${near}'?` }),
     });
@@ -122,7 +125,7 @@ function judge(
   if (word === 'forward') judgeUpstreams(directive, target, tell);
 }
 
-/** A host name, or a file beside the Corefile: neither an address nor a path nor a URL. */
+/** A host name or a file next to the Corefile, as opposed to an address, a path or a URL. */
 const HOST = /^(?:\w+:\/\/)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.?(?::\d+)?$/i;
 
 function judgeUpstreams(

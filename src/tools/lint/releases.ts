@@ -1,17 +1,17 @@
 /**
- * The directives and properties of each CoreDNS release: since which one they exist, and until
- * which. From plugin.cfg and the setup code of the releases 1.0.0 to 1.14.7.
+ * The directives and properties in each CoreDNS release, with the first and last release that has them. Taken from
+ * plugin.cfg and the setup code of releases 1.0.0 to 1.14.7.
  */
 import type { Version } from './release-version.ts';
 
-/** The first release that has it, and the last one; without the second it still exists. */
+/** The first and last releases that have it. If the second is missing, it still exists. */
 export type Lifetime = readonly [since: string, until?: string];
 
-/** Values of properties that ndots accepts and no release of CoreDNS does. */
+/** Property values that ndots accepts but no CoreDNS release does. */
 export const valuesOfNdots: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> =
   { forward: { policy: ['first', 'latency', 'least_conn'] } };
 
-/** The first release whose `forward` accepts host names as upstreams. */
+/** The first release in which `forward` accepts host names as upstreams. */
 export const hostUpstreamsSince = '1.14.4';
 
 /** The newest release in this table. */
@@ -96,8 +96,8 @@ export const successors: Readonly<Record<string, string>> = {
 };
 
 /**
- * The properties of the directives that clusters use. A directive that is listed has no other
- * properties. Those whose lines begin with free words (hosts, rewrite, acl …) are not listed.
+ * The properties of directives that are used in clusters. A listed directive has no other properties. Directives whose
+ * lines begin with arbitrary words (hosts, rewrite, acl …) are not listed.
  */
 export const coreProperties: Readonly<Record<string, Readonly<Record<string, Lifetime>>>> = {
   autopath: {},
@@ -191,7 +191,7 @@ export const nodeCacheDirectives: ReadonlySet<string> = new Set([
   'whoami',
 ]);
 
-/** The releases of node-cache from which on it includes another CoreDNS. */
+/** The node-cache releases that switched to another CoreDNS. */
 export const nodeCacheReleases: readonly (readonly [own: Version, core: Version])[] = [
   [
     [1, 16, 0],

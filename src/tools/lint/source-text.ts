@@ -1,24 +1,21 @@
 /**
- * A text to parse as a Corefile, and the place of each of its parts in the file that you edit. The
- * text is a file, a key of a ConfigMap, or generated from the values of a Helm chart.
+ * Text to parse as a Corefile, and where each of its parts is in the file that you edit. The text is a file, a key in a
+ * ConfigMap, or generated from a Helm chart's values.
  */
 import type { Place } from '../../server/base/problem.ts';
 
-/** The place of one line of the text: the line of the file, and the offset of its columns. */
+/** The place of a line in the text, given as a line in the file and an offset for its columns. */
 export interface LineOrigin {
   readonly line: number;
   /** The number of columns in the file before the first column of the text's line. */
   readonly shift: number;
-  /**
-   * False if the file has the line in another form (a quoted text), so that only its beginning is
-   * known.
-   */
+  /** False if the line looks different in the file because it is quoted, so that only its beginning is known. */
   readonly exact: boolean;
-  /** The place where the line continues from this column on, if elsewhere. */
+  /** The place where the line continues from this column on, if that is somewhere else. */
   readonly rest?: LineOrigin & { readonly from: number };
 }
 
-/** A text that is parsed as a Corefile or as a part of one. */
+/** A text that is parsed as a Corefile or as part of one. */
 export class SourceText {
   /** Identifies the text in places; unique. */
   readonly label: string;
@@ -31,7 +28,7 @@ export class SourceText {
   readonly #origins: readonly LineOrigin[] | null;
   readonly #replaced: ReadonlyMap<number, readonly Replaced[]>;
 
-  /** @param origins the place of each line of the text, or null if the text is the file itself */
+  /** @param origins the place of each line in the text; null if the text is the file itself */
   constructor(parts: {
     readonly label: string;
     readonly file: string;
@@ -49,15 +46,12 @@ export class SourceText {
     this.#replaced = replaced;
   }
 
-  /** True if it has variables that node-cache or an installer replaces. */
+  /** True if it contains variables that node-cache or an installer replaces. */
   get hasVariables(): boolean {
     return this.#replaced.size > 0;
   }
 
-  /**
-   * True if the word at this place is an assumed value of a variable: a usual value, but perhaps
-   * not that of the cluster.
-   */
+  /** True if the word at this place is assumed for a variable, so that the cluster may use another value. */
   isAssumed({ line, column }: Pick<Place, 'line' | 'column'>): boolean {
     return (this.#replaced.get(line) ?? []).some(
       ({ start, grown, length }) => column >= start && column < start + length + grown,
@@ -84,7 +78,7 @@ export class SourceText {
     return { file, line: part.line, column: at + part.shift, exact: exact && part.exact };
   }
 
-  /** `text` with the places of this source in it, `LABEL:LINE`, as places in the file. */
+  /** `text`, in which places in this source (`LABEL:LINE`) are converted to places in the file. */
   placedText(text: string, label: string): string {
     if (this.#origins === null || !text.includes(`${label}:`)) return text;
     const [head = '', ...tails] = text.split(`${label}:`);
@@ -97,15 +91,15 @@ export class SourceText {
     return head + placed.join('');
   }
 
-  /** A line before variables were replaced, or null if there is no such line. */
+  /** A line as it was before variables were replaced, or null if there is no such line. */
   written(line: number): string | null {
     return this.#lines[line - 1]?.replace(/\r$/, '') ?? null;
   }
 }
 
 /**
- * A variable that was replaced on a line: its column in the new text, the difference in length, and
- * the length of the variable.
+ * A variable that was replaced on a line, with its column in the new text, the difference in length, and its own
+ * length.
  */
 interface Replaced {
   readonly start: number;
@@ -113,10 +107,7 @@ interface Replaced {
   readonly grown: number;
 }
 
-/**
- * Usual values for the variables of templates (node-cache, the add-on, k3s), so that the rest of
- * the text can be judged.
- */
+/** Usual values for template variables (node-cache, the add-on, k3s), so that the rest of the text can be checked. */
 const variables: Readonly<Record<string, string>> = {
   __PILLAR__DNS__DOMAIN__: 'cluster.local',
   __DNS__DOMAIN__: 'cluster.local',

@@ -1,4 +1,4 @@
-/** The input of the rules: parsed Corefiles, Kubernetes objects, and the target. */
+/** The input for rules, consisting of parsed Corefiles, Kubernetes objects, and the target. */
 import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import type { Place, Problem } from '../../server/base/problem.ts';
@@ -16,13 +16,13 @@ import type { LintTarget } from './target.ts';
 /** The whole input of a run. */
 export interface Subject {
   readonly corefiles: readonly LintedCorefile[];
-  /** Kubernetes objects, kubelet settings, and Helm values (with kind `HelmValues`). */
+  /** Kubernetes objects, kubelet settings, and Helm values (of kind `HelmValues`). */
   readonly objects: readonly LintObject[];
   /** Files in the format of resolv.conf. */
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
-  /** The target, or null if neither an option nor an image names it. */
+  /** The target, or null if no option or image specifies it. */
   readonly target: LintTarget | null;
-  /** The running Corefile, if it was given, for rules about the effects of a change. */
+  /** The running Corefile, if given, for rules about what a change would do. */
   readonly running: LintedCorefile | null;
 }
 
@@ -43,7 +43,7 @@ export interface DirectiveUse<S extends Syntax> {
   readonly given: GivenOptions<S>;
 }
 
-/** The options of one use of a directive, with defaults filled in. */
+/** The options for one use of a directive, with defaults filled in. */
 export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties']>;
 
 export type AnyUse = DirectiveUse<Syntax<Positions, Properties>>;
@@ -58,18 +58,15 @@ export interface LintedCorefile {
   readonly object: LintObject | null;
   readonly role: CorefileRole;
   /**
-   * True if it is a `*.server` or `*.override` file whose Corefile is not part of the input, and
-   * may contain what seems to be missing.
+   * True for a `*.server` or `*.override` file whose Corefile is not part of the input. Anything that seems to be
+   * missing may be there.
    */
   readonly fragment: boolean;
   readonly tree: Corefile;
   readonly blocks: readonly LintedBlock[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /**
-   * True if the word is an assumed value of a variable (`__PILLAR__…`). Rules judge it, but nothing
-   * is sent to it.
-   */
+  /** True if the word is an assumed value for a variable (`__PILLAR__…`). Rules check it, but nothing is sent to it. */
   isAssumed(place: Place): boolean;
 }
 
@@ -96,7 +93,7 @@ export class LintedBlock {
     return this.block.directives.some((each) => each.name === name);
   }
 
-  /** True if it listens on loopback alone, so that only programs of the same host ask it. */
+  /** True if it listens only on loopback, so that no other host can query it. */
   get isLocal(): boolean {
     const binds = this.directives('bind').flatMap(({ args }) => args);
     return (
@@ -104,20 +101,18 @@ export class LintedBlock {
     );
   }
 
-  /** All uses of a directive as they were written. */
+  /** All uses of a directive as written. */
   directives(name: string): readonly Directive[] {
     return this.block.directives.filter((each) => each.name === name);
   }
 
-  /** The effective uses of a directive, parsed: `block.uses<typeof syntax>('cache')`. */
+  /** The effective uses of a directive, in parsed form: `block.uses<typeof syntax>('cache')`. */
   uses<S extends Syntax>(name: S['name']): readonly DirectiveUse<S>[] {
     return (this.#uses.get(name) ?? []) as unknown as readonly DirectiveUse<S>[];
   }
 }
 
-/**
- * The last line within a directive's braces that begins with `word`, which is the effective one.
- */
+/** The last line inside a directive's braces that starts with `word`. It is the one that takes effect. */
 export function lineOf({ block }: Directive, word: string): Property | null {
   return block?.findLast(({ name }) => name.text === word) ?? null;
 }

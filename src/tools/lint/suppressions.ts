@@ -1,5 +1,5 @@
 /**
- * Comments that suppress findings: `# ndots:ignore CF07 because …` on the line or above it,
+ * Comments that suppress findings. These are `# ndots:ignore CF07 because …` on the line or above it, and
  * `ndots:ignore-file` anywhere.
  */
 import type { LintFinding } from './finding.ts';
@@ -40,7 +40,7 @@ export class Suppressions {
     );
   }
 
-  /** True if a comment suppresses this finding. A comment without a reason has no effect. */
+  /** True if a comment suppresses this finding. Comments without a reason have no effect. */
   covers({ code, spot }: LintFinding): boolean {
     let covered = false;
     for (const each of this.#all) {
@@ -52,7 +52,7 @@ export class Suppressions {
     return covered;
   }
 
-  /** True if only comments are between the suppression and the line. */
+  /** True if there are only comments between the suppression and the line. */
   #isAbove({ file, line: own }: Suppression, line: number): boolean {
     const lines = this.#texts.get(file) ?? [];
     return own < line && lines.slice(own - 1, line - 1).every((text) => /^\s*#/.test(text));
@@ -98,8 +98,7 @@ export class Suppressions {
             `Give the reason: # ndots:ignore ${each.codes.join(',')} because REASON`,
           ),
         ];
-      // A rule that was not run may have a finding in another run, so its suppression is not called
-      // unused.
+      // A rule that did not run might have a finding in another run, so its suppression does not count as unused.
       return each.used || !each.codes.every((code) => this.#tried.has(code))
         ? []
         : [finding('this comment does not apply to any finding', 'Remove it.')];

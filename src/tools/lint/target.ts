@@ -1,24 +1,21 @@
-/** The target of a configuration: a release of CoreDNS or of node-cache, or ndots. */
+/** The target of a configuration, which is a CoreDNS or node-cache release, or ndots. */
 import { Problem } from '../../server/base/problem.ts';
 import { newestCore, nodeCacheReleases } from './releases.ts';
 import { isBefore, readVersion, type Version } from './release-version.ts';
 
-/**
- * The server that runs the configuration. For node-cache, `version` is that of the CoreDNS it
- * includes.
- */
+/** The server that runs the configuration. For node-cache, `version` is that of the included CoreDNS. */
 export type LintTarget =
   | { readonly kind: 'ndots' }
   | {
       readonly kind: 'coredns' | 'node-cache';
-      /** Null: unknown, as for an image without a tag. No rule about single releases applies. */
+      /** Null if unknown, as for an image without a tag. Rules about specific releases do not apply then. */
       readonly version: Version | null;
       /** As a person wrote it. */
       readonly label: string;
     };
 
 /**
- * Parses `ndots`, `coredns@1.11.3`, `node-cache@1.26.4`, or one of them without a version.
+ * Parses `ndots`, `coredns@1.11.3` or `node-cache@1.26.4`, where the version is optional.
  * @throws Problem (`usage`)
  */
 export function parseTarget(text: string): LintTarget {
@@ -37,7 +34,7 @@ export function parseTarget(text: string): LintTarget {
   );
 }
 
-/** The target that a container image runs; null if it is another program. */
+/** The target run by a container image, or null if it is another program. */
 export function targetOfImage(image: string): LintTarget | null {
   if (/(?:^|\/)ndots(?:-[\w.-]+)?(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
   const [, path = '', tag = ''] = /^([^@]*?)(?::([^/:@]*))?(?:@.*)?$/.exec(image) ?? [];
@@ -47,12 +44,12 @@ export function targetOfImage(image: string): LintTarget | null {
   return path.endsWith('coredns') ? targetOf('coredns', version) : null;
 }
 
-/** The target that a chart installs; null if it is another chart. */
+/** The target that a chart installs, or null if it is another chart. */
 export function targetOfChart(chart: string): LintTarget | null {
   return /(?:^|\/|rke2-)coredns(?:-v?\d[^/]*)?$/.test(chart) ? targetOf('coredns', null) : null;
 }
 
-/** True if the defects of CoreDNS count: an option, an image or a chart says that CoreDNS runs. */
+/** True if defects in CoreDNS count, because an option, image or chart says that it is in use. */
 export function isOfCore(
   target: LintTarget | null,
 ): target is Exclude<LintTarget, { kind: 'ndots' }> {
@@ -65,15 +62,13 @@ function targetOf(kind: 'coredns' | 'node-cache', version: Version | null): Lint
   return { kind, label, version: kind === 'coredns' ? version : coreOf(version) };
 }
 
-/**
- * The CoreDNS version in a node-cache release: that of the newest listed release that is not newer.
- */
+/** The CoreDNS version in a node-cache release, taken from the newest listed release that is not newer. */
 function coreOf(version: Version): Version {
   const known = nodeCacheReleases.filter(([own]) => !isBefore(version, own));
   return known.at(-1)?.[1] ?? nodeCacheReleases[0]![1];
 }
 
-/** The newest release that is known, if the target claims a newer one; else null. */
+/** The newest known release if the target claims to be newer, otherwise null. */
 export function newestBefore(target: LintTarget | null): string | null {
   if (!isOfCore(target) || target.version === null) return null;
   const newest = target.kind === 'coredns' ? newestCore : nodeCacheReleases.at(-1)![0];
@@ -81,7 +76,7 @@ export function newestBefore(target: LintTarget | null): string | null {
   return isBefore(newest, given) ? newest.join('.') : null;
 }
 
-/** The CoreDNS release of the target; null if it is unknown, or if it is ndots. */
+/** The target's CoreDNS release, or null if it is unknown or the target is ndots. */
 export function coreVersionOf(target: LintTarget | null): Version | null {
   return isOfCore(target) ? target.version : null;
 }

@@ -1,4 +1,4 @@
-/** The upstreams of `forward` as a Corefile states them. */
+/** The upstreams in `forward` as written in a Corefile. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Directive, Token } from '../../server/corefile/corefile-tree.ts';
 import { expandZone, splitScheme } from '../../server/corefile/zones.ts';
@@ -16,15 +16,12 @@ export function targetsOf({ args }: Directive): readonly Token[] {
   return args.slice(1);
 }
 
-/** FROM as a zone; null if it is not one. */
+/** FROM as a zone, or null if it is not one. */
 export function fromOf({ args }: Directive): string | null {
   return args[0] === undefined ? null : (expandZone(args[0].text)?.[0] ?? null);
 }
 
-/**
- * The address and port of a TO; null for a file, a host name, or a scheme other than plain DNS and
- * TLS.
- */
+/** The address and port in a TO. Null for a file, a host name, or a scheme other than plain DNS and TLS. */
 export function addressOf({ text: word }: Token): WrittenUpstream | null {
   const { scheme, rest } = splitScheme(word);
   if (scheme !== 'dns' && scheme !== 'tls') return null;
@@ -37,7 +34,7 @@ export function addressOf({ text: word }: Token): WrittenUpstream | null {
   return ip === null ? null : { ip, text: inner, port: Number(port), scheme };
 }
 
-/** True if it names a file in the format of resolv.conf. */
+/** True if it refers to a file in resolv.conf format. */
 export function isResolvConf({ text }: Token): boolean {
   return /(^|\/)resolv\.conf$/.test(text);
 }

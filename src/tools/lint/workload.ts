@@ -1,4 +1,4 @@
-/** Reads workloads of any kind: their pods and containers. */
+/** Reads any kind of workload with its pods and containers. */
 import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import {
   child,
@@ -11,7 +11,7 @@ import {
 } from '../../server/base/json-object.ts';
 import type { LintObject } from './subject.ts';
 
-/** The kinds of objects that create pods from a template. */
+/** Kinds of objects that create pods from a template. */
 const makers: readonly string[] = [
   'Deployment',
   'DaemonSet',
@@ -22,10 +22,10 @@ const makers: readonly string[] = [
   'CronJob',
 ];
 
-/** The kinds of objects that have a pod specification. */
+/** Kinds of objects that contain a pod specification. */
 export const workloadKinds: readonly string[] = ['Pod', ...makers];
 
-/** A pod or a pod template, and the path to its `spec`. */
+/** A pod or pod template, and the path to its `spec`. */
 export interface PodSpec {
   readonly spec: JsonObject;
   readonly path: DocumentPath;
@@ -39,7 +39,7 @@ export interface Container {
   readonly path: DocumentPath;
 }
 
-/** The pod or pod template of an object; null if it has none. */
+/** An object's pod or pod template, or null if it has none. */
 export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
   const spec = child(value, 'spec');
   if (kind === 'Pod')
@@ -57,7 +57,7 @@ export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
   };
 }
 
-/** The containers of an object's pods, except init containers. */
+/** The containers in an object's pods, except for init containers. */
 export function containersOf(object: LintObject): readonly Container[] {
   const pods = podSpecOf(object);
   if (pods === null) return [];
@@ -69,7 +69,7 @@ export function containersOf(object: LintObject): readonly Container[] {
   }));
 }
 
-/** The kind of DNS server that the object runs, or null if there is none. */
+/** The kind of DNS server that the object runs, or null if it is not one. */
 export function dnsServerIn(object: LintObject): {
   readonly container: Container;
   readonly role: 'server' | 'node-cache';
@@ -86,8 +86,8 @@ export function dnsServerIn(object: LintObject): {
 }
 
 /**
- * The verb of a container with the ndots image, which may not be a server: `size --follow`,
- * `webhook serve`. Null: none.
+ * The ndots command run by a container with the ndots image. It may not be a server: `size --follow`, `webhook serve`.
+ * Null if there is none.
  */
 function verbOf({ value }: Container): string | null {
   const [program = '', ...behind] = [...texts(value, 'command'), ...texts(value, 'args')];
@@ -95,9 +95,7 @@ function verbOf({ value }: Container): string | null {
   return /^[a-z][a-z-]*$/.test(word) ? word : null;
 }
 
-/**
- * True if a label selector matches, as the API server decides it. An empty one matches everything.
- */
+/** True if a label selector matches according to the API server's rules. An empty one matches everything. */
 export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
   const pairs = Object.entries(textMap(selector, 'matchLabels'));
   if (pairs.some(([key, value]) => labels[key] !== value)) return false;

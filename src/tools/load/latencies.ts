@@ -1,4 +1,4 @@
-/** Counts latencies from 1 µs to an hour in constant memory. Each bucket is a sixty-fourth of its value wide. */
+/** Counts latencies from 1 µs to an hour in constant memory. The width of each bucket is 1/64 of its value. */
 
 /** Buckets per power of two. */
 const STEPS = 64;
@@ -23,7 +23,7 @@ export class Latencies {
     return this.#count === 0 ? 0 : this.#sum / this.#count;
   }
 
-  /** @param ms a negative time, from a clock that was set back, counts as 0 */
+  /** @param ms counts as 0 if negative because the clock was set back */
   add(ms: number): void {
     this.#count++;
     this.#sum += ms;
@@ -31,7 +31,7 @@ export class Latencies {
     this.#counts[bucketOf(ms)]!++;
   }
 
-  /** @param share the fraction of times at or below the result: 0.99 */
+  /** @param share the fraction of times up to and including the result: 0.99 */
   quantile(share: number): number {
     let left = share * this.#count;
     for (let at = 0; at < this.#counts.length; at++) {
@@ -41,7 +41,9 @@ export class Latencies {
     return this.#max;
   }
 
-  /** Counts per interval. The bounds are in milliseconds, ascending; the last count covers everything above them. */
+  /**
+   * Counts per interval. The bounds are in milliseconds and ascending, and the last count covers everything above them.
+   */
   between(bounds: readonly number[]): readonly number[] {
     const counts = Array<number>(bounds.length + 1).fill(0);
     let bound = 0;
@@ -53,7 +55,7 @@ export class Latencies {
   }
 }
 
-/** Linear below 64 µs, then 64 steps from each power of two to the next. */
+/** Linear below 64 µs, followed by 64 steps between one power of two and the next. */
 function bucketOf(ms: number): number {
   const us = Math.max(0, Math.floor(ms * 1000));
   if (us < STEPS) return us;

@@ -1,4 +1,4 @@
-/** The queries of a load test: those that clients send for a list of names, in order. */
+/** The queries in a load test, which are those that clients send for a list of names, in order. */
 import { seededRandom } from '../../server/base/random.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { emptyScript } from '../resolver/answers-file.ts';
@@ -10,19 +10,19 @@ import { typeNumber } from '../../server/wire/iana.ts';
 import { NameError, parseName } from '../../server/wire/name.ts';
 import { makeQuery, Query } from '../../server/transport/query.ts';
 
-/** A longer list is an error, or more than one run can send. */
+/** A longer list is an error, or exceeds what a run can send. */
 const NAMES_MAX = 1_000_000;
-/** In milliseconds of virtual time. A longer search never ends. */
+/** In milliseconds of virtual time. A search that takes longer would never end. */
 const LIMIT_MS = 60_000;
 
-/** One line of a file. A name without a type is looked up as a client would; one with a type is a single query. */
+/** A line in a file. If it has no type, the name is looked up as a client would. With a type, it is a single query. */
 export interface LoadName {
   readonly name: string;
   readonly type: string | null;
 }
 
 /**
- * Parses dnsperf files (`NAME TYPE`) and bare names; `#` and `;` start comments.
+ * Parses dnsperf files (`NAME TYPE`) and bare names, where `#` and `;` start comments.
  * @throws Problem with the line
  */
 export function readNames(content: string, file: string): readonly LoadName[] {
@@ -65,8 +65,8 @@ function isName(text: string): boolean {
 }
 
 /**
- * Builds the queries for all names, one search after the other. The searches come from the client model, with only the
- * last candidate existing: the cost of an external name in a pod.
+ * Builds the queries for all names, one search after another. Searches come from the client model and only the last
+ * candidate exists, which is what an external name costs in a pod.
  */
 export async function loadQueries(
   names: readonly LoadName[],

@@ -1,5 +1,6 @@
 /**
- * Sends queries at a fixed rate regardless of replies (an open loop). Latency is measured from when a query was due.
+ * Sends queries at a fixed rate regardless of replies (an open loop). Latency is measured from the time a query was
+ * due.
  */
 import { printHostPort } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -13,12 +14,12 @@ import { Latencies } from './latencies.ts';
 export interface LoadParts {
   readonly servers: readonly UpstreamAddress[];
   readonly queries: readonly Query[];
-  /** Queries per second, to one server at a time. */
+  /** Queries per second, sent to one server at a time. */
   readonly rate: number;
   readonly lastsMs: number;
-  /** Milliseconds per turn. Servers alternate, so that other work on the machine affects all of them. */
+  /** Milliseconds per turn. Servers take turns, so that other work on the machine affects them equally. */
   readonly turnMs: number;
-  /** Milliseconds after which a query without a reply is lost. */
+  /** The number of milliseconds after which an unanswered query counts as lost. */
   readonly timeoutMs: number;
   /** Source ports per server, one per client. */
   readonly clients: number;
@@ -38,17 +39,17 @@ export class ServerLoad {
   truncated = 0;
   /** Late replies, and replies that match no query. */
   late = 0;
-  /** Send errors, and errors reporting that the server is unreachable. */
+  /** Send errors, and errors that report an unreachable server. */
   errors = 0;
 }
 
-/** The low four bits of the fourth byte (RFC 1035, section 4.1.1). */
+/** The low four bits in the fourth byte (RFC 1035, section 4.1.1). */
 const RCODE_MASK = 0x0f;
-/** Milliseconds between clock checks. Each check sends every query that is due. */
+/** Milliseconds between clock checks, each of which sends every query that is due. */
 const TICK_MS = 1;
 
 /**
- * Runs to the end, or until the signal aborts it.
+ * Runs to the end or until aborted.
  * @throws Problem (`load-server`) if there is no route to a server
  */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
@@ -93,7 +94,7 @@ function asked(address: UpstreamAddress, parts: LoadParts): AskedServer {
   }
 }
 
-/** A server and the source ports that query it. */
+/** A server, and the source ports that send it queries. */
 class AskedServer {
   readonly load = new ServerLoad();
   readonly #ports: AskingPort[];
@@ -122,12 +123,12 @@ class AskedServer {
   }
 }
 
-/** A source port. Uses IDs in turn; each is taken until its reply or time-out. */
+/** A source port. It uses IDs in turn, each of which is taken until its reply or timeout. */
 class AskingPort implements UdpPortOwner {
   readonly #load: ServerLoad;
   readonly #timeoutMs: number;
   readonly #port: UdpPort;
-  /** The due time of the query with this ID; 0: none. */
+  /** The time at which the query with this ID was due, or 0 if there is none. */
   readonly #dueAt = new Float64Array(65_536);
   #id = 0;
   waiting = 0;

@@ -1,11 +1,9 @@
 /** Sliding windows of good and bad events, the error budget, and its burn rate. */
 
-/** The number of slots in a window. As time advances, the oldest slot is dropped. */
+/** The number of slots in a window, of which the oldest is dropped as time advances. */
 const PARTS = 60;
 
-/**
- * Counts good and bad events in a sliding window, with constant memory and a resolution of 1/60.
- */
+/** Counts good and bad events in a sliding window, using constant memory with a resolution of 1/60. */
 export class SlidingWindow {
   readonly lengthMs: number;
   readonly #good = new Uint32Array(PARTS);
@@ -61,8 +59,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * A burn-rate alert. It fires when the budget is burning this fast in both windows. The short window clears the alert
- * soon after the failures stop.
+ * A burn-rate alert, which fires when the budget is burning this fast in both windows. The short window clears the
+ * alert soon after the failures stop.
  */
 export interface BurnAlert {
   readonly name: string;
@@ -72,7 +70,7 @@ export interface BurnAlert {
   readonly shortMs: number;
 }
 
-/** The four usual pairs from the Site Reliability Workbook. The first two page someone. */
+/** The four usual pairs from the Site Reliability Workbook, of which the first two page someone. */
 export const burnAlerts: readonly BurnAlert[] = [
   { name: 'fast', factor: 14.4, longMs: HOUR, shortMs: 5 * MINUTE },
   { name: 'medium', factor: 6, longMs: 6 * HOUR, shortMs: 30 * MINUTE },
@@ -83,7 +81,7 @@ export const burnAlerts: readonly BurnAlert[] = [
 /** The budget period. */
 const BUDGET_MS = 30 * DAY;
 
-/** Counts one target's good and bad rounds in every window length the alerts need. Uses about 4 KiB. */
+/** Counts a target's good and bad rounds for each window length used in alerts. Takes about 4 KiB. */
 export class ErrorBudget {
   readonly #allowed: number;
   readonly #everyMs: number;
@@ -91,7 +89,7 @@ export class ErrorBudget {
 
   /**
    * @param objective the fraction of rounds that should be good
-   * @param everyMs time between rounds; rounds a window has not yet seen count as good
+   * @param everyMs time between rounds; rounds that a window has not seen yet count as good
    */
   constructor(objective: number, everyMs: number) {
     this.#allowed = 1 - objective;
@@ -106,7 +104,7 @@ export class ErrorBudget {
     for (const window of this.#windows.values()) window.add(now, isGood);
   }
 
-  /** The budget's burn rate over the last `lengthMs` milliseconds; 1 is the allowed rate. */
+  /** The burn rate over the last `lengthMs` milliseconds, where 1 is the allowed rate. */
   burnRate(now: number, lengthMs: number): number {
     const window = this.#windows.get(lengthMs);
     if (window === undefined) return 0;
@@ -114,12 +112,12 @@ export class ErrorBudget {
     return window.bad(now) / rounds / this.#allowed;
   }
 
-  /** The fraction of the 30-day budget that is left; negative if it is overspent. */
+  /** The fraction of the 30-day budget that remains, or a negative number if it has been overspent. */
   left(now: number): number {
     return 1 - this.burnRate(now, BUDGET_MS);
   }
 
-  /** The active alert with the highest burn rate; null if none is active. */
+  /** The active alert with the highest burn rate, or null if no alert is active. */
   alert(now: number): BurnAlert | null {
     return (
       burnAlerts.find(

@@ -1,4 +1,4 @@
-/** Parses a YAML check file into runnable checks. Errors are reported with their positions. */
+/** Parses a YAML check file into checks that can be run. Errors are reported with their positions. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
 import { nearest, Problem, Problems } from '../../server/base/problem.ts';
 import { parseYaml, type DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
@@ -26,11 +26,11 @@ export interface PlannedCheck {
   readonly id: string;
   readonly kind: CheckKind;
   readonly title: string;
-  /** Replies slower than this, in milliseconds, are a warning, or null if there is no limit. */
+  /** Replies slower than this many milliseconds result in a warning. Null for no limit. */
   readonly slowMs: number | null;
   /** Interval in `serve`. */
   readonly everyMs: number;
-  /** The fraction of rounds that should be good, e.g. 0.999. */
+  /** The fraction of rounds that should be good, for example 0.999. */
   readonly objective: number;
   readonly run: RunCheck;
 }
@@ -40,7 +40,7 @@ export interface CheckPlan {
   /** The listed addresses, or null to look them up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are queried, or null to use the listed replicas. */
+  /** `namespace/name` of the service whose replicas are queried, or null to use those listed. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -65,7 +65,7 @@ const objective = simple(
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
 
-/** File-level settings. Names are absolute; times are in milliseconds. */
+/** Settings for the whole file. Names are absolute, and times are in milliseconds. */
 export interface FileValues {
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
@@ -80,7 +80,7 @@ export interface FileValues {
   readonly ndots: number;
 }
 
-/** Settings that every check accepts; null: use the file's setting. */
+/** Settings that every check accepts. Null to use the setting for the whole file. */
 export interface CommonValues {
   readonly title: string;
   readonly slow: number | null;
@@ -111,7 +111,7 @@ export const fileParameters: FieldsOf<FileValues> = {
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
-/** The syntax of the settings that every check accepts. */
+/** The syntax of settings that every check accepts. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'title of the check (default: the kind and the first name)'),
   slow: optional(time(1, 60_000), null, 'a longer duration causes a warning'),
@@ -119,12 +119,12 @@ export const commonParameters: FieldsOf<CommonValues> = {
   objective: optional(objective, null, 'required share of good rounds'),
 };
 
-/** The maximum number of checks in a file. Larger sets can be split into several files. */
+/** The maximum number of checks per file. Larger sets can be split into several files. */
 const CHECKS_MAX = 1000;
 
 /**
  * Parses a check file.
- * @throws Problems with every error found, or the Problem of the YAML parser
+ * @throws Problems with every error found, or the YAML parser's Problem
  */
 export function readCheckFile(content: string, file: string): CheckPlan {
   const { documents, problems } = parseYaml(content, file);
@@ -140,7 +140,7 @@ export function readCheckFile(content: string, file: string): CheckPlan {
     });
   const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
-  // Report errors in the checks even if the settings are wrong.
+  // Errors in the checks are reported even if the settings are wrong.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
   const found = readChecks(listed, base, reading);
   if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
@@ -178,7 +178,7 @@ function readChecks(
   return found;
 }
 
-/** Plans checks without a file, using each kind's default parameters. */
+/** Plans checks without a file, using the default parameters for each kind. */
 export function planChecks(
   given: Partial<FileValues>,
   checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
@@ -277,8 +277,8 @@ function plannedCheck(
 }
 
 /**
- * Adapts default parameters, which are written for `cluster.local`, to another cluster domain. Explicit parameters are
- * left alone.
+ * Adapts default parameters, which are meant for `cluster.local`, to another cluster domain. Explicit parameters are
+ * left unchanged.
  */
 function inDomain(
   values: Readonly<Record<string, unknown>>,

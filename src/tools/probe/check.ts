@@ -1,5 +1,6 @@
 /**
- * The interface of a check kind: its input and its result. Each kind has a file in `checks/`; `kinds.ts` lists them.
+ * The interface for kinds of checks, with their input and result. Each kind has a file in `checks/` and is listed in
+ * `kinds.ts`.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { YamlFields, ValuesOf } from '../../server/kube/manifests/yaml-shape.ts';
@@ -17,19 +18,19 @@ import type { Random } from '../../server/base/random.ts';
  */
 export type CheckState = 'ok' | 'warning' | 'failed' | 'unknown';
 
-/** All states, best first. `unknown` ranks below a warning because it may hide a failure. */
+/** All states, best first. `unknown` is worse than a warning because it may hide a failure. */
 export const checkStates: readonly CheckState[] = ['ok', 'warning', 'unknown', 'failed'];
 
 /** The result of one check for one target. */
 export interface Observation {
-  /** The target, identical in every round: `10.244.1.5:53`, a name, a client. */
+  /** The target, which is the same in each round: `10.244.1.5:53`, a name, or a client. */
   readonly target: string;
   readonly state: CheckState;
   /** A one-line description. */
   readonly text: string;
-  /** The latency a client would see; null if there was no reply. */
+  /** The latency as seen by a client, or null if there was no reply. */
   readonly tookMs: number | null;
-  /** The number of queries sent, and how many of them got no reply. */
+  /** The number of queries sent, and how many of them were not answered. */
   readonly sent: number;
   readonly lost: number;
 }
@@ -42,11 +43,11 @@ export interface ProbeContext {
   readonly objects: ProbeObjects;
   /** The service addresses that clients query. */
   readonly vip: readonly ProbeServer[];
-  /** The servers behind the service, at their own addresses. */
+  /** The servers behind the service, by their own addresses. */
   readonly replicas: readonly ProbeServer[];
   readonly timeoutMs: number;
   readonly tries: number;
-  /** The search path of clients in pods, without trailing dots. */
+  /** The search path used by clients in pods, without trailing dots. */
   readonly search: readonly string[];
   readonly ndots: number;
   /** Without a trailing dot. */
@@ -54,7 +55,7 @@ export interface ProbeContext {
 }
 
 export interface CheckKind {
-  /** Lower case with dashes; used in YAML and metrics. */
+  /** In lower case with dashes, for use in YAML and metrics. */
   readonly name: string;
   /** One line. */
   readonly summary: string;
@@ -62,7 +63,7 @@ export interface CheckKind {
   readonly parameters: YamlFields;
   /** The servers that the check needs. */
   readonly needs: 'vip' | 'replicas' | 'any';
-  /** Builds the check from parsed parameters; `values` has a value for every parameter. */
+  /** Builds the check from parsed parameters. `values` contains a value for each of them. */
   prepare(values: Readonly<Record<string, unknown>>): RunCheck;
 }
 
@@ -85,7 +86,7 @@ export function checkKind<T extends YamlFields>(kind: {
   };
 }
 
-/** The worst of the given states; `ok` if there are none. */
+/** The worst of the given states, or `ok` if there are none. */
 export function worst(states: Iterable<CheckState>): CheckState {
   let found = 0;
   for (const state of states) found = Math.max(found, checkStates.indexOf(state));

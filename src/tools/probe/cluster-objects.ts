@@ -1,6 +1,6 @@
 /**
- * Temporary objects that checks create in the cluster: a service and its endpoints. Labels identify objects left behind
- * by a crash.
+ * Temporary objects that checks create in the cluster, namely a service and its endpoints. Labels identify those left
+ * behind after a crash.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, child, children, text } from '../../server/base/json-object.ts';
@@ -17,10 +17,10 @@ import {
  * @throws ApiFailure, or Problem if there is no cluster
  */
 export interface ProbeObjects {
-  /** Creates a headless service whose endpoints have these host names, all at one address. */
+  /** Creates a headless service whose endpoints have these host names, all with the same address. */
   make(service: MadeService): Promise<void>;
   remove(namespace: string, name: string): Promise<void>;
-  /** Returns the names of services that checks created more than `olderMs` milliseconds ago. */
+  /** Returns the names of services that were created by checks more than `olderMs` milliseconds ago. */
   leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
 }
 
@@ -42,7 +42,7 @@ export interface MadeService {
 const LABEL = 'ndots.dev/made-by-check';
 const WAIT_MS = 8000;
 
-/** Creates objects in a cluster. `use` opens a client and closes it. */
+/** Creates objects in a cluster. `use` opens a client and closes it again. */
 export function clusterObjects(
   use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
   clock: Pick<Clock, 'wall'>,

@@ -1,4 +1,4 @@
-/** The table of check kinds. A new kind is a file in `checks/` and a line here. */
+/** The table of check kinds. Adding a kind takes a file in `checks/` and a line here. */
 import type { CheckKind } from './check.ts';
 import { aaaaConsistency } from './checks/aaaa-consistency.ts';
 import { edns1232 } from './checks/edns-1232.ts';
@@ -17,7 +17,7 @@ import { truncationRoundtrip } from './checks/truncation-roundtrip.ts';
 import { vipFixedPort } from './checks/vip-fixed-port.ts';
 import { vipFreshPort } from './checks/vip-fresh-port.ts';
 
-/** All kinds, in the order that `ndots check list` shows. */
+/** All kinds, in the order shown by `ndots check list`. */
 export const checkKinds: readonly CheckKind[] = [
   replicaAnswers,
   vipFreshPort,

@@ -1,6 +1,6 @@
 /**
- * The network interface of a check: query a server, or look up a name the way a client does. `system-network.ts`
- * implements it.
+ * The network interface for checks, which can query a server or look up a name as a client would. It is implemented in
+ * `system-network.ts`.
  */
 import type { Client } from '../resolver/client.ts';
 import type { LookupRun } from '../resolver/run-lookup.ts';
@@ -18,7 +18,7 @@ export interface ProbeQuestion {
   /** An absolute name. */
   readonly name: string;
   readonly type: number;
-  /** The UDP size offered in an OPT record, or null for no EDNS, which means 512 bytes. */
+  /** The UDP size offered in an OPT record. Without EDNS it is null, which means 512 bytes. */
   readonly edns: number | null;
 }
 
@@ -36,25 +36,25 @@ export interface ProbeResult {
   readonly reply: Message | null;
   /** The size of the reply in bytes. */
   readonly size: number;
-  /** Milliseconds from sending the attempt that was answered to its reply; null without a reply. */
+  /** Milliseconds from sending the attempt that was answered until its reply. Null if there is no reply. */
   readonly tookMs: number | null;
   /** The number of queries sent. */
   readonly sent: number;
   /** The number that got no reply. */
   readonly lost: number;
-  /** A description of why there is no reply; null if there is one. */
+  /** Describes why there is no reply. Null if there is one. */
   readonly failure: string | null;
 }
 
-/** The network that checks use. Nothing here rejects: a failure is a result. */
+/** The network used by checks. It never rejects, because a failure is a result. */
 export interface ProbeNetwork {
-  /** Sends all questions at once from one socket. Results are in the same order. */
+  /** Sends all questions from one socket at once. The results are in the same order. */
   ask(
     server: ProbeServer,
     questions: readonly ProbeQuestion[],
     terms: AskTerms,
   ): Promise<readonly ProbeResult[]>;
-  /** Looks up a name the way this client does, at one server, with these resolv.conf settings. */
+  /** Looks up a name at one server in the same way as this client, with these resolv.conf settings. */
   lookup(
     client: Client,
     name: string,

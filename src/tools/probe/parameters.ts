@@ -1,4 +1,4 @@
-/** YAML parameter types for checks: names, record types, servers. */
+/** YAML parameter types for checks, such as names, record types and servers. */
 import { parseHostPort } from '../../server/base/ip.ts';
 import { nearest } from '../../server/base/problem.ts';
 import {
@@ -11,7 +11,7 @@ import { typeNumber } from '../../server/wire/iana.ts';
 import { parseName } from '../../server/wire/name.ts';
 import type { ProbeServer } from './network.ts';
 
-/** A name as an application writes it. Without a trailing dot, the search path applies. */
+/** A name as applications write it. If there is no trailing dot, the search path applies. */
 export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', '', (value) => {
   if (typeof value !== 'string' || value === '') return null;
   try {
@@ -22,7 +22,7 @@ export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', ''
   }
 });
 
-/** A domain name, parsed as absolute text with a trailing dot. */
+/** A domain name, parsed into an absolute name with a trailing dot. */
 export const domainName: YamlShape<string> = {
   placeholder: 'NAME',
   read: (value, path, reading) => absolute(spelledName.read(value, path, reading)),
@@ -62,7 +62,7 @@ export function readServer(text: string): ProbeServer | null {
   return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** A list of values, or a single value without a list. Duplicates are removed. */
+/** A list of values, or a single value on its own. Duplicates are removed. */
 export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = oneOrMore(shape);
   return {

@@ -1,4 +1,4 @@
-/** Queries a server and judges the reply as a client would. Most checks use it. */
+/** Queries a server and judges the reply as a client would. Used by most checks. */
 import { printHostPort } from '../../server/base/ip.ts';
 import { RCODE, rcodeName, typeName } from '../../server/wire/iana.ts';
 import { printData } from '../../server/wire/print.ts';
@@ -20,7 +20,7 @@ export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeSe
   return [...new Map(servers.map((server) => [serverText(server), server])).values()];
 }
 
-/** Builds a question the way most clients in pods send it: over UDP, with EDNS. */
+/** Builds a question like most clients in pods, over UDP and with EDNS. */
 export function question(name: string, type: number, edns: number | null = null): ProbeQuestion {
   return { name, type, edns };
 }
@@ -28,7 +28,7 @@ export function question(name: string, type: number, edns: number | null = null)
 /** The part of the context that queries need. */
 export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
 
-/** Sends questions. Options that are not given come from the context. */
+/** Sends questions, using the context for options that are not given. */
 export function ask(
   { network, timeoutMs, tries }: AskingContext,
   server: ProbeServer,
@@ -54,7 +54,7 @@ export async function askOne(
   return result!;
 }
 
-/** Returns the data of the answer's records of this type, sorted, without aliases. */
+/** Returns the data from the answer's records of this type, sorted and without aliases. */
 export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
   return (reply?.answer ?? [])
     .filter((record) => record.type === type)
@@ -62,7 +62,7 @@ export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly str
     .toSorted();
 }
 
-/** Returns `NOERROR` with data, `NODATA`, `NXDOMAIN`, …, or the reason if there is no reply. */
+/** Returns `NOERROR` with data, `NODATA`, `NXDOMAIN` and so on, or the reason if there is no reply. */
 export function outcome(asked: ProbeResult, type: number): string {
   const { reply } = asked;
   if (reply === null) return asked.failure ?? 'no reply';
@@ -70,7 +70,7 @@ export function outcome(asked: ProbeResult, type: number): string {
   return dataOfAnswer(asked, type).length > 0 ? 'NOERROR' : 'NODATA';
 }
 
-/** True if the name exists: NOERROR, with or without records. */
+/** True if the name exists, which means NOERROR with or without records. */
 export function isThere({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NOERROR;
 }
@@ -79,20 +79,20 @@ export function isMissing({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NXDOMAIN;
 }
 
-/** The state and text of an observation, without its target. */
+/** An observation's state and text, without the target. */
 export interface ProbeVerdict {
   readonly state: CheckState;
   readonly text: string;
 }
 
-/** The usual verdict: records of the type are required. */
+/** The usual verdict, which requires records of the type. */
 export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
   const what = outcome(asked, type);
   if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
   return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
 }
 
-/** The verdict for a name that must not exist: NXDOMAIN. */
+/** The verdict for a name that must not exist, which requires NXDOMAIN. */
 export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
   if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for missing names' };
   const what = outcome(asked, type);
@@ -102,7 +102,7 @@ export function mustBeMissing(asked: ProbeResult, name: string, type: number): P
   };
 }
 
-/** Builds an observation from one or more results for a target. Lost queries turn `ok` into a warning. */
+/** Builds a target's observation from one or more results. Lost queries turn `ok` into a warning. */
 export function observe(
   target: string,
   results: readonly ProbeResult[],
@@ -122,7 +122,7 @@ export function observe(
   };
 }
 
-/** Prints the first few list items on one line. */
+/** Prints the first few items in a list on one line. */
 export function brief(list: readonly string[], most = 4): string {
   const shown = list.slice(0, most).join(' ');
   return list.length > most ? `${shown} and ${list.length - most} more` : shown;

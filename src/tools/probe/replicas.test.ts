@@ -4,7 +4,7 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { statusFailure } from '../../server/kube/api/failure.ts';
 import { findServers } from './replicas.ts';
 
-/** An API server that returns these objects by path, and a status for any other path. */
+/** An API server that returns these objects by path, and this status for any other path. */
 function apiWith(objects: Readonly<Record<string, object>>, status = 404): ApiClient {
   return {
     host: 'api',

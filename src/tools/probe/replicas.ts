@@ -1,4 +1,4 @@
-/** Finds a DNS service's replicas from its EndpointSlices, or from its Endpoints if access to the slices is denied. */
+/** Finds a DNS service's replicas in its EndpointSlices, or in its Endpoints if access to slices is denied. */
 import {
   asObject,
   child,
@@ -22,11 +22,11 @@ export interface ServiceChoice {
   readonly namespace: string;
   /** Null: the services selected by `labels`. */
   readonly name: string | null;
-  /** A label selector in the API's syntax; null: the service called `name`. */
+  /** A label selector in the API's syntax. If null, the service is found by `name`. */
   readonly labels: string | null;
 }
 
-/** The addresses of a service and the servers behind it. */
+/** The addresses of a service and of the servers behind it. */
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
@@ -37,7 +37,10 @@ export interface FoundServers {
 /** Time-out for the API server, in milliseconds. */
 const WAIT_MS = 8000;
 
-/** Queries the API server. @throws Problem that names the missing permission */
+/**
+ * Queries the API server.
+ * @throws Problem that mentions the missing permission
+ */
 export async function findServers(
   client: ApiClient,
   choice: ServiceChoice,
@@ -73,7 +76,7 @@ export async function findServers(
         const found = await get('get endpoints', `/api/v1${folder}/endpoints${one}`, labels);
         return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
       });
-    // The service's own address is useful but optional; the replicas are required.
+    // The service's own address is useful but optional, while the replicas are required.
     let missing: string | null = null;
     const vip = await services().catch((error: unknown) => {
       if (!(error instanceof ApiFailure)) throw error;
@@ -94,7 +97,7 @@ export async function findServers(
   }
 }
 
-/** Builds the problem for a missing service. Without it, the wrong servers would be checked. */
+/** Builds the problem for a missing service, because otherwise the wrong servers would be checked. */
 function notThere(service: string): Problem {
   return new Problem({
     code: 'not-found',
@@ -109,20 +112,20 @@ function mayNot(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
 }
 
-/** Returns the addresses that clients query, with the port called dns. */
+/** Returns the addresses that clients query, with the port named dns. */
 export function serviceServers(service: JsonObject): readonly ProbeServer[] {
   const port = dnsPort(children(child(service, 'spec'), 'ports'));
   return serviceAddresses(service).map((host) => ({ host, port }));
 }
 
-/** An address from an EndpointSlice, with the DNS port. */
+/** An address in an EndpointSlice, with the DNS port. */
 export interface DnsEndpoint extends ProbeServer {
   readonly ready: boolean;
-  /** The pod that has this address; empty if the slice does not say. */
+  /** The pod that has this address. Empty if the slice does not include it. */
   readonly pod: string;
 }
 
-/** Returns the endpoints in one of a service's slices. */
+/** Returns the endpoints in one of the service's slices. */
 export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   const port = dnsPort(children(slice, 'ports'));
   return children(slice, 'endpoints').flatMap((endpoint) =>
@@ -137,7 +140,7 @@ export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   );
 }
 
-/** Returns the port called dns, otherwise dns-tcp, otherwise the first one. */
+/** Returns the port named dns, else the one named dns-tcp, else the first one. */
 function dnsPort(ports: readonly JsonObject[]): number {
   const named = (name: string): JsonObject | undefined =>
     ports.find((port) => text(port, 'name') === name);

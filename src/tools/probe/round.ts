@@ -42,8 +42,8 @@ export async function runCheck(
 }
 
 /**
- * Runs checks one at a time, so that they do not skew each other's timings. @returns those that finished before
- * `signal` aborted; the current one is abandoned
+ * Runs checks one at a time, so that they do not distort each other's timings.
+ * @returns those that finished before `signal` aborted, without the one in progress
  */
 export async function runChecks(
   checks: readonly PlannedCheck[],

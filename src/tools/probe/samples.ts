@@ -3,7 +3,7 @@ import type { MetricSample } from '../../server/metrics/sample.ts';
 import { checkStates, type CheckState } from './check.ts';
 import type { CheckResult } from './round.ts';
 
-/** Returns the results of one round as gauges, for node_exporter's textfile collector or a push gateway. */
+/** Returns a round's results as gauges for node_exporter's textfile collector or a push gateway. */
 export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
   return results.flatMap(({ check, observations }) =>
     observations.flatMap(({ target, state, tookMs, sent, lost }) => {
@@ -16,7 +16,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
         value,
       });
       return [
-        // Omitted if unknown: either value would be wrong, and alerts act on both.
+        // Left out if unknown, because alerts act on both values and either would be wrong.
         ...(state === 'unknown'
           ? []
           : [gauge('up', 'Whether a client would have received an answer.', isUp(state) ? 1 : 0)]),
@@ -31,7 +31,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
   );
 }
 
-/** Returns one series per state; the current state's is 1. */
+/** Returns one series for each state, of which the current one is 1. */
 export function stateSamples(
   labels: Readonly<Record<string, string>>,
   state: CheckState,

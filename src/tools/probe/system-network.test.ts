@@ -35,7 +35,7 @@ test('several queries to a closed port fail at once, like a single one', async (
   const terms = { protocol: 'udp', sourcePort: 0, timeoutMs: 20_000, tries: 2 } as const;
   const asked = [TYPE.A, TYPE.AAAA].map((type) => ({ name: 'a.example.', type, edns: null }));
   const found = await network.ask({ host: '127.0.0.1', port: port! }, asked, terms);
-  // A query that timed out would report the time-out instead.
+  // A query that timed out would report the timeout instead.
   for (const { failure } of found) assert.equal(failure, `no server listens at 127.0.0.1:${port}`);
 });
 

@@ -1,4 +1,4 @@
-/** The check network on the machine's own sockets. Each call opens one socket and closes it. */
+/** The network for checks, based on the machine's sockets. Each call opens a socket and closes it again. */
 import { systemClock } from '../../server/base/clock.ts';
 import { errorCode } from '../../server/base/error-code.ts';
 import { printHostPort } from '../../server/base/ip.ts';
@@ -12,7 +12,10 @@ import { Query } from '../../server/transport/query.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
 
-/** Uses the machine's sockets. @param lookup runs the client models */
+/**
+ * Uses the machine's own sockets.
+ * @param lookup runs the client models
+ */
 export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup']): ProbeNetwork {
   return {
     lookup,
@@ -61,13 +64,13 @@ class WaitingProbe {
     this.#sentAt = systemClock.now();
   };
 
-  /** True if these bytes are the reply to this question. */
+  /** True if these bytes are a reply to this question. */
   matches(bytes: Uint8Array): boolean {
     return matchReply(this.#query, this.#query.id, bytes, 0, bytes.length) !== 'stray';
   }
 
   /**
-   * Accepts a reply. An unreadable one does not count, because a valid reply may follow; if none does, it becomes the
+   * Accepts a reply. An unreadable one does not count, because a valid reply may follow. If none does, it becomes the
    * reason for the failure.
    */
   readonly take = (bytes: Uint8Array): boolean => {
@@ -113,7 +116,7 @@ async function askUdp(
   }
 }
 
-/** The number of unrelated messages to ignore on one connection. */
+/** Limit on unrelated messages that are ignored on a connection. */
 const STRAYS_MAX = 64;
 
 /** @returns why some questions got no reply; null if all did */
@@ -125,7 +128,7 @@ async function askTcp(
   let failure: string | null = null;
   for (let left = tries; left > 0; left--) {
     const waiting = all.filter(({ isAnswered }) => !isAnswered);
-    // The time to connect counts, because clients wait for it too.
+    // Includes the time to connect, because clients have to wait for that as well.
     for (const { sending } of waiting) sending();
     const messages = waiting.map(({ message }) => message);
     const terms = { idleMs: timeoutMs, totalMs: timeoutMs, signal: new AbortController().signal };

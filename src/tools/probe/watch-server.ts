@@ -1,4 +1,6 @@
-/** The HTTP server behind `ndots check serve`: metrics, the current status as JSON, liveness and readiness. */
+/**
+ * The HTTP server for `ndots check serve`, which provides metrics, the current status as JSON, liveness and readiness.
+ */
 import { answerText } from '../../server/base/http-answer.ts';
 import { ScrapedServer } from '../../server/base/scraped-server.ts';
 import { printExposition } from '../../server/metrics/exposition.ts';
@@ -40,7 +42,7 @@ export class WatchServer extends ScrapedServer {
   }
 }
 
-/** Builds the status of all targets as a JSON document. */
+/** Builds a JSON document with the status of all targets. */
 export function watchDocument(watch: CheckSchedule): object {
   return {
     apiVersion: 'ndots.dev/v1',

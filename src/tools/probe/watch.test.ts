@@ -142,7 +142,8 @@ describe('ndots check serve', () => {
 
 describe('a month of rounds every 10 s with 0.01 % message loss', () => {
   test('no target is down, and no window burns', () => {
-    // Repeats the rounds on the side: draws the outcome of a query with two attempts the same way as the network above.
+    // Repeats the rounds separately, drawing the outcome of a query with two attempts in the same way as the network
+    // above.
     const draw = seededRandom(99);
     const isLost = (): boolean => draw.integer(1_000_000) < 100;
     for (let target = 0; target < 3; target++) {

@@ -1,4 +1,4 @@
-/** Runs checks repeatedly and tracks each target's current and past state. */
+/** Runs checks repeatedly, and tracks each target's state and history. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { bugText, type Log } from '../../server/base/log.ts';
 import type { Random } from '../../server/base/random.ts';
@@ -16,17 +16,17 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The number of targets to track. Others are checked but not tracked. */
+  /** Limit on targets to track. Others are checked but not tracked. */
   readonly targetsMax: number;
 }
 
-/** Consecutive failed rounds before a target is down, so that one lost query is not an outage. */
+/** The number of rounds in a row that must fail before a target is down, so that one lost query is not an outage. */
 const DOWN_AFTER = 2;
 /** A failed round is repeated after this fraction of the interval. */
 const CONFIRM = 0.25;
-/** Intervals vary by this fraction, so that instances do not run in lockstep. */
+/** Intervals vary by this fraction, to prevent instances from running in lockstep. */
 const JITTER = 0.1;
-/** A target not seen for this many intervals is dropped, because its replica has been replaced. */
+/** A target that has not been seen for this many intervals is dropped, because its replica has been replaced. */
 const FORGET_AFTER = 10;
 
 /** A target with its current and past state. */
@@ -55,7 +55,7 @@ export interface TargetStatus {
   readonly tookMs: number | null;
   /** The name of the active burn-rate alert, or null if there is none. */
   readonly alert: string | null;
-  /** The fraction of the 30-day budget that is left. */
+  /** The fraction of the 30-day budget that remains. */
   readonly budgetLeft: number;
 }
 
@@ -70,7 +70,7 @@ export class CheckSchedule {
     this.#parts = parts;
   }
 
-  /** Runs until the signal fires. Rejects only on a bug. */
+  /** Runs until the signal aborts, and only rejects because of a bug. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
   }
@@ -90,7 +90,7 @@ export class CheckSchedule {
     while (!signal.aborted) {
       const begun = clock.now();
       const suspects = await this.#round(check);
-      // Repeat a first failure soon, to confirm or clear it before the next regular round.
+      // Repeats a first failure soon, to confirm or clear it before the next regular round.
       const confirm: boolean = suspects && isConfirmed;
       isConfirmed = !confirm;
       const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());
@@ -98,7 +98,7 @@ export class CheckSchedule {
     }
   }
 
-  /** @returns whether a target failed that is not yet down */
+  /** @returns true if a target failed that is not down yet */
   async #round(check: PlannedCheck): Promise<boolean> {
     const { clock, log, context } = this.#parts;
     let observations: readonly Observation[];
@@ -181,7 +181,7 @@ export class CheckSchedule {
     }));
   }
 
-  /** The worst state of any target: `failed` only if a target is down, `warning` if one may be. */
+  /** The worst state of any target. It is `failed` only if a target is down, and `warning` if one may be. */
   get state(): CheckState {
     return worst(
       this.status().map(({ state, isDown }) => (state === 'failed' && !isDown ? 'warning' : state)),

@@ -1,6 +1,6 @@
 /**
- * Parses the words that script an answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`, `TC
- * n=40 part` … (docs/answers-file.md lists them). A spec is parsed once and then produces the reply to each query.
+ * Parses words that script an answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`, `TC n=40
+ * part` … (listed in docs/answers-file.md). A spec is parsed once and then produces a reply to each query.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -43,9 +43,9 @@ export interface AnswerSpec {
   readonly ttl: number;
   /** Over TCP, resets the connection instead of answering. */
   readonly reset: boolean;
-  /** The question in the reply, or null for the client's question. */
+  /** The question in the reply, or null to repeat the client's. */
   readonly question: string | null;
-  /** The server whose address the reply comes from, or null for the queried server. */
+  /** The server whose address the reply comes from, or null for the one that was queried. */
   readonly from: string | null;
 }
 
@@ -76,7 +76,7 @@ const plain: AnswerSpec = {
 
 export const nxdomain: AnswerSpec = { ...plain, rcode: 'NXDOMAIN' };
 
-/** The limit for `n=`, because the message must fit into 65535 bytes. */
+/** Limit on `n=`, because the message must fit into 65535 bytes. */
 const mostAddresses = 2000;
 /** The limit for `d=`. */
 const longestDelayMs = 3_600_000;
@@ -105,7 +105,7 @@ const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
 };
 
 /**
- * @param where identifies the rule in errors
+ * @param where the rule is, for errors
  * @throws Problem
  */
 export function parseAnswerSpec(text: string, where: string): AnswerSpec {
@@ -238,7 +238,7 @@ function sizeOf(records: readonly ReplyRecord[], spec: AnswerSpec, query: QueryT
   return size + (empty ? soaBytes : 0);
 }
 
-/** An SOA in the authority section: pointer, fixed part, two short names, five numbers. */
+/** The size of an SOA in the authority section, with a pointer, fixed part, two short names, and five numbers. */
 const soaBytes = 2 + 10 + 2 * nameBytes('ns.dns.example.') + 20;
 
 function fit(

@@ -1,6 +1,6 @@
 /**
- * The answers file: rules that script a network, so that a lookup can be planned and replayed. The first rule that
- * matches the server, name and type provides the answer. All other names are NXDOMAIN.
+ * The answers file, whose rules script a network so that a lookup can be planned and replayed. Answers come from the
+ * first rule that matches the server, name and type. All other names are NXDOMAIN.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { isObject } from '../../server/base/json-object.ts';
@@ -9,7 +9,7 @@ import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
 import { sameName } from './reply.ts';
 
-/** A rule: the questions that match and their answers. */
+/** A rule, with the questions that it matches and their answers. */
 export interface AnswerRule {
   /** Null: any. */
   readonly server: string | null;
@@ -21,16 +21,16 @@ export interface AnswerRule {
   readonly answers: readonly AnswerSpec[];
 }
 
-/** A scripted network: its servers' answers, and which servers are unreachable. */
+/** A scripted network, with the servers' answers and which of them are unreachable. */
 export interface Script {
   readonly rules: readonly AnswerRule[];
   /** Milliseconds from query to reply. */
   readonly delayMs: number;
-  /** No process is listening: an immediate ICMP port unreachable, or a TCP reset. */
+  /** No process is listening, so there is an immediate ICMP port unreachable or TCP reset. */
   readonly closed: ReadonlySet<string>;
-  /** No host has this address, so after 3 s the kernel reports the host unreachable. */
+  /** No host has this address, so the kernel reports the host unreachable after 3 s. */
   readonly unrouted: ReadonlySet<string>;
-  /** The kernel has no route: an immediate error, and nothing is sent. */
+  /** The kernel has no route, so there is an immediate error and nothing is sent. */
   readonly noRoute: ReadonlySet<string>;
   /** UDP is answered, TCP connections are reset. */
   readonly noTcp: ReadonlySet<string>;
@@ -49,8 +49,8 @@ export const emptyScript: Script = {
 const mostRules = 100_000;
 
 /**
- * @param value the parsed YAML or JSON file
- * @param file identifies the file in errors
+ * @param value the parsed YAML or JSON
+ * @param file its name, for errors
  * @throws Problem
  */
 export function parseAnswers(value: unknown, file: string): Script {
@@ -104,10 +104,10 @@ function parseRule(rule: unknown, where: string): AnswerRule {
   };
 }
 
-/** The index of each rule's next answer: a list provides its answers in turn. */
+/** The index of each rule's next answer, because a list provides its answers in turn. */
 export type RuleCounts = Map<AnswerRule, number>;
 
-/** Returns the script's next answer to this question and advances the rule's count. */
+/** Returns the script's next answer to this question, and advances the rule's count. */
 export function nextAnswer(
   script: Script,
   counts: RuleCounts,

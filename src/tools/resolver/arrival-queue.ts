@@ -1,8 +1,11 @@
-/** A socket's unread arrivals and the readers waiting for them: the receiving half of the sockets that models use. */
+/**
+ * A socket's unread arrivals and the readers that wait for them. This is the receiving half of the sockets used by
+ * models.
+ */
 import type { Clock } from '../../server/base/clock.ts';
 import type { Arrival, Fault } from './network.ts';
 
-/** Ordered oldest first. `take`, `wait` and `watch` are the methods of `Socket`. */
+/** Oldest first. `take`, `wait` and `watch` are the methods of `Socket`. */
 export class ArrivalQueue {
   readonly #clock: Clock;
   readonly #watchers = new Set<() => void>();
@@ -14,14 +17,14 @@ export class ArrivalQueue {
   }
 
   /**
-   * Adds an arrival. Watchers are called slightly later, not in a callback: a program reads packets that arrive while
-   * it is sending in its next system call.
+   * Adds an arrival. Watchers are called slightly later rather than immediately, because a program that is sending
+   * reads new packets in its next system call.
    */
   push(arrival: Arrival): void {
     this.#arrivals.push(arrival);
     for (const run of [...this.#watchers])
       queueMicrotask(() => {
-        // Skip a watcher that stopped watching at an earlier arrival.
+        // Skips a watcher that stopped watching during an earlier arrival.
         if (this.#watchers.has(run)) run();
       });
   }

@@ -1,8 +1,8 @@
-/** The answer cache in c-ares since 1.31, which also caches negative answers. */
+/** The answer cache that c-ares has had since 1.31, which also caches negative answers. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { ClientReply } from './reply.ts';
 
-/** The maximum time in seconds that an answer is cached. */
+/** The maximum time for which an answer is cached, in seconds. */
 const longestTtl = 3600;
 
 interface CachedReply {
@@ -11,7 +11,7 @@ interface CachedReply {
   readonly until: number;
 }
 
-/** One channel's cached replies, by name and type, until their TTLs expire. */
+/** A channel's cached replies, by name and type, until their TTLs expire. */
 export class CaresCache {
   readonly #clock: Clock;
   readonly #kept = new Map<string, CachedReply>();

@@ -1,8 +1,8 @@
 /**
- * The sending half of c-ares since 1.22 (ares_process.c). It sorts servers by recent failures, and its time-outs grow
- * with jitter. Later releases add time-outs based on measured latency, EDNS with a cookie, and an answer cache that
- * includes negative answers. Since 1.29, one query in ten probes a failed server after 5 s. These probes are random, so
- * they are not modelled.
+ * The sending half of c-ares since 1.22 (ares_process.c). Servers are sorted by recent failures, and timeouts grow with
+ * jitter. Later releases added timeouts based on measured latency, EDNS with a cookie, and an answer cache that
+ * includes negative answers. Since 1.29, one in ten queries probes a failed server after 5 s. These probes are random,
+ * so they are not modelled.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -55,7 +55,7 @@ interface CaresQuestion {
 /** One in this many bursts of replies is read one by one, as if the replies had arrived separately. */
 const readingSteps = 4;
 
-/** Sends as c-ares does since 1.22; see the top of this file. */
+/** Sends like c-ares since 1.22, as described at the top of this file. */
 export class Channel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -64,10 +64,10 @@ export class Channel implements CaresChannel {
   /** Newest first. */
   readonly #connections: Connection[] = [];
   readonly #open = new Set<CaresQuestion>();
-  /** The time of the last read, and whether everything that arrived then was read together. */
+  /** The time of the last read, and whether everything that had arrived by then was read together. */
   #readAt = -Infinity;
   #together = true;
-  /** Steps waiting for the rest of a joint read. */
+  /** Steps that wait for the rest of a joint read. */
   #deferred = 0;
   readonly #timeouts: TimeoutTimer;
   readonly #cache: CaresCache;
@@ -148,7 +148,7 @@ export class Channel implements CaresChannel {
     question.timer?.cancel();
     const waitMs = this.#servers.timeoutMs(server, question.tries);
     question.timer = this.#timeouts.after(waitMs, () => {
-      // Releases that close idle connections first keep this one open until the next round.
+      // Releases that close idle connections first leave this one open until the next round.
       if (!this.#traits.closesLast) this.rest();
       if (this.#traits.countsSilence) this.#servers.blame(server);
       if (this.#traits.newSocket === 'timeout') connection.retired = true;
@@ -157,9 +157,7 @@ export class Channel implements CaresChannel {
     });
   }
 
-  /**
-   * Sets the question's OPT record. It has a cookie until the server has replied without one, and no cookie over TCP.
-   */
+  /** Sets the question's OPT record. It includes a cookie until the server replies without one, but never over TCP. */
   #dress(question: CaresQuestion, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
     const edns = question.edns
@@ -213,7 +211,7 @@ export class Channel implements CaresChannel {
     this.#readAt = now;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
-        // The program notices the fault in the next round of its event loop, after idle connections have been closed.
+        // The program notices the fault in the next round of its event loop, after closing idle connections.
         this.rest();
         this.#break(connection, 'ECONNREFUSED');
         return;
@@ -261,7 +259,7 @@ export class Channel implements CaresChannel {
 
   #retry(question: CaresQuestion, status: CaresStatus, reply: ClientReply | null): void {
     this.#detach(question);
-    // Some releases cannot tell a closed port from silence.
+    // Some releases cannot distinguish a closed port from silence.
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
     question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
@@ -277,7 +275,7 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: question.failure, reply });
   }
 
-  /** Runs a step now or, in releases that defer it, after the rest of a joint read. */
+  /** Runs a step immediately or, in releases that defer it, after the rest of a joint read. */
   #later(deferred: boolean, run: () => void): void {
     if (!(deferred && this.#together)) return run();
     this.#deferred++;
@@ -311,8 +309,8 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Closes connections that have no questions. Waits until all deferred steps have run and the caller has had time to
-   * ask the next questions.
+   * Closes connections that have no questions. First waits until all deferred steps have run and the caller has had
+   * time to send the next questions.
    */
   #sweepLater(): void {
     this.#context.network.clock.after(0, () => {

@@ -1,7 +1,7 @@
 /**
- * Reads resolv.conf, nsswitch.conf and the environment as c-ares does. It has had three readers. Up to 1.21, the
- * environment is read first and the first value of an option counts. Since 1.22, the environment is read last and
- * overrides the files. Since 1.28, a new parser drops the whole line if it rejects any part of it.
+ * Reads resolv.conf, nsswitch.conf and the environment like c-ares, which has had three readers. Up to 1.21, the
+ * environment is read first, and an option's first value counts. Since 1.22, the environment is read last and overrides
+ * the files. Since 1.28, a new parser drops the whole line if it rejects part of it.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -35,7 +35,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   const lookups = readServices(settings.nsswitch, traits);
   if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
-  // In that case all settings are dropped, including those from the file.
+  // In that case, all settings are dropped, even those from the file.
   const empty = newReading(traits);
   empty.conf.remarks.push({
     line: 0,
@@ -52,7 +52,8 @@ function finish(state: ConfReading, settings: Settings, services: string | null)
     if (domain !== null) conf.search = [domain];
   }
   if (conf.servers.length === 0) conf.servers = ['127.0.0.1'];
-  // In the first reader, a `lookup` line in resolv.conf overrides nsswitch.conf. In later readers, nsswitch.conf wins.
+  // In the first reader, a `lookup` line in resolv.conf overrides nsswitch.conf. In later readers, nsswitch.conf takes
+  // precedence.
   const lookups = traits.reader === 1 ? (state.lookups ?? services) : (services ?? state.lookups);
   return { ...conf, lookups: lookups ?? 'fb' };
 }
@@ -61,10 +62,10 @@ interface ConfReading {
   readonly conf: MutableConf;
   readonly traits: CaresTraits;
   search: string[] | null;
-  /** Options already set: the first reader keeps the first value. */
+  /** Options that are already set, because the first reader uses the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /** The search list comes from the environment and the file must not replace it (first reader). */
+  /** The search list comes from the environment and must not be replaced by the file (first reader). */
   searchFixed: boolean;
 }
 
@@ -122,7 +123,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
       if (!fixed(state)) state.search = splitDomains(value);
       return;
     case 'domain':
-      // The third reader uses `domain` only if no `search` line came before it.
+      // The third reader uses `domain` only if no `search` line precedes it.
       if (traits.reader === 3 ? state.search === null : !fixed(state))
         state.search = splitDomains(wordsOf(value)[0] ?? '').slice(0, 1);
       return;
@@ -138,7 +139,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
   }
 }
 
-/** True if LOCALDOMAIN overrides the file's search list; the first reader reads it before the file. */
+/** True if LOCALDOMAIN overrides the search list in the file, which the first reader reads afterwards. */
 function fixed({ searchFixed, traits }: ConfReading): boolean {
   return searchFixed && traits.reader === 1;
 }
@@ -179,7 +180,7 @@ function readOptions(state: ConfReading, text: string, number: number): void {
   }
 }
 
-/** The number is read from the text, not the word, so `ndots: 3` works. */
+/** The number is read from the text rather than the word, so `ndots: 3` works. */
 function readText(state: ConfReading, text: string, word: string): boolean {
   const { conf, traits, known } = state;
   const keys = ['ndots:', 'retrans:', 'retry:', 'rotate'];
@@ -193,7 +194,7 @@ function readText(state: ConfReading, text: string, word: string): boolean {
     if (known.has(key) || unset) return true;
     known.add(key);
   }
-  // The comparison is unsigned, so a negative number is very large.
+  // The comparison is unsigned, which makes a negative number very large.
   if (key === 'ndots:') setDots(conf, value, traits);
   else if (key === 'retrans:') {
     if (traits.reader === 1) conf.timeoutMs = Math.max(0, value);
@@ -209,7 +210,7 @@ function setDots(conf: MutableConf, value: number, { ndotsZero }: CaresTraits): 
   if (value !== 0 || ndotsZero) conf.ndots = unsigned(value);
 }
 
-/** Converts to unsigned: a negative number becomes very large. */
+/** Converts to unsigned, which makes a negative number very large. */
 function unsigned(value: number): number {
   return value < 0 ? 2 ** 32 + value : value;
 }
@@ -242,7 +243,7 @@ function dedupe(domains: readonly string[]): string[] {
 
 /**
  * The services in nsswitch.conf's `hosts:` line. If there are several such lines, the first reader uses the first one
- * and later readers the last.
+ * and later readers use the last.
  */
 function readServices(nsswitch: string | null, { reader }: CaresTraits): string | null {
   let found: string | null = null;

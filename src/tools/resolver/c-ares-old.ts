@@ -1,6 +1,6 @@
 /**
- * The sending half of c-ares up to 1.21 (ares_process.c). It has one UDP socket per server, a time-out that doubles
- * after every round of servers, and no cache. After an error reply it queries the next server at once.
+ * The sending half of c-ares up to 1.21 (ares_process.c). It has one UDP socket per server, a timeout that doubles
+ * after each round of servers, and no cache. After an error reply, it immediately queries the next server.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -26,9 +26,9 @@ interface OldCaresServer {
   readonly address: string;
   udp: Socket | null;
   tcp: Socket | null;
-  /** Queries waiting for the TCP connection, or null if no connection is being opened. */
+  /** Queries that wait for the TCP connection, or null if no connection is being opened. */
   opening: OldCaresQuestion[] | null;
-  /** Identifies the TCP connection, so that a query is not sent twice on it. */
+  /** Identifies the TCP connection, so that no query is sent on it twice. */
   generation: number;
 }
 
@@ -45,10 +45,10 @@ interface OldCaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/** Without EDNS, a longer reply is fetched again over TCP, even if it is not marked as truncated. */
+/** Without EDNS, longer replies are fetched again over TCP even if they are not marked as truncated. */
 const packetBytes = 512;
 
-/** Sends as c-ares does up to 1.21; see the top of this file. */
+/** Sends like c-ares up to 1.21, as described at the top of this file. */
 export class OldChannel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -125,7 +125,7 @@ export class OldChannel implements CaresChannel {
     });
   }
 
-  /** @returns false if the kernel reported an error, possibly caused by an earlier packet */
+  /** @returns false if the kernel reported an error, which an earlier packet may have caused */
   #sendUdp(question: OldCaresQuestion, server: OldCaresServer): boolean {
     if (server.udp === null) {
       const socket = this.#context.network.udp();
@@ -203,7 +203,7 @@ export class OldChannel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  /** Moves questions from a server with broken sockets to the next server. */
+  /** Moves questions from a server with broken sockets to the next one. */
   #fail(server: OldCaresServer, questions: readonly OldCaresQuestion[]): void {
     this.#closeServer(server);
     for (const question of questions) {

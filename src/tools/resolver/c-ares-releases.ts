@@ -1,6 +1,6 @@
 /**
- * The differences between c-ares releases. Most of it was rewritten between 1.20 and 1.22: `c-ares-old.ts` sends up to
- * 1.21, `c-ares-channel.ts` from 1.22 on.
+ * The differences between c-ares releases. Most of it was rewritten between 1.20 and 1.22. Up to 1.21, queries are sent
+ * by `c-ares-old.ts`, and from 1.22 on by `c-ares-channel.ts`.
  */
 import { Releases } from './releases.ts';
 
@@ -9,93 +9,94 @@ export interface CaresTraits {
   /** True if NODATA ends the search. */
   readonly nodataEnds: boolean;
   /**
-   * True if a trailing dot disables the search list. False if search domains are appended after the dot once the name
+   * True if a trailing dot disables the search list. If false, search domains are appended after the dot once the name
    * as typed has failed.
    */
   readonly dotIsFinal: boolean;
   /**
-   * HOSTALIASES is ignored, or an alias is searched like a typed name, or an alias is looked up without the search
-   * list.
+   * Selects whether HOSTALIASES is ignored, an alias is searched like a typed name, or an alias is looked up without
+   * the search list.
    */
   readonly aliases: 'none' | 'searched' | 'alone';
-  /** The names answered without a server: none, `localhost`, or also the names under it. */
+  /** The names answered without a server: none, only `localhost`, or also those under it. */
   readonly localhost: 'none' | 'alone' | 'below';
   /** True if `localhost` is recognised in any case. */
   readonly foldsLocalhost: boolean;
   /** True if AAAA is still queried when the name is an IPv4 address. */
   readonly asksForLiterals: boolean;
-  /** True if names with characters not allowed in host names are rejected. */
+  /** True if names are rejected when they contain characters that host names may not have. */
   readonly hostNames: boolean;
   /** The maximum length of a name on the wire, in bytes. */
   readonly longestName: number;
-  /** True if `search .` yields the name as written; otherwise it yields a name with two dots. */
+  /** True if `search .` results in the name as written, false if it results in a name with two dots. */
   readonly rootDomain: boolean;
   /** True if lookups fail when there is no search list. */
   readonly needsSearchList: boolean;
-  /** True if the search for a single label continues after SERVFAIL and REFUSED. */
+  /** True if the search for a single label continues after SERVFAIL or REFUSED. */
   readonly singleLabelGoesOn: boolean;
   /** True if an address counts only after the CNAMEs that lead to its owner. */
   readonly ordersCnames: boolean;
-  /** True if a CNAME without an address in the last reply crashes the process. */
+  /** True if the process crashes because the last reply has a CNAME without an address. */
   readonly diesOfCname: boolean;
   /**
-   * The answer for one family that stops retries for the other: none, one with any address, or one with an IPv4 address.
+   * The answer for one family that stops retries for the other: none, one with any address, or one with an IPv4
+   * address.
    */
   readonly enough: 'never' | 'any' | 'ipv4';
   /** The settings reader (`c-ares-conf.ts`). */
   readonly reader: 1 | 2 | 3;
   /** True if `#` and `;` start a comment anywhere in a line. */
   readonly cutsComments: boolean;
-  /** True if a LOCALDOMAIN with unprintable characters is rejected. */
+  /** True if LOCALDOMAIN is rejected when it has unprintable characters. */
   readonly printableOnly: boolean;
-  /** True if a server's address can include a port and an interface. */
+  /** True if a server's address may include a port and an interface. */
   readonly zonedServers: boolean;
   /** True if the `timeout:` and `attempts:` options are supported. */
   readonly timeoutOption: boolean;
   /** The default for ndots, and whether `ndots:0` is accepted. */
   readonly ndots: 0 | 1;
   readonly ndotsZero: boolean;
-  /** The time-out of the first attempt in milliseconds. */
+  /** The timeout for the first attempt, in milliseconds. */
   readonly timeoutMs: number;
   readonly attempts: number;
-  /** True if hosts file lines that share an address or a name form one entry. */
+  /** True if hosts file lines with the same address or name form one entry. */
   readonly mergesHosts: boolean;
   /**
-   * True if a name in the hosts file is final even without the requested family. False if DNS is queried then, and
+   * True if a name in the hosts file is final even without the requested family. If false, DNS is queried and
    * `localhost` gets loopback addresses.
    */
   readonly hostsFinal: boolean;
   /** True if servers are sorted by their failures. */
   readonly sortsServers: boolean;
-  /** True if, among servers with equal failures, the one that failed longest ago comes first. */
+  /** True if, among servers with the same number of failures, the one whose failure was longest ago comes first. */
   readonly oldestFailureFirst: boolean;
-  /** The UDP size advertised in EDNS; 0: no OPT record. */
+  /** The UDP size advertised in EDNS, or 0 if there is no OPT record. */
   readonly ednsSize: number;
   readonly cookies: boolean;
-  /** True if FORMERR is taken as a lack of EDNS support even if the reply has an OPT record. */
+  /** True if FORMERR is taken as a lack of EDNS support even when the reply has an OPT record. */
   readonly doubtsEdns: boolean;
   readonly caches: boolean;
-  /** True if time-outs adapt to the measured latency. */
+  /** True if timeouts adapt to the measured latency. */
   readonly adapts: boolean;
   /** True if silence counts as a server failure. */
   readonly countsSilence: boolean;
-  /** True if a broken connection counts as a failure of its server before its queries move elsewhere. */
+  /** True if a broken connection counts as a server failure before its queries move elsewhere. */
   readonly blamesFirst: boolean;
-  /** True if a send error breaks the connection and fails all of its queries. */
+  /** True if a send error breaks the connection and all of its queries fail. */
   readonly breaksOnSend: boolean;
   /** True if a query is retried only after all replies in a joint read have been handled. */
   readonly defersRetries: boolean;
-  /** True if a query also ends only then, so an error that arrives with an address is still retried. */
+  /** True if a query also ends only then, so that an error arriving together with an address is still retried. */
   readonly defersEnds: boolean;
-  /** True if idle connections are closed after time-outs are handled, not before. */
+  /** True if idle connections are closed after timeouts are handled rather than before. */
   readonly closesLast: boolean;
   /** True if SERVFAIL, REFUSED and NOTIMP are reported as the cause of a failure. */
   readonly tellsErrors: boolean;
-  /** True if a name that cannot be sent is reported as a bad name. Otherwise it is reported as out of memory. */
+  /** True if a name that cannot be sent is reported as a bad name, false if it is reported as out of memory. */
   readonly tellsBadName: boolean;
   /** True if a closed port is reported differently from silence. */
   readonly tellsRefusal: boolean;
-  /** The event after which a new socket replaces an open one: none, a failure of its server, or a time-out. */
+  /** The event after which a new socket replaces an open one: none, a server failure, or a timeout. */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
@@ -219,7 +220,7 @@ export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
     ['1.34.2'],
     ['1.34.3', { enough: 'ipv4', doubtsEdns: true }],
     ['1.34.4'],
-    // As packaged in Debian, with the security fix from 1.34.6.
+    // As packaged in Debian, including the security fix from 1.34.6.
     ['1.34.5', { hostsFinal: false, defersEnds: true }],
     ['1.34.6', { newSocket: 'failure', closesLast: true }],
     ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],

@@ -1,4 +1,4 @@
-/** The failures and latencies that c-ares has recorded for its servers since 1.22. */
+/** The failures and latencies that c-ares has recorded for servers since 1.22. */
 import type { ModelContext } from './client.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -12,17 +12,17 @@ export interface CaresServer {
   failedAt: number;
   /** False if the server has shown that it does not support cookies. */
   cookies: boolean;
-  /** The sum of its latencies, and how many there were. */
+  /** The sum and number of its latencies. */
   totalMs: number;
   answers: number;
 }
 
-/** Limits of the adaptive time-out, and its factor over the average latency. */
+/** Limits on the adaptive timeout, and its factor over the average latency. */
 const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
 const enoughAnswers = 3;
-/** Jitter shortens a retry's time-out by up to this fraction. */
+/** Jitter shortens a retry's timeout by at most this fraction. */
 const mostJitter = 0.5;
 /** The number of steps from which jitter is drawn. */
 export const jitterSteps = 65_537;
@@ -53,8 +53,8 @@ export class CaresServers {
   }
 
   /**
-   * Returns the server with the fewest failures since its last success. Among equals, it is the one that failed longest
-   * ago, or the first.
+   * Returns the server with the fewest failures since its last success. If several are equal, it is the one whose
+   * failure was longest ago, or the first.
    */
   best(): CaresServer | undefined {
     const { oldestFailureFirst } = this.#traits;
@@ -87,7 +87,7 @@ export class CaresServers {
   }
 
   /**
-   * Returns milliseconds: five times the server's average latency once known, doubled each round. Jitter cuts it by up
+   * Returns five times the server's average latency in milliseconds, if known, doubled each round. Jitter cuts it by up
    * to half.
    * @param tries earlier attempts for the question
    */

@@ -1,4 +1,4 @@
-/** The results of a c-ares query, and the code shared by its two sending halves. */
+/** The results of a c-ares query, and code shared by the two sending halves. */
 import { failed, found, newId, type LookupOutcome, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import type { QueryToSend } from './network.ts';
@@ -43,7 +43,7 @@ export interface Ended {
 
 export interface PendingQuestion {
   readonly done: Promise<Ended>;
-  /** True if it was answered from the cache, before the next question was sent. */
+  /** True if it was answered from the cache before the next question was sent. */
   readonly cached?: boolean;
   /** Makes the next failure final. */
   stopRetrying(): void;
@@ -52,11 +52,11 @@ export interface PendingQuestion {
 export interface ChannelSetup {
   readonly edns: boolean;
   readonly caching: boolean;
-  /** True if SERVFAIL, REFUSED and NOTIMP are returned at once (ARES_FLAG_NOCHECKRESP). */
+  /** True if SERVFAIL, REFUSED and NOTIMP are returned immediately (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
   /** Milliseconds between time-out checks; 0: no delay. */
   readonly tickMs: number;
-  /** True if `use-vc` has an effect; with c-ares's defaults it is ignored. */
+  /** True if `use-vc` has an effect, which it does not have with c-ares's defaults. */
   readonly useVc: boolean;
 }
 
@@ -71,11 +71,11 @@ export const plainSetup: ChannelSetup = {
 /** The part of c-ares that sends queries. */
 export interface CaresChannel {
   query(name: string, type: string, why: string): PendingQuestion;
-  /** Called when the lookup is over. Closes sockets that are no longer needed. */
+  /** Called when the lookup is over, to close sockets that are no longer needed. */
   rest(): void;
 }
 
-/** Builds a c-ares query with an ID that no open query uses. */
+/** Builds a c-ares query with an ID that is not used by any open query. */
 export function caresQuery(
   { random }: ModelContext,
   open: Iterable<{ readonly query: QueryToSend }>,

@@ -1,11 +1,11 @@
 /**
- * Models when a program notices c-ares time-outs. It may sleep for as long as c-ares requests and notice them
- * immediately. Or, as in Node.js, it notices them at the next tick of its own timer. That timer starts with the first
- * query and restarts on every arrival.
+ * Models when a program notices c-ares timeouts. It may sleep for as long as c-ares requests and notice them
+ * immediately. Or, as in Node.js, it notices them at the next tick of a separate timer. That timer starts with the
+ * first query and restarts on every arrival.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 
-/** In milliseconds. The timer starts from a clock reading taken shortly before the query is sent. */
+/** In milliseconds. The timer starts from a clock reading shortly before the query is sent. */
 const lagMs = 1;
 
 interface CaresTimerEntry {
@@ -25,7 +25,7 @@ export class TimeoutTimer {
     this.#tickMs = tickMs;
   }
 
-  /** Runs `run` at the first check after this time. */
+  /** Calls `run` at the first check after this time. */
   after(ms: number, run: () => void): Timer {
     if (this.#tickMs === 0) return this.#clock.after(ms, run);
     const waiting = { at: this.#clock.now() + ms, run };

@@ -1,7 +1,7 @@
 /**
- * ares_getaddrinfo: one socket per server for the whole search, with A and AAAA together. After NXDOMAIN or NODATA the
- * search continues; any other failure of a name ends the lookup. It is used by curl built with c-ares, Envoy and gRPC.
- * Retries differ by release: see `c-ares-old.ts` and, since 1.22, `c-ares-channel.ts`.
+ * ares_getaddrinfo, which uses one socket per server for the whole search, and A and AAAA together. The search
+ * continues after NXDOMAIN or NODATA, while any other failure ends the lookup. It is used by curl built with c-ares,
+ * Envoy and gRPC. Retries differ by release: see `c-ares-old.ts` and, since 1.22, `c-ares-channel.ts`.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -104,7 +104,7 @@ class CaresSession implements Session {
 
   #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
     const { trace, settings } = this.#context;
-    // Addresses with an interface (`%eth0`) are not understood. Later releases also skip names that are not valid host
+    // Addresses with an interface (`%eth0`) are not supported. Later releases also skip names that are not valid host
     // names.
     const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
@@ -122,7 +122,7 @@ class CaresSession implements Session {
       return found([]);
     }
     const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));
-    // A family missing from the file gets its loopback address.
+    // A family that is missing from the file gets its loopback address.
     const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
     const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));
     const addresses = local ? [...listed, ...loopback] : listed;
@@ -161,7 +161,7 @@ class CaresSession implements Session {
         query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
       }));
       const addresses: string[] = [];
-      // The query that finishes last decides how the search continues.
+      // The query that finishes last determines how the search continues.
       let last = 'ENOTFOUND' as CaresStatus;
       await Promise.all(
         pending.map(async ({ query }, index) => {
@@ -193,7 +193,7 @@ class CaresSession implements Session {
         );
         continue;
       }
-      // A single label may be refused by a stub that only resolves names with dots.
+      // A single label may have been refused by a stub that only resolves names with dots.
       const single = this.#traits.singleLabelGoesOn && countDots(name) === 0;
       if (single && (lastStatus === 'ESERVFAIL' || lastStatus === 'EREFUSED')) {
         status = sawNoData ? 'ENODATA' : lastStatus;
@@ -236,7 +236,7 @@ class CaresSession implements Session {
     return enough ? [asIs, ...list] : [...list, asIs];
   }
 
-  /** True if these addresses make retries for the other family unnecessary. */
+  /** True if these addresses make it unnecessary to retry for the other family. */
   #isEnough(addresses: readonly string[]): boolean {
     const { enough } = this.#traits;
     if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);

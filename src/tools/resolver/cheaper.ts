@@ -1,12 +1,13 @@
 /**
- * Finds changes that make a lookup cheaper: replans the same lookup with one change at a time and compares the cost.
+ * Finds changes that make a lookup cheaper, by planning the same lookup again with one change at a time and comparing
+ * the costs.
  */
 import { countDots } from './client.ts';
 import { totalsOf, type CheaperDocument } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
 import type { LookupPlan, LookupRun } from './run-lookup.ts';
 
-/** Returns the changes that need fewer queries and find the same addresses, best first. */
+/** Returns the changes that need fewer queries to find the same addresses, best first. */
 export async function findCheaper(
   run: LookupRun,
   again: (plan: LookupPlan) => Promise<LookupRun>,
@@ -76,12 +77,12 @@ function foundName(run: LookupRun): string | null {
   return hit?.name ?? null;
 }
 
-/** A server with autopath answers the first search name with the result of the whole search. */
+/** With autopath, a server answers the first search name with the result of the whole search. */
 function autopath(run: LookupRun): CheaperDocument | null {
   const [first] = run.trace.exchanges;
   if (first === undefined || run.plan.name.endsWith('.')) return null;
   const asked = `${run.plan.name}.`.toLowerCase();
-  // The server only applies the search path to names of the form `….NAMESPACE.svc.ZONE`.
+  // The server only applies the search path to names like `….NAMESPACE.svc.ZONE`.
   const isSearched = first.name.toLowerCase().startsWith(asked);
   if (!isSearched || !/^[^.]+\.svc\./.test(first.name.toLowerCase().slice(asked.length)))
     return null;
@@ -90,7 +91,7 @@ function autopath(run: LookupRun): CheaperDocument | null {
   const group = sent(first.name);
   const slowest = (name: string): number =>
     Math.max(0, ...sent(name).map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs));
-  // The first step is the server's own lookup; the second is its upstream query.
+  // The first step is the server's own lookup, and the second is its upstream query.
   const last = run.trace.exchanges.at(-1)!.name;
   const elapsedMs = slowest(first.name) + (last === first.name ? 0 : slowest(last));
   return {

@@ -1,4 +1,4 @@
-/** Changes between releases, and rare cases, one fact per test. Runs of the real clients are in recorded.json. */
+/** Changes between releases, and rare cases, with one fact per test. recorded.json has runs of the real clients. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seededRandom } from '../../server/base/random.ts';
@@ -36,7 +36,7 @@ function plan(label: string, given: Given): Promise<LookupRun> {
   return planLookup(asked, parseAnswers({ rules: given.rules ?? [] }, 'test'), seededRandom(7));
 }
 
-/** `A@10 AAAA@10`: the queries and their servers, in order. A T marks TCP. */
+/** Formats queries and their servers in order, as in `A@10 AAAA@10`. A T marks TCP. */
 function sent({ trace }: LookupRun): string {
   const shown = trace.exchanges.map(
     ({ protocol, type, server }) => `${protocol === 'tcp' ? 'T' : ''}${type}@${server.slice(-2)}`,

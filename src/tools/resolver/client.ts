@@ -1,4 +1,4 @@
-/** The interface that all resolver models share: input and output. */
+/** The input and output interface shared by all resolver models. */
 import type { Random } from '../../server/base/random.ts';
 import type { ClientNetwork } from './network.ts';
 import type { Releases } from './releases.ts';
@@ -12,11 +12,11 @@ export interface Host {
   readonly hostname: string;
   /** Addresses on interfaces other than loopback. */
   readonly addresses: readonly string[];
-  /** The address families of the loopback interface (127.0.0.1, ::1). A missing family is disabled in the kernel. */
+  /** The loopback interface's address families (127.0.0.1, ::1). If one is missing, it is disabled in the kernel. */
   readonly loopback: readonly AddressFamily[];
 }
 
-/** The files and environment variables that affect a lookup, or null if the file does not exist. */
+/** The files and environment variables that affect a lookup. Null if the file does not exist. */
 export interface Settings {
   readonly resolvConf: string | null;
   readonly nsswitch: string | null;
@@ -39,13 +39,13 @@ export interface Request {
   readonly name: string;
   /** Both for AF_UNSPEC. */
   readonly families: readonly AddressFamily[];
-  /** AI_ADDRCONFIG: only query families that the host has. */
+  /** AI_ADDRCONFIG: only queries families that the host has. */
   readonly addrConfig: boolean;
 }
 
 /** In terms of the API that the application calls. */
 export interface LookupFailure {
-  /** The API's symbol for the error: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
+  /** The API's symbol for the error, such as `EAI_NONAME`, `ENOTFOUND` or `ARES_ETIMEOUT`. */
   readonly code: string;
   /** Null if the API has no error numbers. */
   readonly number: number | null;
@@ -53,7 +53,7 @@ export interface LookupFailure {
   readonly text: string;
 }
 
-/** The result that the application gets. Some clients return addresses along with a failure. */
+/** The result that the application receives. Some clients return addresses together with a failure. */
 export interface LookupOutcome {
   readonly addresses: readonly string[];
   readonly failure: LookupFailure | null;
@@ -68,7 +68,7 @@ export interface Session {
 export interface Model {
   /** One line naming the function and the program. */
   readonly summary: string;
-  /** True if the real client sends A and AAAA in an unpredictable order. */
+  /** True if the order in which the real client sends A and AAAA is unpredictable. */
   readonly anyOrder: boolean;
   /** Parses resolv.conf as this client does. */
   conf(settings: Settings): ResolvConf;
@@ -87,13 +87,13 @@ export interface ClientLine {
   /** Oldest first; empty if the model has none. */
   readonly versions: readonly string[];
   /**
-   * Returns the release with that version, or null for the newest. Otherwise returns the nearest release, whose traces
-   * then begin with a note.
+   * Returns the release with that version, or the newest for null. If it does not exist, returns the nearest release,
+   * and a note at the start of its traces says so.
    */
   at(version: string | null): Client;
 }
 
-/** Builds a client whose releases differ in a table of traits. */
+/** Builds a client whose releases are described by a table of traits. */
 export function clientLine<Traits extends object>(
   name: string,
   releases: Releases<Traits>,
@@ -120,7 +120,7 @@ export function soleClient(name: string, model: Model): ClientLine {
   };
 }
 
-/** Makes each of its traces begin with the note. */
+/** Makes all of its traces begin with the note. */
 function noted(client: Client, note: string | null): Client {
   if (note === null) return client;
   return {
@@ -136,7 +136,7 @@ export function found(addresses: readonly string[]): LookupOutcome {
   return { addresses, failure: null };
 }
 
-/** Builds a failed result. The arguments are the fields of `LookupFailure`. */
+/** Builds a failed result from the fields of `LookupFailure`. */
 export function failed(code: string, number: number | null, text: string): LookupOutcome {
   return { addresses: [], failure: { code, number, text } };
 }
@@ -149,7 +149,7 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
   }
 }
 
-/** The name as displayed: with a trailing dot, and non-ASCII bytes escaped. */
+/** The name to display, with a trailing dot and escaped non-ASCII bytes. */
 export function absolute(name: string): string {
   return presented(name.endsWith('.') ? name : `${name}.`);
 }

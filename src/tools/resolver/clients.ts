@@ -1,4 +1,4 @@
-/** The table of models: `NAME[@VERSION]`, defaulting to the newest version. */
+/** The table of models: `NAME[@VERSION]`, where the version defaults to the newest. */
 import { cares } from './c-ares.ts';
 import type { Client, ClientLine } from './client.ts';
 import { busybox, nslookup } from './debug-tools.ts';
@@ -30,7 +30,7 @@ export const clientLines: readonly ClientLine[] = [
   resolved,
 ];
 
-/** Older releases that differ enough from the newest one to be included when all clients are compared. */
+/** Older releases that differ enough from the newest one to be worth including when all clients are compared. */
 const alsoShown: Readonly<Record<string, readonly string[]>> = {
   glibc: ['2.36'],
   musl: ['1.2.3'],
@@ -38,7 +38,7 @@ const alsoShown: Readonly<Record<string, readonly string[]>> = {
   'c-ares': ['1.18.1'],
 };
 
-/** The clients for `--client all`: the newest release of each, plus a few older ones. */
+/** The clients selected by `--client all`, which are the newest release of each and a few older ones. */
 export const clients: readonly Client[] = clientLines.flatMap((line) => [
   line.at(null),
   ...(alsoShown[line.name] ?? []).map((version) => line.at(version)),
@@ -53,8 +53,8 @@ export function labelOf(client: Client): string {
 }
 
 /**
- * Null if there is no such client. An unknown version is replaced by the nearest one, and its traces begin with a step
- * that reports this.
+ * Null if there is no such client. An unknown version is replaced by the nearest one, which the first step of its
+ * traces reports.
  */
 export function findClient(label: string): Client | null {
   const [name, version = null] = label.split('@');

@@ -1,6 +1,6 @@
 /**
- * Tools used for debugging: nslookup from BIND and from busybox. Neither resolves like a libc client, which makes their
- * results misleading.
+ * Tools for debugging, namely nslookup from BIND and from busybox. Neither resolves names like a libc client, so their
+ * results are misleading.
  */
 import {
   absolute,
@@ -30,7 +30,7 @@ export const nslookup: ClientLine = soleClient('nslookup', {
   open: (context) => new NslookupSession(context),
 });
 
-/** nslookup's own time-out in milliseconds, for each of three attempts. */
+/** nslookup's own timeout for each of three attempts, in milliseconds. */
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
@@ -73,7 +73,7 @@ class NslookupSession implements Session {
     return failed('1', null, 'exit 1');
   }
 
-  /** Queries AAAA for the name that answered, or for its CNAME target. */
+  /** Queries AAAA for the name that was answered, or for its CNAME target. */
   async #second(reply: ClientReply): Promise<LookupOutcome> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
     const why = 'A is answered, so nslookup sends AAAA for the same name, or for its CNAME target.';
@@ -85,7 +85,7 @@ class NslookupSession implements Session {
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
 
-  /** True if TCP is used. After one truncated reply, nslookup uses nothing else. */
+  /** True if TCP is used. After one truncated reply, nslookup sticks to it. */
   #stream = false;
 
   async #ask(name: string, type: string, why: string): Promise<ToolReply | null> {

@@ -1,6 +1,6 @@
 /**
- * Computes the resolv.conf that kubelet writes for a pod. It merges dnsPolicy, dnsConfig, kubelet's clusterDNS and
- * clusterDomain, and the node's own resolv.conf, and applies Kubernetes' limits (pkg/kubelet/network/dns).
+ * Computes the resolv.conf that the kubelet writes for a pod. It merges dnsPolicy, dnsConfig, the kubelet's clusterDNS
+ * and clusterDomain, and the node's own resolv.conf, and applies Kubernetes' limits (pkg/kubelet/network/dns).
  */
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
@@ -12,7 +12,7 @@ export interface DnsConfig {
   readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
 }
 
-/** The pod spec fields that determine its resolv.conf. */
+/** The fields in a pod spec that determine its resolv.conf. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: DnsPolicy;
@@ -23,7 +23,7 @@ export interface PodDns {
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** The contents of the file in kubelet's resolvConf, or null if the setting is empty. */
+  /** The contents of the file in the kubelet's resolvConf, or null if that is empty. */
   readonly nodeResolvConf: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface PodResolvConf {
   readonly warnings: readonly string[];
 }
 
-/** Kubernetes' limits (since 1.28): name servers, search domains, characters in the search line. */
+/** Kubernetes' limits (since 1.28) on name servers, search domains, and characters in the search line. */
 const mostServers = 3;
 const mostSearches = 32;
 const longestSearch = 2048;
@@ -90,7 +90,7 @@ function basis(
   };
 }
 
-/** Merges dnsConfig: servers and searches are appended, options replace those with the same name. */
+/** Merges dnsConfig. Servers and searches are appended, and options replace those with the same name. */
 function merge(parts: ResolvConfParts, config: DnsConfig): void {
   parts.servers = unique([...parts.servers, ...config.nameservers]);
   parts.searches = unique([...parts.searches, ...config.searches]);
@@ -131,7 +131,7 @@ function limit(parts: ResolvConfParts, warnings: string[]): void {
 }
 
 function readHost(text: string | null): ResolvConfParts {
-  // With an empty resolvConf, kubelet leaves its pods without DNS.
+  // If resolvConf is empty, the kubelet leaves its pods without DNS.
   if (text === null) return { servers: ['127.0.0.1'], searches: ['.'], options: [] };
   const parts: ResolvConfParts = { servers: [], searches: [], options: [] };
   for (const line of linesOf(text)) {
@@ -139,7 +139,7 @@ function readHost(text: string | null): ResolvConfParts {
     if (bare.startsWith('#') || bare.startsWith(';')) continue;
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
-    // Search domains from the node's file are used unchanged, even without a trailing dot. So is a lone dot.
+    // Search domains from the node's file are used unchanged, even without a trailing dot, and so is a lone dot.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = withOptions(parts.options, words);

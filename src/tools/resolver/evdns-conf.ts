@@ -1,5 +1,5 @@
 /**
- * Reads resolv.conf as libevent's evdns does. There are no limits on servers, domains and values. `domain` and `search`
+ * Reads resolv.conf like libevent's evdns. There are no limits on servers, domains or values, and `domain` and `search`
  * lines replace each other.
  */
 import { parseAddress } from '../../server/base/ip.ts';
@@ -34,7 +34,7 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
       const domains = keyword === 'search' ? words : words.slice(0, 1);
       conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));
       searched = true;
-      // A new search list resets ndots to 1, whatever an earlier line set.
+      // A new search list resets ndots to 1, regardless of earlier lines.
       if (conf.ndots !== 1) {
         conf.remarks.push({ line: index + 1, text: 'sets ndots back to 1' });
       }

@@ -1,6 +1,6 @@
 /**
- * The sending half of evdns (evdns.c in libevent 2.1). It rotates through the servers considered up, with one
- * long-lived socket per server. The case of letters is randomised (0x20). A failed server is probed until it answers
+ * The sending half of evdns (evdns.c in libevent 2.1). It rotates through the servers that are considered up, with one
+ * long-lived socket for each, and randomises the case of letters (0x20). A failed server is probed until it answers
  * again.
  */
 import type { Timer } from '../../server/base/clock.ts';
@@ -20,7 +20,7 @@ export type EvdnsError =
   | 'FORMERR'
   | 'TIMEOUT';
 
-/** At least one address, or why there is none. */
+/** At least one address, or the reason why there is none. */
 export type EvdnsResult = readonly string[] | EvdnsError;
 
 /** `why` is one sentence. */
@@ -28,7 +28,7 @@ export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
 /**
- * In milliseconds. A failed server is probed with a fixed name after this time. Each further delay is three times as
+ * In milliseconds. After this time, a failed server is probed with a fixed name. Each further delay is three times as
  * long, up to an hour.
  */
 const probeMs = 10_000;
@@ -62,7 +62,7 @@ export class EvdnsServers {
   constructor(context: ModelContext, conf: ResolvConf) {
     this.#context = context;
     this.#conf = conf;
-    // evdns inserts each new server after the first one in its ring, which results in the order 1, last, …, 3, 2.
+    // evdns inserts each new server after the first one in its ring, so the order is 1, last, …, 3, 2.
     const [first, ...others] = conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
     this.#servers = ring.map((address) => ({
@@ -81,7 +81,7 @@ export class EvdnsServers {
   /**
    * Sends a question and retries it until there is a result.
    * @param end called once, unless the question was cancelled
-   * @returns cancels the question
+   * @returns a function that cancels the question
    */
   ask(question: EvdnsQuestion, end: (result: EvdnsResult) => void): () => void {
     const running = this.#start(question, end);
@@ -111,7 +111,7 @@ export class EvdnsServers {
     return running;
   }
 
-  /** Picks the next server in rotation from those considered up, or from all if none is. */
+  /** Picks the next server in rotation among those considered up or, if there are none, among all. */
   #pick(): EvdnsServer {
     const count = this.#servers.length;
     if (!this.#servers.some((server) => server.up)) {

@@ -1,6 +1,6 @@
 /**
- * libevent 2.1's evdns_getaddrinfo. Each address family goes through the search list independently. Once the first
- * finishes, the other has 3 s left. Truncation is an error, and a trailing dot has no meaning.
+ * evdns_getaddrinfo in libevent 2.1. Each address family walks the search list independently. Once the first one has
+ * finished, the other has 3 s left. Truncation is an error, and a trailing dot has no meaning.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -37,7 +37,7 @@ const skewMs = 3000;
 interface EvdnsWalk {
   readonly typed: string;
   readonly type: string;
-  /** The index of the search domain; -1: the name as typed comes first. */
+  /** The index of the search domain, or -1 if the name as typed comes first. */
   index: number;
   readonly end: (result: EvdnsResult) => void;
   drop: () => void;
@@ -127,7 +127,7 @@ class EvdnsSession implements Session {
 
   /**
    * Queries the current name in the search.
-   * @param error the result of the previous name
+   * @param error the previous name's result
    */
   #ask(walk: EvdnsWalk, error: EvdnsError = 'TIMEOUT'): void {
     const { search, ndots } = this.#conf;
@@ -158,7 +158,7 @@ class EvdnsSession implements Session {
     const { search, ndots } = this.#conf;
     if (search.length === 0 || walk.index >= search.length) return walk.end(error);
     walk.index++;
-    // After the last domain, the name is tried as typed unless it was tried first.
+    // After the last domain, the name is tried as typed unless that came first.
     if (walk.index === search.length && countDots(walk.typed) >= ndots) return walk.end(error);
     this.#ask(walk, error);
   }

@@ -1,6 +1,6 @@
 /**
- * Reads resolv.conf as glibc does (resolv/res_init.c). Keywords are recognised only at the start of a line, options
- * accumulate, and at most three name servers are used. The last `search` or `domain` line counts. LOCALDOMAIN and
+ * Reads resolv.conf like glibc (resolv/res_init.c). Keywords are recognised only at the start of a line, options
+ * accumulate, and no more than three name servers are used. The last `search` or `domain` line counts. LOCALDOMAIN and
  * RES_OPTIONS override it.
  */
 import { parseAddress } from '../../server/base/ip.ts';
@@ -20,7 +20,7 @@ const mostDots = 15;
 const longestTimeout = 30;
 const mostAttempts = 5;
 
-/** Options without a value. A word matches an option that it starts with. */
+/** Options without a value. A word matches any option that it starts with. */
 const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
   ['rotate', 'rotate'],
   ['edns0', 'edns0'],
@@ -39,7 +39,7 @@ export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvCo
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];
   if (localDomain !== undefined) {
-    // A leading blank yields an empty first domain, which means the root.
+    // A leading blank results in an empty first domain, which means the root.
     const [first = '', ...others] = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
     conf.search = [first, ...others.filter((word) => word !== '')];
     conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
@@ -107,7 +107,7 @@ function readServer(conf: MutableConf, word: string, number: number): void {
   } else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
 }
 
-/** True for link-local addresses, the only ones that keep the interface after `%`. */
+/** True for link-local addresses, which are the only ones that retain the interface after `%`. */
 export function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address);
 }
@@ -132,7 +132,7 @@ export function shortIPv4(text: string): string | null {
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
 }
 
-/** Parses an IPv4 address with four numbers; leading zeros are allowed. */
+/** Parses an IPv4 address that consists of four numbers, which may have leading zeros. */
 export function dottedQuad(text: string): string | null {
   const parts = text.split('.');
   const plain = parts.length === 4 && parts.every((part) => /^\d{1,9}$/.test(part));
@@ -142,7 +142,7 @@ export function dottedQuad(text: string): string | null {
 function readOptions(conf: MutableConf, text: string, number: number, traits: GlibcTraits): void {
   for (const match of text.matchAll(/[^ \t\r\f\v\n]+/g)) {
     const [word] = match;
-    // The number is parsed from the text after the option, not from the word, so `ndots: 3` works.
+    // The number is read from the text after the option rather than from the word, so `ndots: 3` works.
     const value = leadingInteger(text.slice(match.index + word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);

@@ -1,30 +1,30 @@
 /**
- * The differences between glibc releases as shipped by distributions, including the fixes on each release branch. That
- * is why the rewritten answer parser counts from 2.34 on.
+ * The differences between glibc releases as shipped by distributions, including fixes on each release branch. This is
+ * why the rewritten answer parser counts from 2.34 on.
  */
 import { Releases } from './releases.ts';
 
 /** The behaviour of a glibc release. */
 export interface GlibcTraits {
-  /** The services used if nsswitch.conf has no `hosts:` line. */
+  /** The services used if there is no `hosts:` line in nsswitch.conf. */
   readonly defaultServices: string;
   /**
-   * True if nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its line but does not
+   * True if nsswitch.conf is read as before 2.33. Comments are removed, and a syntax error ends its line but does not
    * invalidate the file.
    */
   readonly oldNsswitch: boolean;
   /** True if `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
   readonly addsServices: boolean;
   /**
-   * True if replies are interpreted as they are since nss_dns was rewritten. In a pair of replies, an address counts
-   * only if the preceding CNAMEs lead to its owner. For IPv4 alone, a CNAME without an address is "no data".
+   * True if replies are interpreted as they have been since nss_dns was rewritten. In a pair of replies, an address
+   * counts only if the CNAMEs before it lead to its owner. For IPv4 alone, a CNAME without an address is "no data".
    */
   readonly newAnswers: boolean;
-  /** True if, after an error in serial mode, glibc waits for the reply to a question it never sent. */
+  /** True if, after an error in serial mode, glibc waits for a reply to a question that it never sent. */
   readonly waitsForUnsent: boolean;
   /** True if the `no-aaaa` option is supported. */
   readonly noAaaa: boolean;
-  /** True if the `strict-error` option is supported and a leading `-` clears an option. */
+  /** True if the `strict-error` option is supported, and a leading `-` clears an option. */
   readonly strictError: boolean;
 }
 
@@ -64,5 +64,5 @@ export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
   ],
 );
 
-/** The release assumed for programs on glibc whose glibc version is not modelled: the one they were measured with. */
+/** The release used for programs whose glibc version is not modelled, which is the one they were measured with. */
 export const usualGlibc: GlibcTraits = glibcReleases.traitsOf('2.36');

@@ -1,7 +1,7 @@
 /**
- * The sending half of glibc for a single name (resolv/res_send.c). It sends A and AAAA in one system call from one
+ * The sending half of glibc for a single name (resolv/res_send.c). It sends A and AAAA in one system call from a
  * connected socket, and tries every server twice. If only one of the two replies arrives, it falls back to slower
- * serial modes, which the process then keeps. Both use TCP as soon as one reply is truncated.
+ * serial modes, in which the process then stays. Both use TCP as soon as one reply is truncated.
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
@@ -11,7 +11,7 @@ import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** The replies in order of arrival, or the errno of the failure. */
+/** The replies in order of arrival, or the failure's errno. */
 export type GlibcReplies =
   | {
       readonly ok: true;
@@ -40,12 +40,12 @@ type GlibcAttempt =
 
 const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
-/** Sends queries. Its modes persist across lookups in a process. */
+/** Sends queries. Its modes persist across a process's lookups. */
 export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #traits: GlibcTraits;
-  /** Set once only one of two replies has arrived. Later lookups in the process stay in serial mode. */
+  /** Set once only one of two replies has arrived, after which the process's lookups stay in serial mode. */
   #serial: boolean;
   #reopen: boolean;
   #turn: number;
@@ -66,7 +66,7 @@ export class GlibcTransport {
   }
 
   /**
-   * Queries the servers in order until one answers.
+   * Queries the servers in order until one of them answers.
    * @param queries A, AAAA or both
    */
   async send(queries: readonly QueryToSend[]): Promise<GlibcReplies> {
@@ -100,8 +100,8 @@ export class GlibcTransport {
   }
 
   /**
-   * Milliseconds for one attempt: the full timeout for the first server, and twice the timeout divided by the number of
-   * servers for later ones.
+   * Milliseconds for one attempt. The first server gets the full timeout, and later ones twice the timeout divided by
+   * the number of servers.
    */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
@@ -121,8 +121,8 @@ export class GlibcTransport {
       const deadline = clock.now() + this.#attemptMs(index);
       if (!round.sendNext(socket, server)) return this.#abandon('refused');
       if (pair && !this.#serial && !round.sendNext(socket, server)) {
-        // A pending ICMP error made the second send fail. The kernel has now cleared it, so glibc sends the packet
-        // again.
+        // The second send failed because of a pending ICMP error. The kernel has now cleared it, so glibc sends the
+        // packet again.
         if (!round.sendNext(socket, server)) return this.#abandon('refused');
       }
       const result = await this.#collect(round, socket, index, deadline);
@@ -151,9 +151,7 @@ export class GlibcTransport {
     }
   }
 
-  /**
-   * Reads replies until the round is over. 'half' means that one reply arrived and the other did not arrive in time.
-   */
+  /** Reads replies until the round is over. 'half' means that only one of the replies arrived in time. */
   async #collect(
     round: Round,
     firstSocket: Socket,
@@ -179,7 +177,7 @@ export class GlibcTransport {
         note(exchange, isLame(reply) ? lameText : errorText(reply));
         if (!this.#conf.strictError) {
           if (round.closed > 0) {
-            // The other question has been answered. Its reply is used alone or, if it was an error too, the next
+            // The other question has been answered. Its reply is used alone or, if it is also an error, the next
             // attempt follows.
             if (round.first === null) return nothing;
             return { kind: 'answers', first: round.first, second: null, late: false };
@@ -226,7 +224,7 @@ export class GlibcTransport {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
         if (arrival.kind === 'fault') {
-          // A restarted server may have reset the connection, so it is tried again.
+          // The connection may have been reset because the server was restarted, so it is tried again.
           if (arrival.fault === 'reset' && !again) return await this.#tcp(queries, index, true);
           return { kind: 'next', fault: arrival.fault };
         }
@@ -268,12 +266,12 @@ export class GlibcTransport {
   }
 }
 
-/** A round of questions, with those sent and those settled. */
+/** A round of questions, including which of them have been sent and settled. */
 class Round {
   readonly #queries: readonly QueryToSend[];
   readonly #settled = new Set<QueryToSend>();
   #sent = 0;
-  /** The reply that settled the first question; null: none so far, or an error. */
+  /** The reply that settled the first question. Null if there is none so far, or if it was an error. */
   first: ClientReply | null = null;
   /** The reply that settled the second question, likewise. */
   second: ClientReply | null = null;
@@ -323,8 +321,8 @@ class Round {
 }
 
 /**
- * True if a reply counts as a lame referral: NOERROR without records, from a server that is neither authoritative nor
- * recursive.
+ * True if a reply counts as a lame referral, which is NOERROR without records from a server that is neither
+ * authoritative nor recursive.
  */
 function isLame(reply: ClientReply): boolean {
   return (

@@ -1,6 +1,6 @@
 /**
- * Interprets replies as glibc does, and the results of nsswitch.conf services as getaddrinfo does: results, errors, and
- * the buffer space for addresses.
+ * Interprets replies like glibc, and the results of nsswitch.conf services like getaddrinfo. This covers results,
+ * errors, and the buffer space for addresses.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { failed, type LookupOutcome } from './client.ts';
@@ -10,7 +10,7 @@ import { addressesIn, hasCname, sameName, type ClientReply } from './reply.ts';
 import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 
-/** INTERNAL is NETDB_INTERNAL: the service itself failed, not DNS. */
+/** INTERNAL is NETDB_INTERNAL, which means that the service itself failed rather than DNS. */
 export type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
 
 export interface NssVerdict {
@@ -34,7 +34,7 @@ export const errors: Readonly<
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 };
 
-/** Decides what the replies for one name mean for the search. */
+/** Decides what a name's replies mean for the search. */
 export function judge(sent: GlibcReplies & { ok: true }): Walked {
   const replies = [sent.first, sent.second].filter((reply) => reply !== null);
   if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
@@ -90,7 +90,7 @@ export function success(addresses: readonly string[]): NssVerdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
 }
 
-/** Returns the valid addresses in one reply. Each must belong to the name that the preceding CNAMEs lead to. */
+/** Returns the valid addresses in a reply, which must belong to the name that the CNAMEs before them lead to. */
 function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
@@ -104,18 +104,18 @@ function usableAddresses(reply: ClientReply): string[] {
 }
 
 /**
- * The result for both address families of a name.
+ * A name's result for both address families.
  * @param newAnswers see `GlibcTraits`
  */
 export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
-  // A missing reply is treated as an unreadable message, so the service is "unavailable" and the name is not "not
+  // A missing reply is treated like an unreadable message, so the service is "unavailable" and the name is not "not
   // found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
-/** The result for one address family of a name. */
+/** A name's result for one address family. */
 export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(usableAddresses);
   if (addresses.length > 0) return success(addresses);
@@ -124,14 +124,15 @@ export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean):
 }
 
 /**
- * The buffer space in bytes for getaddrinfo's result for both families: 40 per address, plus the canonical name once.
+ * The buffer space in bytes for getaddrinfo's result for both families, which is 40 per address plus the canonical name
+ * once.
  */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
 }
 
-/** The buffer space in bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
+/** The buffer space in bytes for one family, with names, addresses at multiples of four, and two lists of pointers. */
 export function singleBytes(
   addresses: readonly string[],
   typed: string,
@@ -150,7 +151,7 @@ function canonicalName(typed: string, walked: Walked & { ok: true }): string {
   return (target ?? reply?.name ?? typed).replace(/\.$/, '');
 }
 
-/** getaddrinfo's error for the last service's result, for both families and for IPv6 alone. */
+/** getaddrinfo's error for the last service's result, for both families or for IPv6 alone. */
 export function verdictError(verdict: NssVerdict): LookupOutcome {
   if (verdict.herrno === 'INTERNAL') return errors.SYSTEM;
   if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
@@ -165,7 +166,10 @@ export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean)
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** True if every label has 1 to 63 letters, digits, `-` and `_`. Otherwise, glibc refuses the name without a query. */
+/**
+ * True if every label consists of 1 to 63 letters, digits, `-` and `_`. Otherwise, glibc rejects the name without a
+ * query.
+ */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;
   return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);

@@ -1,6 +1,6 @@
 /**
- * glibc's getaddrinfo: nsswitch, and for `dns`, the search list with a pair of queries per name. docs/resolvers.md has
- * the facts. `glibc-send.ts` sends the queries in each step.
+ * glibc's getaddrinfo, with nsswitch and, for `dns`, the search list with a pair of queries per name. The facts are in
+ * docs/resolvers.md. `glibc-send.ts` sends the queries for each step.
  */
 import type { Random } from '../../server/base/random.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -54,7 +54,7 @@ export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, tr
   open: (context) => new GlibcSession(context, traits),
 }));
 
-/** A process that uses glibc; also the base for models of programs on libc. */
+/** A process that uses glibc. Also serves as the base for models of programs on libc. */
 export class GlibcSession implements Session {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -82,8 +82,8 @@ export class GlibcSession implements Session {
   }
 
   /**
-   * Looks up a name the way Go calls libc: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are removed from
-   * the result.
+   * Looks up a name as Go calls libc, with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are removed from the
+   * result.
    */
   lookupMapped(request: Request): Promise<LookupOutcome> {
     return this.#lookup(request, true);
@@ -141,12 +141,12 @@ export class GlibcSession implements Session {
     return simple ? simpleError(verdict, this.#traits.newAnswers) : verdictError(verdict);
   }
 
-  /** gethostbyname2: one family through the same nsswitch services, as called by `getent hosts`. */
+  /** gethostbyname2, which looks up one family through the same nsswitch services and is called by `getent hosts`. */
   lookupOne(name: string, family: AddressFamily): Promise<LookupOutcome> {
     return this.lookup({ name, families: [family], addrConfig: false });
   }
 
-  /** AI_ADDRCONFIG: addresses on interfaces other than loopback count, even link-local ones. */
+  /** AI_ADDRCONFIG: only addresses outside the loopback interface count, but even link-local ones do. */
   #configured(families: readonly AddressFamily[]): readonly AddressFamily[] | null {
     const { addresses } = this.#context.settings.host;
     const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
@@ -204,7 +204,7 @@ export class GlibcSession implements Session {
     families: readonly AddressFamily[],
     mapped: boolean,
   ): Promise<NssVerdict> {
-    // The function that looks up one family with its canonical name does not check the name's characters.
+    // The function that looks up one family with its canonical name does not check which characters the name contains.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
       this.#context.trace.step(`glibc sends no query for "${typed}": it is not a valid host name`);
@@ -245,7 +245,7 @@ export class GlibcSession implements Session {
     }
   }
 
-  /** res_search: the names to try, and how each result affects the search. */
+  /** res_search, which decides the names to try and how each result affects the search. */
   async #search(typed: string, types: readonly string[]): Promise<Walked> {
     const alias = hostAlias(this.#context.settings.hostAliases, typed);
     if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
@@ -303,7 +303,7 @@ export class GlibcSession implements Session {
 
   #lastRcode = 'NOERROR';
 
-  /** res_query: a single name. NOERROR with any record is a success, even a CNAME without a target. */
+  /** res_query, for a single name. NOERROR with any record is a success, even if that is a CNAME without a target. */
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
@@ -323,7 +323,7 @@ export class GlibcSession implements Session {
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      // With no-aaaa, a missing reply to the A query that replaced AAAA counts as an empty answer.
+      // With no-aaaa, if there is no reply to the A query that replaced AAAA, this counts as an empty answer.
       const silent = this.#conf.noAaaa && types[0] === 'AAAA' && !sent.heard;
       const herrno = silent ? 'NO_DATA' : 'TRY_AGAIN';
       const result: Walked = { ok: false, herrno, errno: sent.errno };
@@ -339,7 +339,7 @@ export class GlibcSession implements Session {
   }
 }
 
-/** With no-aaaa, the reply to the A query that replaced AAAA counts without its records. */
+/** With no-aaaa, the reply to the A query that replaced AAAA counts, but without its records. */
 function withoutAnswer(reply: ClientReply | null): ClientReply | null {
   return reply === null ? null : { ...reply, answer: [] };
 }
@@ -354,8 +354,8 @@ function literalAddress(name: string): string | null {
 const MADE_NS = { least: 150, more: 1300 };
 
 /**
- * Generates IDs as glibc does (include/random-bits.h): the nanoseconds of a clock, folded, lower byte first. The IDs in
- * one call have nearly the same time.
+ * Generates IDs like glibc (include/random-bits.h), from the nanoseconds of a clock, folded, with the lower byte first.
+ * IDs in the same call have nearly the same time.
  */
 function clockIds(random: Random, count: number): readonly number[] {
   const ids: number[] = [];

@@ -1,6 +1,7 @@
 /**
- * Reads resolv.conf as Go's resolver does (net/dnsconfig_unix.go): three name servers, the last `search` or `domain`
- * line, unlimited attempts. An unknown keyword or option makes a program built with cgo leave the lookup to libc.
+ * Reads resolv.conf like Go's resolver (net/dnsconfig_unix.go), with three name servers, the last `search` or `domain`
+ * line, and unlimited attempts. If there is an unknown keyword or option, a program built with cgo leaves the lookup to
+ * libc.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -80,7 +81,7 @@ function readOption(conf: MutableConf, word: string, number: number, traits: GoT
   }
 }
 
-/** The leading digits as a number; 0 if there are none. Go's parser stops at 16777215. */
+/** The leading digits as a number, or 0 if there are none. Go's parser stops at 16777215. */
 function digits(text: string): number {
   return Math.min(0xffffff, Number(/^\d{1,9}/.exec(text)?.[0] ?? 0));
 }

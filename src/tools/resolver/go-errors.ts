@@ -11,7 +11,7 @@ export interface GoError {
   readonly temporary: boolean;
 }
 
-/** The name does not exist, or has no records of the requested types. */
+/** The name does not exist or has no records of the requested types. */
 export const noSuchHost: GoError = {
   text: 'no such host',
   notFound: true,
@@ -29,7 +29,7 @@ const faultTexts: Readonly<Record<Fault, string>> = {
 };
 
 /**
- * A socket error: `read udp 10.96.0.10:53: read: connection refused`.
+ * A socket error such as `read udp 10.96.0.10:53: read: connection refused`.
  * @param where the server's address and port
  */
 export function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
@@ -64,7 +64,7 @@ export function failure(error: GoError): LookupOutcome {
   return failed('DNSError', null, `${error.text} (${flags})`);
 }
 
-/** Converts a result of libc's getaddrinfo to Go's error. */
+/** Converts a result from libc's getaddrinfo into Go's error. */
 export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome {
   const code = result.failure?.code;
   if (code === undefined) return result;
@@ -79,7 +79,7 @@ export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome
     });
   }
   return failure({
-    // EAI_SYSTEM is reported as its errno. A missing nsswitch module leaves EBUSY there.
+    // EAI_SYSTEM is reported as its errno, which a missing nsswitch module leaves as EBUSY.
     text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
     notFound: false,
     timeout: false,

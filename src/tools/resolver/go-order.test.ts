@@ -13,7 +13,7 @@ interface Facts {
   readonly version?: string;
 }
 
-/** Returns the choice of a program built with cgo. */
+/** Returns the choice made by a program built with cgo. */
 function choice({
   name = 'www.example.com',
   conf = '',

@@ -1,7 +1,7 @@
 /**
- * Chooses a Go program's resolver, and the lines that GODEBUG=netdns=1 and 2 print about it (net/conf.go). A build
- * without cgo (CGO_ENABLED=0, most images) has no choice. One with cgo examines the environment, resolv.conf,
- * nsswitch.conf and the name. If it finds anything unsupported, it uses libc's getaddrinfo.
+ * Chooses a Go program's resolver, and the lines that GODEBUG=netdns=1 and 2 print about it (net/conf.go). Builds
+ * without cgo (CGO_ENABLED=0, most images) have no choice. With cgo, Go examines the environment, resolv.conf,
+ * nsswitch.conf and the name. If any of this is unsupported, it uses libc's getaddrinfo.
  */
 import type { Settings } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
@@ -37,7 +37,7 @@ function readGoDebug(value: string | undefined): GoDebug {
   return { mode, level };
 }
 
-/** True if the program was built with cgo, according to the trace's environment; false by default. */
+/** True if the program was built with cgo according to the trace's environment, which defaults to false. */
 export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
@@ -60,7 +60,7 @@ export function chooseGoResolver(
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) {
-    // Up to 1.20, the line shows the name at the time of the decision, and strips a trailing dot first.
+    // Up to 1.20, the line shows the name at the time of the decision, after removing any trailing dot.
     const early =
       preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
     const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
@@ -105,7 +105,7 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
   return lines;
 }
 
-/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even if empty. */
+/** Environment variables that libc uses and Go does not. LOCALDOMAIN counts even if it is empty. */
 function environmentPreference(settings: Settings): string | null {
   if (settings.env['LOCALDOMAIN'] !== undefined)
     return 'LOCALDOMAIN is set (an empty value counts, too)';
@@ -124,7 +124,7 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
-  // Other conditions are then ignored, even in a program without cgo.
+  // Other conditions are then ignored, even in programs without cgo.
   if (old && preference !== null) return ['files,dns', `${forced} (else libc: ${preference})`];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
   const give = (why: string): Decision => [
@@ -201,7 +201,7 @@ function decideNew(
         return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
     } else if (forcedGo) {
-      // An unknown service counts as DNS unless `dns` itself is listed.
+      // An unknown service counts as DNS, unless `dns` itself is listed.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
@@ -220,11 +220,11 @@ function decideNew(
 
 interface GoSource {
   readonly name: string;
-  /** True if the [actions] after the service are just the defaults. */
+  /** True if the [actions] after the service are the same as the defaults. */
   readonly standard: boolean;
 }
 
-/** Reads nsswitch.conf as Go does: every `hosts:` line adds to the list. */
+/** Reads nsswitch.conf like Go, where every `hosts:` line adds to the list. */
 function readSources(text: string | null): readonly GoSource[] | 'bad' {
   const sources: GoSource[] = [];
   for (const line of linesOf(text)) {
@@ -235,7 +235,7 @@ function readSources(text: string | null): readonly GoSource[] | 'bad' {
     let rest = bare.slice(colon + 1).trim();
     const hosts = bare.slice(0, colon).trim() === 'hosts';
     while (rest !== '') {
-      // Only a space ends a service name, so `files<tab>dns` is a single unknown service.
+      // Service names end only at a space, so `files<tab>dns` is a single unknown service.
       const name = /^[^ ]+/.exec(rest)?.[0] ?? '';
       rest = rest.slice(name.length).trimStart();
       let standard = true;

@@ -3,7 +3,10 @@ import { Releases } from './releases.ts';
 
 /** The behaviour of one release of Go's resolver. */
 export interface GoTraits {
-  /** Selects the 254-byte names that are rejected. True: those typed without a trailing dot. False: those typed with one. */
+  /**
+   * Selects which 254-byte names are rejected: if true, those typed without a trailing dot, and if false, those with
+   * one.
+   */
   readonly longNeedsDot: boolean;
   /** True if `search .` is ignored. */
   readonly skipsRootDomain: boolean;
@@ -11,15 +14,17 @@ export interface GoTraits {
   readonly newOptions: boolean;
   /** Names other than localhost that are left to nss-myhostname. */
   readonly ownNames: readonly string[];
-  /** True if, without cgo, all reasons to use libc are ignored and unknown nsswitch.conf services count as DNS. */
+  /** True if programs without cgo ignore all reasons to use libc, and treat unknown nsswitch.conf services as DNS. */
   readonly ownOrder: boolean;
-  /** The condition for leaving names in `.local` to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
+  /**
+   * The condition for leaving `.local` names to libc: always, only in cgo builds, or only if nsswitch.conf lists mdns.
+   */
   readonly local: 'always' | 'cgo' | 'mdns';
   /** The wording of GODEBUG=netdns=1. */
   readonly wording: 1 | 2 | 3;
   /** True if GODEBUG=netedns0=0 disables EDNS. */
   readonly ednsSetting: boolean;
-  /** True if a name missing from the hosts file gives "no such host" when that is the only source. */
+  /** True if a name that is missing from the hosts file results in "no such host" when there is no other source. */
   readonly filesNotFound: boolean;
   /** True if libc's "no data" is reported as "no such host". */
   readonly nodataNotFound: boolean;

@@ -54,7 +54,7 @@ export interface ViewDifference {
   readonly lacking: readonly string[];
 }
 
-/** Names that servers which are used in turn disagree about. */
+/** Names on which servers disagree even though they are used in turn. */
 export async function differingViews(
   asking: AskingContext,
   servers: readonly ProbeServer[],

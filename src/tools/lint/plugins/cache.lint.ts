@@ -31,7 +31,7 @@ const poisonedStale: LintRule = blockRule({
   },
 });
 
-/** The zones that the block's kubernetes serves, without reverse ones. */
+/** The zones served by the block's kubernetes, without reverse zones. */
 function clusterZones(block: LintedBlock): {
   readonly zones: readonly string[];
   readonly ttl: number;
@@ -58,7 +58,7 @@ const longDenial: LintRule = blockRule({
           ),
       );
       if (covered === undefined) continue;
-      // The SOA of the cluster zone has the TTL of kubernetes, which also limits negative caching.
+      // The cluster zone's SOA has the TTL set in kubernetes, which also limits negative caching.
       const seconds = Math.max(options.denial.minSeconds, Math.min(options.denial.maxSeconds, ttl));
       if (seconds < 30) continue;
       const zone = covered.replace(/\.$/, '');

@@ -23,12 +23,12 @@ function isPrivate(ip: Uint8Array): boolean {
   );
 }
 
-/** Addresses that the blocks of this Corefile listen on, or empty for all of the machine's. */
+/** The addresses that this Corefile's blocks listen on. Empty for all of the machine's addresses. */
 function bindsOf(block: LintedBlock): readonly string[] {
   return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
 }
 
-/** Cluster IPs of the services of cluster DNS in the input. */
+/** Cluster IPs of the cluster DNS services in the input. */
 function clusterAddresses({ objects }: Subject): readonly string[] {
   return (
     objects
@@ -48,12 +48,10 @@ function clusterAddresses({ objects }: Subject): readonly string[] {
   );
 }
 
-/** The address of node-cache unless it says another one. */
+/** node-cache's address, unless it specifies another one. */
 const NODE_CACHE = '169.254.20.10';
 
-/**
- * Node caches in the input: their addresses, and whether they forward everything to the cluster.
- */
+/** Node caches in the input, with their addresses and whether they forward everything to the cluster. */
 function nodeCaches({ corefiles }: Subject): {
   readonly addresses: readonly string[];
   readonly askForAll: boolean;
@@ -70,7 +68,7 @@ function nodeCaches({ corefiles }: Subject): {
   };
 }
 
-/** True if an upstream of node-cache is that to which it sends names of the cluster. */
+/** True if one of node-cache's upstreams is the one that it uses for cluster names. */
 function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   return blocks.some(
     (block) =>
@@ -83,7 +81,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
 
 const CIRCLE = 'Each query loops; with the loop plugin, the server exits at startup instead.';
 
-/** Names the part of this server that an address belongs to, or null if it leads elsewhere. */
+/** Returns the part of this server that an address belongs to, or null if it leads elsewhere. */
 function waysBack(
   block: LintedBlock,
   subject: Subject,
@@ -110,7 +108,7 @@ function waysBack(
   };
 }
 
-/** True if kubelet wrote this resolv.conf for a pod; most DNS servers have that of their node. */
+/** True if the kubelet wrote this resolv.conf for a pod. Most DNS servers use their node's instead. */
 function isOfPod(conf: string): boolean {
   return conf.split('\n').some((line) => {
     const [key, ...domains] = line.trim().split(/\s+/);
@@ -221,9 +219,7 @@ const unbounded: LintRule = corefileRule({
   },
 });
 
-/**
- * Resolvers of clouds, which answer each client a limited number of packets, TCP sooner than UDP.
- */
+/** Cloud resolvers that limit the number of packets per client, sooner for TCP than for UDP. */
 const cloudResolvers: ReadonlySet<string> = new Set([
   '169.254.169.253',
   '169.254.169.254',
@@ -362,7 +358,7 @@ const removedLoop: LintRule = corefileRule({
 
 function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
   if (block.has('loop')) return;
-  // resolv.conf cannot name a port, and no Service leads to loopback.
+  // resolv.conf cannot contain a port, and no Service leads to loopback.
   if (block.isLocal && block.block.keys.every(({ port }) => port !== 53)) return;
   for (const directive of block.directives('forward')) {
     const to = targetsOf(directive).find(({ text: word }) => word.startsWith('/'));
@@ -378,7 +374,7 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
   }
 }
 
-/** Rules about `forward`, and about what a block that forwards needs. */
+/** Rules about `forward`, and about what a forwarding block needs. */
 export const forwardRules: readonly LintRule[] = [
   loops,
   removedLoop,

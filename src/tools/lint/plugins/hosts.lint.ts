@@ -1,6 +1,6 @@
 /**
- * Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is
- * there for the zones whose files it finds, and hands on the rest.
+ * Rules about `hosts`, `file` and `etcd`, which may be the only plugin that answers for a zone. `auto` passes on all
+ * zones for which it finds no file.
  */
 import { expandZone } from '../../../server/corefile/zones.ts';
 import { blockRule, type LintRule } from '../lint-rule.ts';
@@ -25,7 +25,7 @@ const takesAll: LintRule = blockRule({
       if (next === undefined) continue;
       for (const directive of block.directives(name)) {
         if (lineOf(directive, 'fallthrough') !== null) continue;
-        // FILE [ZONES…] of hosts and file; only zones of the others.
+        // hosts and file have FILE [ZONES…], and the others only have zones.
         const words = directive.args.slice(name === 'hosts' || name === 'file' ? 1 : 0);
         const zones = words.flatMap(({ text }) => expandZone(text) ?? []);
         const all = zones.length === 0 ? block.zones : zones;

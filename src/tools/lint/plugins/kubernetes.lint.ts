@@ -13,7 +13,7 @@ import type { Key } from '../../../server/corefile/corefile-tree.ts';
 
 type Kubernetes = typeof syntax;
 
-/** Bytes of a quantity of memory: `170Mi`; null: none, or spelled another way. */
+/** A quantity of memory in bytes, for example `170Mi`. Null if there is none or it is spelled differently. */
 function memoryBytes(value: unknown): number | null {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(Ki|Mi|Gi|k|M|G)?$/.exec(String(value)) ?? [];
   if (number === '') return null;
@@ -28,7 +28,7 @@ function memoryBytes(value: unknown): number | null {
   return Number(number) * (units[unit] ?? 1);
 }
 
-/** Memory of a pod in CoreDNS's watch, and of the rest of the process, from its scaling guide. */
+/** Memory per pod in CoreDNS's watch, and for the rest of the process, according to its scaling guide. */
 const BYTES_FOR_PODS = 250 * 2 ** 20;
 
 const podMemory: LintRule = blockRule({
@@ -180,9 +180,7 @@ const neverAsked: LintRule = corefileRule({
   },
 });
 
-/**
- * True if both blocks listen on the same addresses (`bind`) and the other one serves all clients.
- */
+/** True if both blocks listen on the same addresses (`bind`) and the other one serves all clients. */
 function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
   const bound = (each: LintedBlock): string =>
     each
@@ -193,7 +191,7 @@ function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
   return !other.has('view') && bound(block) === bound(other);
 }
 
-/** The key of another block that gets all queries for `zone` which would else go to `own`. */
+/** The key of another block that gets all queries for `zone` that would otherwise go to `own`. */
 function takerOf(zone: string, own: Key, others: readonly LintedBlock[]): Key | undefined {
   return others
     .flatMap(({ block }) => block.keys)

@@ -8,7 +8,7 @@ import { parseTarget } from '../target.ts';
 import { rules } from './lint-rules.ts';
 import { directiveNames, external, loadPlugins } from '../../../server/plugins/order.ts';
 
-/** The findings in Corefiles of installers, each of which is correct. */
+/** The findings for Corefiles written by installers, all of which are correct. */
 
 async function found(name: string, target: string | null = null): Promise<string[]> {
   const { findings } = await lint({

@@ -1,4 +1,4 @@
-/** All rules of the linter: those of plugins, and those about deployments. */
+/** All linter rules, both those about plugins and those about deployments. */
 import { deploymentRules } from '../deployment/deployment-rules.ts';
 import { inputRules } from '../input.lint.ts';
 import { readingRules } from '../reading.lint.ts';
@@ -17,7 +17,7 @@ import { reloadRules } from './reload.lint.ts';
 import { rewriteRules } from './rewrite.lint.ts';
 import { templateRules } from './template.lint.ts';
 
-/** Every rule. A code that was used once is never used for something else. */
+/** Every rule. A code that has been used is never reused for something else. */
 export const rules: readonly LintRule[] = [
   releaseRule(external),
   ...readingRules,

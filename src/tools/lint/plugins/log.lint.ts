@@ -1,4 +1,4 @@
-/** Rules about the observability of a server: `log`, `errors`, `prometheus`. */
+/** Rules about making a server observable with `log`, `errors` and `prometheus`. */
 import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf } from '../subject.ts';
 

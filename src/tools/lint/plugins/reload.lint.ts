@@ -29,7 +29,7 @@ const together: LintRule = corefileRule({
   },
 });
 
-/** Addresses that plugins of a Corefile open for HTTP, by plugin. */
+/** Addresses on which a Corefile's plugins open HTTP servers, by plugin. */
 function addresses({ blocks }: LintedCorefile): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map(
     ['health', 'prometheus', 'ready'].map((name) => [

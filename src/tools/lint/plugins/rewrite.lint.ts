@@ -4,8 +4,7 @@ import { blockRule, type LintRule } from '../lint-rule.ts';
 import { TYPE, typeName, typeNumber } from '../../../server/wire/iana.ts';
 
 /**
- * The words of one rule: those on the directive's line, or those of the first line in its braces;
- * and those about answers.
+ * The words of one rule, found on the directive's line or on the first line in its braces, and the words about answers.
  */
 function wordsOf({ args, block }: Directive): {
   readonly words: readonly Token[];
@@ -58,7 +57,7 @@ const changedTypes: LintRule = blockRule({
       if (field?.text.toLowerCase() !== 'type' || from === undefined || to === undefined) continue;
       const asked = typeNumber(from.text);
       const got = typeNumber(to.text);
-      // ANY may be answered with any type, and a CNAME answers all types.
+      // ANY may be answered with any type, and a CNAME is an answer for all types.
       if (asked === null || got === null || asked === got) continue;
       if (asked === TYPE.ANY || got === TYPE.CNAME) continue;
       const [type, other] = [typeName(asked), typeName(got)];

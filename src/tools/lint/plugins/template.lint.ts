@@ -59,7 +59,7 @@ const unmatched: LintRule = blockRule({
   },
 });
 
-/** An SOA that says how long there is nothing: 60 s. Its names need not exist. */
+/** An SOA that limits negative caching to 60 s. Its names need not exist. */
 const soaLine =
   'authority "{{ .Zone }} 60 IN SOA ns.invalid. hostmaster.invalid. 1 7200 900 86400 60"';
 

@@ -1,6 +1,6 @@
 /**
- * Checks that AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2), and AAAA
- * queries are answered at all.
+ * Checks that A and AAAA agree. A name that exists for one type exists for the other (RFC 2308 section 2.2), and AAAA
+ * queries must be answered.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -32,7 +32,7 @@ export const aaaaConsistency: CheckKind = checkKind({
     const found: Observation[] = [];
     for (const server of allServers(context)) {
       for (const name of names) {
-        // Sequentially; `pair-same-socket` sends them at the same time.
+        // Sent one after the other, whereas `pair-same-socket` sends both at once.
         const results = [
           ...(await ask(context, server, [question(name, TYPE.A)])),
           ...(await ask(context, server, [question(name, TYPE.AAAA)])),

@@ -1,6 +1,6 @@
 /**
- * Checks that servers understand EDNS with 1232 bytes (or another size), and that replies stay within it. Resolvers
- * have used that size since DNS flag day 2020.
+ * Checks that servers support EDNS with 1232 bytes (or another size), and that replies are no larger. Resolvers have
+ * used that size since DNS flag day 2020.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {

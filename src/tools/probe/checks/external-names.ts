@@ -1,4 +1,4 @@
-/** Checks external names, which the servers forward. The names are absolute, so the search path does not apply. */
+/** Checks external names, which the servers forward. They are absolute, so the search path does not apply. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
   allServers,

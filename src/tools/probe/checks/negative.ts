@@ -1,6 +1,6 @@
 /**
- * Checks that a nonexistent cluster name gets an immediate NXDOMAIN. Because of search paths, most replies to clients
- * are NXDOMAIN.
+ * Checks that a nonexistent cluster name immediately gets NXDOMAIN. Because of search paths, that is how most client
+ * queries are answered.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {

@@ -1,6 +1,6 @@
 /**
- * Measures how long every replica takes to serve a new object. A replica whose API server watch is slow or dead
- * silently serves stale answers. The check creates a service with endpoints, queries it, and deletes it.
+ * Measures the time until each replica serves a new object. If the API server watch is slow or dead, a replica silently
+ * serves stale answers. The check creates a service with endpoints, queries it, and deletes it.
  */
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
@@ -15,7 +15,7 @@ const ADDRESS = '192.0.2.1';
 /** Each query uses a unique name, because an early NXDOMAIN may be cached and must not affect later queries. */
 const NAMES = Array.from({ length: 100 }, (_, index) => `n${index}`);
 const FIRST_MS = 50;
-/** Older objects are left over from a check that was killed. */
+/** Older objects were left behind by a check that was killed. */
 const LEFT_MS = 10 * 60_000;
 
 export const newObjectVisibility: CheckKind = checkKind({

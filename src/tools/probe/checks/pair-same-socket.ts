@@ -1,6 +1,6 @@
 /**
- * Sends A and AAAA from one socket at once, as glibc and musl do. If two CPUs race to create the same conntrack entry,
- * one of the two is lost.
+ * Sends A and AAAA from one socket at the same time, as glibc and musl do. If two CPUs race to create the same
+ * conntrack entry, one query is lost.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../probe-queries.ts';

@@ -1,6 +1,6 @@
 /**
- * Checks that forward and reverse lookups agree: an address's PTR name resolves back to that address. Logs and Kerberos
- * depend on it.
+ * Checks that forward and reverse lookups agree, so that an address's PTR name resolves back to that address. Logs and
+ * Kerberos depend on it.
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';

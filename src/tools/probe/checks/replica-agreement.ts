@@ -1,6 +1,6 @@
 /**
- * Checks that all replicas give the same answer. One that has lost its API server watch, or runs with a different
- * configuration, does not.
+ * Checks that all replicas give the same answer. A replica that has lost its API server watch or has another
+ * configuration does not.
  */
 import { TYPE, typeName } from '../../../server/wire/iana.ts';
 import {
@@ -37,7 +37,7 @@ export const replicaAgreement: CheckKind = checkKind({
           result: await askOne(context, replica, question(name, type)),
         })),
       );
-      // replica-answers reports replicas that do not answer; here they neither agree nor disagree.
+      // Replicas that do not answer are reported by replica-answers. Here, they neither agree nor disagree.
       const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
       const groups = new Map<string, string[]>();
       for (const { replica, result } of replies) {

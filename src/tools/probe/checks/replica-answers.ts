@@ -1,6 +1,6 @@
 /**
- * Checks that every replica answers at its own address. Behind the service address, one bad replica among many is hard
- * to spot.
+ * Checks that every replica answers at its own address. It is hard to spot one bad replica among many behind the
+ * service address.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';

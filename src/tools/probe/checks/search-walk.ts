@@ -1,6 +1,6 @@
 /**
- * Looks up a name as applications write it, the way each C library and Go do. All must get the same result. The number
- * of queries is reported.
+ * Looks up a name as applications write it, in the way that each C library and Go do. All must get the same result. The
+ * number of queries is reported.
  */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';

@@ -1,6 +1,6 @@
 /**
- * Detects search domains that break names. A wildcard under one answers every name. A domain that does not return
- * NXDOMAIN ends musl's search and makes other clients wait.
+ * Detects search domains that break names. If a domain contains a wildcard, every name is answered. If it does not
+ * return NXDOMAIN, it ends musl's search and makes other clients wait.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -29,7 +29,7 @@ export interface SuffixReplies {
   readonly odd: ProbeResult | null;
 }
 
-/** Queries a random name and an Internet name under a suffix. Both are absolute. */
+/** Queries a random name and an Internet name under a suffix, both as absolute names. */
 export async function askBelow(
   asking: AskingContext & Pick<ProbeContext, 'random'>,
   server: ProbeServer,
@@ -53,7 +53,7 @@ export async function askBelow(
 /** Describes the effect on client resolvers. */
 function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl stops searching here, while other clients wait';
-  // musl does not connect its socket, so it never learns that a port is closed.
+  // musl does not connect its socket, so it does not notice that a port is closed.
   return failure?.startsWith('no server listens') === true
     ? 'glibc and Go fail immediately here, while musl waits until its timeout'
     : 'every client waits here until its timeout';

@@ -1,5 +1,5 @@
 /**
- * Checks TCP on the DNS port. Clients need it for every answer too large for UDP, and network policies often forget it.
+ * Checks TCP on the DNS port. Clients need it for any answer too large for UDP, but network policies often forget it.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {

@@ -1,5 +1,5 @@
 /**
- * Checks that a large answer is truncated over UDP without EDNS and complete over TCP, where clients retry (RFC 7766
+ * Checks that a large answer is truncated over UDP without EDNS but complete over TCP, where clients retry (RFC 7766
  * section 5).
  */
 import { FLAG, TYPE } from '../../../server/wire/iana.ts';

@@ -1,7 +1,7 @@
 /**
- * Queries the service address from the same source port in every round, so the kernel sends each query where it sent
- * the previous one. Only this reveals conntrack entries for a deleted server, or entries made while the service had no
- * endpoints.
+ * Queries the service address from the same source port in every round. The kernel therefore sends each query to the
+ * same place as the previous one. Nothing else reveals conntrack entries for a deleted server, or those created while
+ * the service had no endpoints.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';

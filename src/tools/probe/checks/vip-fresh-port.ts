@@ -1,4 +1,4 @@
-/** Queries the service address from new source ports, so each query creates a new conntrack entry. */
+/** Queries the service address from new source ports, so that each query creates a conntrack entry. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';

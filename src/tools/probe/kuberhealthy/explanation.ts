@@ -1,6 +1,6 @@
 /**
- * Explains why one client resolves a reporting host and another does not. Runs the client models with this pod's files
- * and sends nothing.
+ * Explains why one client resolves a reporting host while another does not. Runs the client models on this pod's files
+ * without sending anything.
  */
 import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
@@ -8,7 +8,7 @@ import type { Settings } from '../../resolver/client.ts';
 import { findClient } from '../../resolver/clients.ts';
 import { planLookup } from '../../resolver/run-lookup.ts';
 
-/** The clients that matter for checker pods, and their familiar names. */
+/** The clients that matter in checker pods, by their familiar names. */
 const asked = [
   ['go', {}, 'Go without cgo (CGO_ENABLED=0, most checker images)'],
   ['go', { CGO_ENABLED: '1' }, 'Go with cgo'],
@@ -17,8 +17,8 @@ const asked = [
 ] as const;
 
 /**
- * Returns one line per client and one with advice. Servers are assumed to answer NXDOMAIN, as they do for names under
- * localhost and for nonexistent names.
+ * Returns one line per client and one with advice. Servers are assumed to answer NXDOMAIN, as for nonexistent names and
+ * those under localhost.
  * @param settings this pod's files and environment
  */
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** Reports checks to Kuberhealthy, versions 2 and 3: a single POST. Also interprets its refusals. */
+/** Reports checks to Kuberhealthy 2 or 3 with a single POST, and interprets refusals. */
 import { clipped } from '../../../server/base/shortened.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
@@ -12,7 +12,7 @@ import type { KuberhealthyRun } from './run.ts';
 /** The body of a report. */
 export interface KuberhealthyReport {
   readonly OK: boolean;
-  /** Empty if OK, otherwise a list without blank strings; both versions refuse anything else. */
+  /** Empty if OK, otherwise a list without blank strings. Both versions reject anything else. */
   readonly Errors: readonly string[];
 }
 
@@ -21,20 +21,20 @@ export type Reported =
   /** The report was accepted. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
   /**
-   * The run is over because it timed out (410) or another run has started (a 400 that says so). The check itself is
+   * The run is over, because it timed out (410) or another run has started (400 with that message). The check itself is
    * fine.
    */
   | { readonly kind: 'late' }
-  /** Kuberhealthy refused the report and would refuse it again. */
+  /** Kuberhealthy rejected the report, and would do so again. */
   | { readonly kind: 'refused'; readonly text: string }
   /** The report could not be delivered. */
   | { readonly kind: 'failed'; readonly text: string };
 
-/** Errors become metric labels, so keep them few and short. */
+/** Errors become metric labels, so there should be few, and they should be short. */
 const ERRORS_MAX = 10;
 const ERROR_LENGTH = 200;
 
-/** Builds the report for these results. `unknown` is not OK, and the report says so. */
+/** Builds the report for these results. `unknown` does not count as OK, and the report says so. */
 export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   const errors = results.flatMap(({ check, observations }) =>
     observations
@@ -54,7 +54,7 @@ export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
-/** Builds the same report for errors in the check file: the error, its line, and a suggestion. */
+/** Builds the same report for errors in the check file, with the error, its line, and a suggestion. */
 export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
@@ -74,12 +74,12 @@ function shortened(text: string): string {
 const REPLY_MS = 5000;
 /** The maximum size of a response, in bytes. */
 const REPLY_MAX = 64 * 1024;
-/** The maximum number of bytes of a refusal to report. */
+/** The maximum number of bytes to report from a refusal. */
 const TOLD_MAX = 1000;
 /** The retry limit in milliseconds, as in Kuberhealthy's own clients. */
 const TRY_MS = 30_000;
 
-/** Sends a report to the first address that accepts it. Retries temporary failures with increasing delays. */
+/** Sends a report to the first address that accepts it. After temporary failures, retries with increasing delays. */
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],
@@ -148,7 +148,7 @@ async function post(
   return { status, told: body.toString('utf8', 0, TOLD_MAX) };
 }
 
-/** Keeps the process alive until the wait is over; clock timers do not. */
+/** Keeps the process alive until the wait is over, which the clock's timers do not. */
 async function hold(wait: Promise<void>): Promise<void> {
   const timer = setInterval(() => undefined, 60_000);
   try {

@@ -1,7 +1,7 @@
 /**
- * Finds the reporting address before any check runs, because a report that DNS is down must not need DNS. The name is
- * looked up once. If that fails, the address comes from the service's environment variables or the API server, and the
- * `Host` header still carries the name.
+ * Finds the reporting address before any checks run, because a report that DNS is down must not depend on DNS. The name
+ * is looked up once. If that fails, the address comes from the service's environment variables or the API server. The
+ * `Host` header carries the name in any case.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
@@ -15,16 +15,16 @@ export interface ReportingAddress {
   readonly from: string;
 }
 
-/** Sources of addresses. A rejection means a network failure. */
+/** Sources of addresses. They reject if the network fails. */
 export interface AddressSources {
   readonly env: Environment;
   /** The system's own lookup. */
   lookup(name: string): Promise<readonly string[]>;
-  /** The ClusterIP of a service, from the API server. */
+  /** A service's ClusterIP according to the API server. */
   clusterIp(namespace: string, name: string): Promise<string | null>;
 }
 
-/** The addresses in the order to try them, and why other sources gave none. */
+/** The addresses in the order to try them, and why other sources provided none. */
 export interface FoundAddresses {
   readonly addresses: readonly ReportingAddress[];
   readonly failures: readonly string[];
@@ -41,7 +41,7 @@ export async function findReportingAddresses(
     return { addresses: [{ host: name, port, from: 'the URL' }], failures: [] };
   const failures: string[] = [];
   const addresses: ReportingAddress[] = [];
-  // Names under localhost mean this machine and are never sent to a server (RFC 6761 section 6.3).
+  // Names under localhost refer to this machine and are never sent to a server (RFC 6761 section 6.3).
   if (isLocalhostName(name))
     return {
       addresses: ['127.0.0.1', '::1'].map((host) => ({

@@ -1,6 +1,6 @@
 /**
- * Reads what Kuberhealthy passes to its checker pods in the environment: the report URL, the run ID, the deadline, and
- * what to check.
+ * Reads the environment that Kuberhealthy passes to its checker pods. It contains the report URL, the run ID, the
+ * deadline, and what to check.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
@@ -9,9 +9,9 @@ import { Problem } from '../../../server/base/problem.ts';
 export interface KuberhealthyRun {
   /** `…/externalCheckStatus` (Kuberhealthy 2) or `…/check` (3). */
   readonly url: URL;
-  /** Identifies the run; reports with another ID are refused. */
+  /** Identifies the run. Reports with another ID are rejected. */
   readonly id: string;
-  /** Wall-clock time in milliseconds after which reports are refused. */
+  /** The time after which reports are rejected, in milliseconds on the wall clock. */
   readonly deadline: number;
 }
 
@@ -20,7 +20,7 @@ export interface ResolutionCheck {
   /** As an application would write it. */
   readonly name: string;
   /**
-   * A label selector, in the API's syntax, for the service whose servers are queried individually, or null if there is
+   * A label selector, in the API's syntax, for the service whose servers are queried individually. Null if there is
    * none.
    */
   readonly labels: string | null;
@@ -34,7 +34,7 @@ export interface ResolutionCheck {
 const USUAL_MS = 5 * 60_000;
 
 /**
- * Returns the run this process was started for, or null if there is none.
+ * Returns the run that this process was started for, or null if there is none.
  * @param now wall-clock milliseconds
  * @throws Problem if the run is specified incorrectly
  */
@@ -49,7 +49,7 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
       remedy: 'Kuberhealthy sets it to http://kuberhealthy.NAMESPACE.svc/check',
     });
   const id = env['KH_RUN_UUID'] ?? '';
-  // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an ID.
+  // Kuberhealthy 2 can also identify pods by address, while version 3 rejects reports without an ID.
   if (id === '' && url.pathname === '/check')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
@@ -59,7 +59,7 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
   return { url, id, deadline: deadlineOf(env, now) };
 }
 
-/** The earlier of Kuberhealthy's deadline and the check's own limit. */
+/** Kuberhealthy's deadline or the check's own limit, whichever comes first. */
 function deadlineOf(env: Environment, now: number): number {
   const seconds = Number(env['KH_CHECK_RUN_DEADLINE'] ?? '');
   const told = seconds > 0 ? seconds * 1000 : now + USUAL_MS;
@@ -67,7 +67,7 @@ function deadlineOf(env: Environment, now: number): number {
   return limit !== null && limit > 0 ? Math.min(told, now + limit) : told;
 }
 
-/** @param ownName this pod's host name, the default for HOSTNAME */
+/** @param ownName this pod's host name, which is the default for HOSTNAME */
 export function resolutionCheck(env: Environment, ownName: string): ResolutionCheck {
   const remarks: string[] = [];
   let name = env['HOSTNAME'] ?? '';
