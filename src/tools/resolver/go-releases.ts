@@ -28,11 +28,11 @@ export interface GoTraits {
   readonly filesNotFound: boolean;
   /** True if libc's "no data" is reported as "no such host". */
   readonly nodataNotFound: boolean;
-  /** True if `.onion` is checked in every candidate name, not in the typed name. */
+  /** True if `.onion` is checked in every candidate name rather than in the typed name. */
   readonly onionByCandidate: boolean;
   /** True if an additional record makes an empty reply count as an answer. */
   readonly additionalCounts: boolean;
-  /** True if a reply that is truncated even over TCP is used. */
+  /** True if a reply is used even though it is truncated over TCP. */
   readonly truncatedTcp: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Go's own resolver (net/dnsclient_unix.go). A and AAAA are sent at the same time, and every attempt uses a new socket.
- * Each family goes through the whole list of names independently, and addresses from one family are enough.
+ * Go's own resolver (net/dnsclient_unix.go). A and AAAA are sent at the same time, and each attempt uses a new socket.
+ * Each family walks the whole list of names independently, and addresses from one family are enough.
  */
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
 import {
@@ -40,7 +40,7 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';
 
-/** Go's receive buffer, and the UDP size it advertises in EDNS. */
+/** Go's receive buffer, and the UDP size that it advertises in EDNS. */
 const maxPacket = 1232;
 
 type Tried =
@@ -166,8 +166,8 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    // Depending on the release, a typed .onion name is refused outright, or only candidates that end in .onion are
-    // skipped.
+    // Depending on the release, either a typed .onion name is rejected outright or only candidates that end in .onion
+    // are skipped.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
     const { onionByCandidate } = this.#traits;
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
@@ -211,7 +211,7 @@ class GoSession implements Session {
         ];
   }
 
-  /** tryOneName: attempts × servers. After an error reply, the next server is queried at once. */
+  /** tryOneName: attempts × servers. After an error reply, the next server is queried immediately. */
   async #one(name: string, type: string, why: string): Promise<Tried> {
     const { servers, attempts, rotate } = this.#conf;
     const offset = rotate ? this.#turn++ : 0;
@@ -272,7 +272,7 @@ class GoSession implements Session {
     };
   }
 
-  /** Sends one question to one server: over UDP, then over TCP if the reply is truncated. */
+  /** Sends one question to one server over UDP, and again over TCP if the reply is truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#context;
     const where = printHostPort(server, network.serverPort);
@@ -357,7 +357,8 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
 }
 
 /**
- * Runs all items concurrently and returns results in completion order. The goroutine started last usually runs first.
+ * Runs all items concurrently and returns the results in order of completion. The goroutine that was started last
+ * usually runs first.
  */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
@@ -369,7 +370,7 @@ async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>)
   return results;
 }
 
-/** Prints an address as Go does: without interface, and IPv4-mapped IPv6 addresses as IPv4. */
+/** Prints an address like Go, without its interface, and with IPv4-mapped IPv6 addresses as IPv4. */
 function unmapped(address: string): string {
   const plain = withoutZone(address);
   const bytes = parseAddress(plain);
@@ -378,7 +379,10 @@ function unmapped(address: string): string {
   return mapped ? [...bytes.slice(12)].join('.') : plain;
 }
 
-/** isDomainName in net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63 characters, not only digits. */
+/**
+ * isDomainName in net/dnsclient.go, which allows letters, digits, `_` and `-` in labels of 1 to 63 characters, but not
+ * only digits.
+ */
 function isDomainName(name: string): boolean {
   if (name === '.') return true;
   if (name.length > 254 || (name.length === 254 && !name.endsWith('.'))) return false;

@@ -1,4 +1,4 @@
-/** Reads /etc/hosts: an address, then its names; `#` starts a comment. */
+/** Reads /etc/hosts, where each address is followed by its names and `#` starts a comment. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { AddressFamily } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
@@ -13,7 +13,7 @@ export interface HostsEntry {
   readonly names: readonly string[];
 }
 
-/** @param comment matches the ignored part of a line */
+/** @param comment matches the part of a line to ignore */
 export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
@@ -26,8 +26,8 @@ export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsE
 }
 
 /**
- * Parses the entries as musl does. The address must start the line and may be in short form (`127.1`). If the file does
- * not end in a newline, its last name is lost.
+ * Parses entries like musl. The address must be at the start of the line, and may be in short form (`127.1`). If the
+ * file does not end in a newline, its last name is lost.
  */
 export function readMuslHosts(text: string | null): HostsEntry[] {
   const lines = linesOf(text);
@@ -44,7 +44,7 @@ export function readMuslHosts(text: string | null): HostsEntry[] {
   });
 }
 
-/** Returns the entries that list exactly this name, ignoring case. A trailing dot matters. */
+/** Returns the entries that list exactly this name, ignoring case. Trailing dots matter. */
 export function entriesFor(entries: readonly HostsEntry[], name: string): HostsEntry[] {
   const wanted = name.toLowerCase();
   return entries.filter((entry) => entry.names.some((other) => other.toLowerCase() === wanted));
@@ -52,7 +52,7 @@ export function entriesFor(entries: readonly HostsEntry[], name: string): HostsE
 
 /**
  * Returns the addresses that c-ares 1.34 finds for a name. It has one entry per address. A line adds its names to the
- * entry with its address, or its address to an entry with one of its names. A name resolves to its first entry.
+ * entry that has its address, or its address to an entry that has one of its names. A name resolves to its first entry.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();
@@ -69,8 +69,8 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
 }
 
 /**
- * Returns a name's alias from HOSTALIASES: lines of `alias canonical`, for names without dots, or null if there is
- * none.
+ * Returns a name's alias from HOSTALIASES, which has lines of `alias canonical` for names without dots. Null if there
+ * is none.
  */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;

@@ -1,22 +1,22 @@
 /**
- * Converts non-ASCII names to queries. DNS carries them in `xn--` form (RFC 5890). Some programs convert names
- * themselves, following one of two standards. Some leave it to libc if the locale is UTF-8. Others send the raw bytes
- * or refuse the name.
+ * Converts non-ASCII names into queries. DNS carries them in `xn--` form (RFC 5890). Some programs convert names
+ * themselves, following one of two standards. Others leave it to libc if the locale is UTF-8, send the raw bytes, or
+ * reject the name.
  */
 import { asciiHost } from '../../server/base/ascii-host.ts';
 
-/** The name in ASCII according to UTS 46; null if it cannot be converted. ASCII names are unchanged. */
+/** The name in ASCII according to UTS 46, or null if it cannot be converted. ASCII names are unchanged. */
 export function asciiName(name: string): string | null {
   return isAscii(name) ? name : asciiHost(name);
 }
 
-/** The name as Node.js passes it to libc and c-ares: in lower-case ASCII. */
+/** The name in lower-case ASCII, as Node.js passes it to libc and c-ares. */
 export function nodeName(name: string): string | null {
   return asciiName(name)?.toLowerCase() ?? null;
 }
 
 /**
- * The name as libidn2 converts it. Labels that become too long are refused.
+ * The name as converted by libidn2. Labels that become too long are rejected.
  * @param lettersOnly only IDNA 2008 (AI_IDN), without symbols; curl falls back to an older standard
  */
 export function libidnName(name: string, lettersOnly: boolean): string | null {
@@ -27,7 +27,7 @@ export function libidnName(name: string, lettersOnly: boolean): string | null {
   return ascii?.split('.').every((label) => label.length <= longestLabel) ? ascii : null;
 }
 
-/** Why Python's codec refuses a label, and the label's position in the name, in characters. */
+/** Why Python's codec rejects a label, and the label's position in the name, in characters. */
 export interface LabelProblem {
   readonly kind: 'empty' | 'long' | 'prefix';
   readonly from: number;
@@ -38,8 +38,8 @@ const aceLabel = /^xn--/i;
 const longestLabel = 63;
 
 /**
- * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label. ASCII labels are unchanged; only
- * their length is checked.
+ * The name as converted by Python's `idna` codec (IDNA 2003, RFC 3490), one label at a time. ASCII labels are
+ * unchanged, and only their length is checked.
  */
 export function pythonName(name: string): string | LabelProblem {
   const labels: string[] = [];
@@ -58,7 +58,7 @@ export function pythonName(name: string): string | LabelProblem {
   return labels.join('.');
 }
 
-/** A label with the characters that IDNA 2003 maps and later standards keep. */
+/** A label with characters that IDNA 2003 maps and later standards preserve. */
 function transitional(label: string): string {
   return label
     .replace(/[ßẞ]/g, 'ss')
@@ -66,7 +66,7 @@ function transitional(label: string): string {
     .replace(/[\u200c\u200d]/g, '');
 }
 
-/** True if libc reads names as UTF-8; false if the environment sets no locale. */
+/** True if libc reads names as UTF-8, false if the environment sets no locale. */
 export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
   return /utf-?8/i.test(locale);

@@ -1,4 +1,4 @@
-/** Programs that leave lookups to glibc and only change its hints or errors, or cache its answers. */
+/** Programs that leave lookups to glibc, but change its hints or errors or cache its answers. */
 import {
   clientLine,
   failed,
@@ -34,7 +34,7 @@ type LibcLookup = (
   context: ModelContext,
 ) => Promise<LookupOutcome>;
 
-/** @param look performs one lookup with the glibc process */
+/** @param look performs one lookup using the glibc process */
 function onGlibc(summary: string, look: LibcLookup): Model {
   return {
     summary,
@@ -62,7 +62,7 @@ export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =
   ),
 );
 
-/** Releases without differences. The version is only a label. */
+/** Releases that do not differ. The version is only a label. */
 function alike(name: string, versions: readonly string[]): Releases<object> {
   return new Releases(
     name,
@@ -72,7 +72,7 @@ function alike(name: string, versions: readonly string[]): Releases<object> {
 }
 
 interface PythonTraits {
-  /** The text of the UnicodeError for a label that the idna codec refuses. */
+  /** The text of the UnicodeError for a label that the idna codec rejects. */
   refusal(problem: LabelProblem): string;
 }
 
@@ -131,7 +131,7 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
   }),
 );
 
-/** In milliseconds. A lookup that ties up one of Node's four threads for longer gets a remark. */
+/** In milliseconds. A lookup that occupies one of Node's four threads for longer gets a remark. */
 const slowMs = 1000;
 
 export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
@@ -158,7 +158,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
-/** The name in ASCII as libidn2 converts it from the locale's encoding; null if it cannot. */
+/** The name in ASCII as libidn2 converts it from the locale's encoding, or null if it cannot. */
 function localeName(
   name: string,
   { settings, trace }: ModelContext,
@@ -230,7 +230,7 @@ export const getentHosts: ClientLine = soleClient(
   ),
 );
 
-/** The JVM's cache times without a security manager, in milliseconds. */
+/** The JVM's cache times in milliseconds, for when there is no security manager. */
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
@@ -256,7 +256,7 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
           ? request.families
           : request.families.filter((family) => family === 4);
         const asked = await session.lookup({ ...request, families });
-        // Java knows its own address for one name and uses it if the lookup fails.
+        // Java knows its own address for one name, and uses it if the lookup fails.
         const own = asked.failure !== null && request.name.toLowerCase() === 'localhost';
         const result = shown(own ? found(['127.0.0.1']) : asked, (code, text) =>
           failed(code, null, `${request.name}: ${text}`),

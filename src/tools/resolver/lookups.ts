@@ -1,4 +1,4 @@
-/** Converts a model's run to lookups and exchanges, the form used for dnstap and captures. */
+/** Converts a model's run into lookups and exchanges, which is the form used for dnstap and captures. */
 import type { Exchange, Lookup } from '../../server/wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
@@ -6,13 +6,13 @@ import type { LookupRun } from './run-lookup.ts';
 import type { SentQuery } from './network.ts';
 import { leftTogether } from './trace.ts';
 
-/** An exchange with the model's knowledge about it. Times are relative to the run's first query. */
+/** An exchange, along with the model's knowledge about it. Times are relative to the run's first query. */
 export interface TracedExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   readonly sent: SentQuery;
   /** Equal numbers were sent together. Starts at 1. */
   readonly batch: number;
-  /** Milliseconds the client waited for a missing reply; null if it got one. */
+  /** The number of milliseconds that the client waited for a missing reply, or null if it got one. */
   readonly waitedMs: number | null;
 }
 
@@ -35,8 +35,8 @@ export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
 }
 
 /**
- * A run's time zero. In real runs it is the first query, because earlier steps are not the client's. In planned runs it
- * is the start of the lookup, which only has the client's steps.
+ * A run's time zero. In real runs it is the first query, because earlier steps do not belong to the client. In planned
+ * runs it is the start of the lookup, because there are only the client's steps.
  */
 export function originOf({ live, trace }: LookupRun): number {
   return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
@@ -62,7 +62,7 @@ function traced(
   };
 }
 
-/** Groups queries that were sent in one system call or event-loop turn or, in a plan, at the same time. */
+/** Groups queries that were sent in the same system call or event-loop turn or, in a plan, at the same time. */
 function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   const batches = new Map<SentQuery, number>();
   let first: SentQuery | null = null;
@@ -78,13 +78,13 @@ function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
 }
 
 /**
- * The time when the client gave up on a query: its next attempt at the same question, else its next query, else the
- * end.
+ * The time when the client gave up on a query. This is its next attempt at the same question, else its next query, else
+ * the end.
  */
 function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
   const later = all.slice(all.indexOf(lost) + 1);
   const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
-  // Queries in the same batch are not a consequence of the loss.
+  // Queries in the same batch were not caused by the loss.
   const next = again ?? later.find((other) => !leftTogether(other, lost));
   return next?.atMs ?? endMs;
 }

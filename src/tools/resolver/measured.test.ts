@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { compareRuns } from '../../../test/kit/compare-runs.ts';
 import { labelled, readMeasured, runModel } from '../../../test/kit/measured.ts';
 
-/** Runs that the model does not reproduce, and why; docs/resolvers.md lists them too. */
+/** Runs that the model does not reproduce, and why. These are also listed in docs/resolvers.md. */
 const known = new Map([
   [
     '12f evdns',

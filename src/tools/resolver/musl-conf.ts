@@ -1,6 +1,6 @@
 /**
- * Reads resolv.conf as musl does (src/network/resolvconf.c). Lines over 255 bytes are dropped, options can be anywhere
- * in the line, three name servers are used, and the environment is ignored.
+ * Reads resolv.conf like musl (src/network/resolvconf.c). Lines over 255 bytes are dropped, options may be anywhere in
+ * a line, three name servers are used, and the environment is ignored.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -9,7 +9,7 @@ import { linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './
 import { byteLength } from './search-list.ts';
 
 const mostServers = 3;
-/** The line buffer holds 256 bytes, including newline and NUL. */
+/** The line buffer has 256 bytes, including newline and NUL. */
 const longestLine = 254;
 
 export function readMuslConf(settings: Settings): ResolvConf {
@@ -75,7 +75,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
   }
 }
 
-/** The option's first value in the line that starts with a digit, capped at `most`. */
+/** The option's first value in the line that starts with a digit, but no more than `most`. */
 function option(line: string, key: string, most: number): number | null {
   const at = line.indexOf(key);
   if (at < 0) return null;

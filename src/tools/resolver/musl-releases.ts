@@ -4,22 +4,22 @@ import { Releases } from './releases.ts';
 /** The behaviour of a musl release. */
 export interface MuslTraits {
   /**
-   * True if addresses for one family are enough, whatever the other's result. Without any address, the first reply's
-   * error is the result.
+   * True if addresses for one family are enough, regardless of the other's result. If there is no address, the result
+   * is the first reply's error.
    */
   readonly halfIsEnough: boolean;
-  /** True if truncated replies are retried over TCP; otherwise the truncated reply is used. */
+  /** True if truncated replies are retried over TCP, false if they are used as they arrived. */
   readonly tcp: boolean;
   /** The size of the receive buffer in bytes. */
   readonly buffer: number;
-  /** A reply with more records than this, counting the question, is not parsed. */
+  /** A reply with more records than this, including the question, is not parsed. */
   readonly mostRecords: number;
   /**
-   * True if addresses of both families are read from any reply. Later releases read only the requested family from
-   * each, IPv6 first.
+   * True if addresses for both families are read from any reply. Later releases read only the requested family from
+   * each, starting with IPv6.
    */
   readonly anyType: boolean;
-  /** True if a name without addresses has its own error code, and names that cannot be sent are skipped. */
+  /** True if a name without addresses has a separate error code, and names that cannot be sent are skipped. */
   readonly nodata: boolean;
 }
 

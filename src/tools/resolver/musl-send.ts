@@ -1,7 +1,7 @@
 /**
  * The sending half of musl for a single name (src/network/res_msend.c). It queries all servers at once and repeats
- * unanswered questions after timeout / attempts. SERVFAIL is retried at once, a few times; other errors are ignored.
- * Since 1.2.4, truncated replies are fetched over TCP.
+ * unanswered questions after timeout / attempts. SERVFAIL is retried immediately, up to a few times, while other errors
+ * are ignored. Since 1.2.4, truncated replies are fetched over TCP.
  */
 import { parseAddress, printAddress } from '../../server/base/ip.ts';
 import { recordBytes, questionBytes, type ClientReply } from './reply.ts';
@@ -17,7 +17,7 @@ export interface MuslAnswer {
   readonly exchange: SentQuery | null;
 }
 
-/** The questions for a name, sent to all servers at once until each has an answer or time is up. */
+/** The questions for a name, which are sent to all servers at once until each has an answer or time runs out. */
 export class MuslExchange {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -48,7 +48,7 @@ export class MuslExchange {
     const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
-    // poll() may return up to a thousandth late, which decides whether a last send still fits in the time limit.
+    // poll() may return up to a thousandth late, which decides whether there is still time for a last send.
     const wakeMs = intervalMs * 1.001 + 0.1;
     const socket = this.#context.network.udp();
     const start = clock.now();
@@ -89,13 +89,13 @@ export class MuslExchange {
   }
 
   async #readUdp(socket: Socket): Promise<void> {
-    // musl does not wait for a connection while other replies are readable.
+    // musl does not wait for a connection while there are other replies to read.
     const truncated = new Map<number, { readonly query: QueryToSend; readonly server: string }>();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
-      // The socket is not connected, so it gets no ICMP errors.
+      // The socket is not connected, so it receives no ICMP errors.
       if (arrival.kind === 'fault') continue;
       const { reply, exchange, server } = arrival;
-      // Any configured server may answer. Only the reply's ID is checked, not its question.
+      // Any configured server may answer. The reply's ID is checked, but not its question.
       if (!this.#conf.servers.includes(server)) continue;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
@@ -164,7 +164,7 @@ export class MuslExchange {
     }
   }
 
-  /** The part of a reply that musl reads: the records in the buffer, unless there are too many. */
+  /** The part of a reply that musl reads, which is the records in the buffer unless there are too many. */
   #received(reply: ClientReply, index: number): ClientReply {
     const { buffer, mostRecords, tcp } = this.#traits;
     // musl's loop over the question stops at the first non-ASCII byte, so it never finds the records.
@@ -175,7 +175,7 @@ export class MuslExchange {
   }
 
   /**
-   * The bytes in memory after the receive buffer. After the first buffer, these are the ID and flags of the other
+   * The bytes that follow the receive buffer in memory. For the first buffer, these are the ID and flags of the other
    * reply.
    */
   #neighbour(index: number): readonly number[] {
@@ -195,8 +195,8 @@ function whole(reply: ClientReply, buffer: number): ClientReply {
 }
 
 /**
- * The part of an oversized reply that a musl without TCP reads: the records that start inside the buffer. Its check of
- * record lengths is too loose, so the last address may end with bytes from beyond the buffer.
+ * The part of an oversized reply that musl reads without TCP, which is the records that start inside the buffer. Record
+ * lengths are checked too loosely, so the last address may end with bytes from beyond the buffer.
  */
 function cut(reply: ClientReply, buffer: number, neighbour: readonly number[]): ClientReply {
   let at = questionBytes(reply.name);

@@ -1,7 +1,8 @@
 /**
  * musl's getaddrinfo (Alpine). Every query goes to all servers at once from one socket, and the first good answer
  * counts. NXDOMAIN for one family means that the name does not exist, and NODATA for both ends the search. SERVFAIL or
- * silence fails the whole lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
+ * silence makes the whole lookup fail. The facts are in docs/resolvers.md, and the source is
+ * src/network/{lookup_name,res_msend}.c.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -31,7 +32,7 @@ import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
-/** The maximum number of addresses that a lookup returns. */
+/** The maximum number of addresses returned by a lookup. */
 const mostAddresses = 48;
 
 export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
@@ -43,7 +44,7 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
 
 const died = failed('SIGFPE', null, 'Floating point exception');
 
-/** Null: the name does not exist, so try the next one. */
+/** Null if the name does not exist and the next one should be tried. */
 type NameOutcome = LookupOutcome | null;
 
 class MuslSession implements Session {
@@ -209,7 +210,7 @@ class MuslSession implements Session {
   #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
-      // IDs come from the clock: the second is the first plus the nanoseconds in between.
+      // IDs come from the clock, and the second is the first plus the nanoseconds in between.
       id: (first + 160 * index) & 0xffff,
       name: absolute(name),
       type: family === 4 ? 'A' : 'AAAA',

@@ -1,12 +1,12 @@
 /**
  * nss-myhostname (systemd) resolves some names without a server: `localhost`, names under it, and the machine's own
- * name. `_gateway` and `_outbound` need the routing table and are not modelled. If listed before `dns` in
- * nsswitch.conf, it answers first; otherwise it answers only if DNS failed.
+ * name. `_gateway` and `_outbound` need the routing table and are not modelled. If it comes before `dns` in
+ * nsswitch.conf, it answers first, and otherwise only if DNS has failed.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { AddressFamily, Host } from './client.ts';
 
-/** True for names that always mean the machine itself (RFC 6761, section 6.3, and systemd's additions). */
+/** True for names that always refer to the machine itself (RFC 6761, section 6.3, and systemd's additions). */
 export function isLocalhostName(name: string): boolean {
   const bare = name.toLowerCase().replace(/\.$/, '');
   return (

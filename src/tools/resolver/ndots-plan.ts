@@ -1,4 +1,6 @@
-/** Computes how much a lower `ndots` or a trailing dot saves for a client's names, and which names would break. */
+/**
+ * Computes how much a client's names would save with a lower `ndots` or a trailing dot, and which names would break.
+ */
 import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';
 import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
@@ -6,7 +8,7 @@ import { totalsOf } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
 import { planLookup, type StartServer } from './run-lookup.ts';
 
-/** A name as an application writes it, with a model of the network where it was looked up. */
+/** A name as applications write it, with a model of the network in which it was looked up. */
 export interface AskedName {
   readonly name: string;
   readonly lookups: number;
@@ -52,18 +54,18 @@ export interface DottedName {
 
 export interface ClientPlan {
   readonly client: string;
-  /** The current value, which is that of the first choice. */
+  /** The current value, which belongs to the first choice. */
   readonly ndots: number;
   readonly choices: readonly NdotsChoice[];
   /** Sorted by savings, largest first. */
   readonly dotted: readonly DottedName[];
 }
 
-/** The time limit of a lookup, in milliseconds of virtual time. */
+/** Time limit for a lookup, in milliseconds of virtual time. */
 const LIMIT_MS = 600_000;
 
 /**
- * Plans each name at most three times: with the current ndots, with one below its number of dots, and with a trailing
+ * Plans each name up to three times: with the current ndots, with one below its number of dots, and with a trailing
  * dot. Sends nothing.
  * @param start starts a server that answers instead of the scripts
  */
@@ -84,7 +86,7 @@ export async function planNdots(
     const now = await costOf(client, settings, asked, name, start);
     const dots = countDots(name);
     const searched = !name.endsWith('.');
-    // A name is tried as written first if it has at least `ndots` dots; the exact number does not matter.
+    // A name is tried as written first if it has at least `ndots` dots, so the exact number does not matter.
     const lower =
       searched && dots > 0 && dots < ndots
         ? await costOf(
@@ -149,8 +151,8 @@ async function costOf(
 }
 
 /**
- * The `ndots` value that saves the most and is known not to break any client; null if none saves anything. On a tie,
- * the higher value wins because it changes less.
+ * The `ndots` value that saves the most and is known not to break any client, or null if none saves anything. If there
+ * is a tie, the higher value wins because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>

@@ -1,13 +1,13 @@
 /**
- * The interface through which resolver models reach the outside world: open sockets, send, wait. There are two implementations: `scripted.ts`
- * (scripted answers, in virtual time), and a live one with real sockets in cli/. Nothing here depends on a particular
- * resolver.
+ * The interface through which resolver models open sockets, send and wait. There are two implementations:
+ * `scripted.ts`, with scripted answers in virtual time, and a live one in cli/, with real sockets. Nothing here depends
+ * on a particular resolver.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { SocketKind } from '../../server/wire/transports.ts';
 import { sameName, type ClientReply } from './reply.ts';
 
-/** The size a client advertises (RFC 6891); `cookie`: with a COOKIE option (RFC 7873). */
+/** The size that a client advertises (RFC 6891). `cookie` adds a COOKIE option (RFC 7873). */
 export interface ClientEdns {
   readonly size: number;
   readonly cookie: boolean;
@@ -23,16 +23,16 @@ export interface QueryToSend {
   readonly ad: boolean;
   /** The reason: one sentence. */
   readonly why: string;
-  /** True if a relay between client and server sends it on the client's behalf. */
+  /** True if it is sent by a relay between client and server on the client's behalf. */
   readonly relayed?: boolean;
 }
 
-/** True if a reply matches this query: same ID, type and name (ignoring case). */
+/** True if a reply matches this query by ID, type and name (ignoring case). */
 export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
-/** A query as sent, with its outcome. `lookups.ts` converts it to an exchange. */
+/** A query that was sent, with its outcome. `lookups.ts` converts it into an exchange. */
 export interface SentQuery {
   /** Milliseconds since the start of the trace. */
   readonly atMs: number;
@@ -43,17 +43,17 @@ export interface SentQuery {
   readonly port: number;
   /** Null if nothing was actually sent. */
   readonly sourcePort: number | null;
-  /** The same for all queries actually sent in one turn of the event loop; null if nothing was sent. */
+  /** The same for all queries sent in one turn of the event loop, or null if nothing was sent. */
   readonly turn: number | null;
   readonly wireId: number;
-  /** Query IDs are numbered in order of first use; equal IDs have equal numbers. */
+  /** Query IDs are numbered in order of first use. Equal IDs have equal numbers. */
   readonly id: number;
   readonly name: string;
   readonly type: string;
   readonly edns: ClientEdns | null;
   readonly ad: boolean;
   readonly why: string;
-  /** A label for the answer; `DROP`: no reply, `CLOSED`: the port is closed. */
+  /** A label for the answer, where `DROP` means no reply and `CLOSED` means that the port is closed. */
   answer: string;
   answeredAtMs: number | null;
   reply: ClientReply | null;
@@ -61,18 +61,21 @@ export interface SentQuery {
   outcome: string;
   /** Index of the lookup, starting at 0. */
   readonly lookup: number;
-  /** True if a relay between client and server sent it; `outcome` then does not describe the client's conclusions. */
+  /**
+   * True if it was sent by a relay between client and server, in which case `outcome` does not describe the client's
+   * conclusions.
+   */
   readonly relayed: boolean;
 }
 
 /**
- * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up finding the host;
- * no-route: the kernel has no route; reset, closed: the peer reset or closed a TCP connection; timeout: nothing arrived
- * in time (TCP connect only).
+ * refused: ICMP port unreachable, or TCP connection refused. unreachable: the kernel could not find the host. no-route:
+ * the kernel has no route. reset, closed: the peer reset or closed a TCP connection. timeout: nothing arrived in time
+ * (only when connecting over TCP).
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
-/** Something that arrived at a socket: a reply, or a fault reported by the kernel. */
+/** Something that arrived at a socket, either a reply or a fault reported by the kernel. */
 export type Arrival =
   | {
       readonly kind: 'reply';
@@ -85,7 +88,7 @@ export type Arrival =
 /** A UDP socket (bound to one source port) or an open TCP connection. */
 export interface Socket {
   readonly protocol: SocketKind;
-  /** Source ports are numbered from 1 in order of first use; 0: nothing sent yet. */
+  /** Source ports are numbered from 1 in order of first use. 0 if nothing has been sent yet. */
   readonly port: number;
   /**
    * Connects a UDP socket to one server. From then on, the kernel reports errors on that path at the next `send` or
@@ -95,13 +98,11 @@ export interface Socket {
    * @returns the fault if there is no route
    */
   connect(server: string, allErrors?: boolean): Fault | null;
-  /** Returns a fault if one was pending in the kernel or was detected immediately, in which case nothing was sent. */
+  /** Returns a fault if the kernel had one pending or detected it immediately, in which case nothing was sent. */
   send(query: QueryToSend, server: string): SentQuery | Fault;
   /** Returns the oldest unread arrival; null: none. */
   take(): Arrival | null;
-  /**
-   * Returns the next arrival, or null at the time `until` (on the network's clock, in ms, or Infinity for no limit).
-   */
+  /** Returns the next arrival, or null at the time `until` (in ms on the network's clock, or Infinity for no limit). */
   wait(until: number): Promise<Arrival | null>;
   /** Calls `run` on each arrival until the returned function is called. For clients that wait on several sockets. */
   watch(run: () => void): () => void;
@@ -112,7 +113,7 @@ export interface ClientNetwork {
   readonly clock: Clock;
   readonly serverPort: number;
   udp(): Socket;
-  /** Opens a TCP connection, at the latest by `until`. */
+  /** Opens a TCP connection, which has to be established by `until`. */
   tcp(server: string, until: number): Promise<Socket | Fault>;
 }
 

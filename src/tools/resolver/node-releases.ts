@@ -1,6 +1,6 @@
 /**
- * The differences between Node.js releases: their c-ares version (`process.versions.ares`) and how they convert
- * non-ASCII names.
+ * The differences between Node.js releases, which are their c-ares version (`process.versions.ares`) and how they
+ * convert non-ASCII names.
  */
 import { Releases } from './releases.ts';
 
@@ -9,7 +9,7 @@ export interface NodeTraits {
   readonly cares: string;
 }
 
-/** The Node.js releases where its c-ares changed, oldest first. */
+/** The Node.js releases in which c-ares changed, oldest first. */
 export const nodeReleases: Releases<NodeTraits> = new Releases<NodeTraits>(
   'node',
   { cares: '1.19.1' },

@@ -1,7 +1,7 @@
 /**
- * Node.js's dns.resolve4 and dns.resolve6 called together: c-ares with Node's settings. The search list, the hosts file
- * and nsswitch are never used. Any error reply is final. Each packet is sent up to four times; a timer that ticks once
- * a second detects losses.
+ * Node.js's dns.resolve4 and dns.resolve6 called together, which is c-ares with Node's settings. The search list, the
+ * hosts file and nsswitch are never used, and any error reply is final. Each packet is sent up to four times, with
+ * losses detected by a timer that ticks once a second.
  */
 import {
   absolute,
@@ -83,7 +83,9 @@ class NodeResolveSession implements Session {
   }
 }
 
-/** True if a reply succeeds without addresses. Node does not treat a CNAME without a target as an error. */
+/**
+ * True if a reply is a success despite having no addresses. Node does not treat a CNAME without a target as an error.
+ */
 function isEmptySuccess(ended: Ended): boolean {
   return ended.status === 'SUCCESS';
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the `hosts:` line of nsswitch.conf: the services that resolve host names, their order, and how each result is
- * handled.
+ * Reads the `hosts:` line in nsswitch.conf, which lists the services that resolve host names, their order, and how to
+ * handle each result.
  */
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
@@ -12,7 +12,7 @@ export type NsswitchAction = 'return' | 'continue' | 'merge';
 export interface NsswitchService {
   readonly name: string;
   readonly actions: Readonly<Record<Status, NsswitchAction>>;
-  /** The text in brackets after the service, or empty if there is none. */
+  /** The text in brackets after the service. Empty if there is none. */
   readonly criteria: string;
 }
 
@@ -25,14 +25,14 @@ const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
 
 export interface HostsLine {
   readonly services: readonly NsswitchService[];
-  /** 0: the file has no such line, and these are the defaults. */
+  /** 0 if the file has no such line and these are the defaults. */
   readonly line: number;
   /** Null: the file is usable. */
   readonly problem: string | null;
 }
 
 /**
- * Parses the services as glibc does. The last `hosts:` line wins, and text after a `#` in it counts as services. A line
+ * Parses the services like glibc. The last `hosts:` line wins, and text after a `#` in it counts as services. A line
  * with a syntax error invalidates the whole file, leaving no services. Before 2.33, comments were removed, an error
  * ended only its line, and a line without services left the default in place.
  */

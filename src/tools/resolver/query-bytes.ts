@@ -1,11 +1,11 @@
-/** Encodes a model's query, and decodes a server's bytes to the reply that models use. */
+/** Encodes a model's query, and decodes a server's bytes into the reply that models use. */
 import type { QueryToSend } from './network.ts';
 import type { Rcode, ClientReply, ReplyRecord } from './reply.ts';
 import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../../server/wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
-/** A fixed client cookie. Returned cookies are not checked here. */
+/** A fixed client cookie. Cookies in replies are not checked here. */
 const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
 
 /** Encodes one question, with RD set. */
@@ -31,7 +31,7 @@ export function queryBytes(query: QueryToSend): Uint8Array {
   });
 }
 
-/** Throws if the bytes are not a reply that has a question. */
+/** Throws if the bytes are not a reply with a question. */
 export function readReply(bytes: Uint8Array): ClientReply {
   const message = readMessage(bytes);
   const [question] = message.question;

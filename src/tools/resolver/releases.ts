@@ -1,6 +1,6 @@
 /**
- * A client's releases and their differences. The table begins with the traits of the oldest release; each further row
- * names a release and lists only its changes. Models read traits and never compare versions.
+ * A client's releases and how they differ. The table begins with the oldest release's traits, and each further row has
+ * a release and only its changes. Models read traits and never compare versions.
  */
 
 export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Traits>];
@@ -8,11 +8,11 @@ export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Tr
 export interface Picked<Traits> {
   readonly version: string;
   readonly traits: Traits;
-  /** A sentence if another release replaces the requested one, or null if it is the requested one. */
+  /** A sentence that says which release replaces the requested one, or null if none does. */
   readonly note: string | null;
 }
 
-/** One client's releases. Selects the release for a requested version. */
+/** One client's releases. Selects the one to use for a requested version. */
 export class Releases<Traits extends object> {
   readonly #name: string;
   readonly #traits = new Map<string, Traits>();
@@ -40,8 +40,8 @@ export class Releases<Traits extends object> {
   }
 
   /**
-   * Returns the release for a version: the newest for null, the newest 1.34.x for `1.34`, and row 1.24 for `1.24.4`. If
-   * the table lacks the release, returns the last one before it, or else the oldest.
+   * Returns the release for a version. This is the newest for null, the newest 1.34.x for `1.34`, and row 1.24 for
+   * `1.24.4`. If the release is not in the table, returns the last one before it, or else the oldest.
    */
   pick(asked: string | null): Picked<Traits> {
     const { versions } = this;

@@ -12,7 +12,7 @@ export function replyBytes(reply: ClientReply): Uint8Array {
     (reply.recursionAvailable ? FLAG.RA : 0) |
     (reply.truncated ? FLAG.TC : 0);
   const minimum = reply.negativeTtl ?? 0;
-  // The zone is that of the name at the end of the alias chain.
+  // The zone belongs to the name at the end of the alias chain.
   const alias = reply.answer.findLast(({ type }) => type === 'CNAME');
   const soa = {
     name: alias?.data ?? reply.name,

@@ -1,6 +1,6 @@
 /**
  * A reply as a client sees it, without its bytes. Resolver models only need the flags, the answer records and the size.
- * Names are absolute, in presentation form, spelled as on the wire.
+ * Names are absolute, in presentation form, and spelled as on the wire.
  */
 
 /** RFC 1035 section 4.1.1; other values are printed as numbers. */
@@ -19,7 +19,7 @@ export interface ReplyRecord {
   readonly type: string;
   /** In seconds. */
   readonly ttl: number;
-  /** An address or a CNAME target; other types as in a zone file. */
+  /** An address or CNAME target. Other types are as in a zone file. */
   readonly data: string;
 }
 
@@ -33,13 +33,13 @@ export interface ClientReply {
   readonly recursionAvailable: boolean;
   readonly truncated: boolean;
   readonly answer: readonly ReplyRecord[];
-  /** Seconds a client may cache a negative reply (RFC 2308), or null if there is no SOA. */
+  /** The number of seconds that a client may cache a negative reply (RFC 2308), or null if there is no SOA. */
   readonly negativeTtl: number | null;
   /** True if the additional section has an OPT record. */
   readonly opt: boolean;
   /** The size of the whole message in bytes. */
   readonly size: number;
-  /** Absent if the reply did not come from a message. */
+  /** Absent if the reply was not made from a message. */
   readonly bytes?: Uint8Array;
   /** The label in a trace, if it differs from the one derived from the fields (`TC(size)`). */
   readonly label?: string;
@@ -54,12 +54,12 @@ export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
-/** True if the code means that this server cannot answer. Most clients then try the next one. */
+/** True if the code means that this server cannot answer. Most clients then try the next server. */
 export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }
 
-/** Describes the answer in one or two words: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
+/** Describes the answer in a word or two: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname` or `TC`. */
 export function labelOf(reply: ClientReply): string {
   if (reply.label !== undefined) return reply.label;
   if (reply.truncated && reply.answer.length === 0) return 'TC';
@@ -80,7 +80,7 @@ function fold(name: string): string {
   return lower.endsWith('.') ? lower : `${lower}.`;
 }
 
-/** The size of an uncompressed name on the wire, in bytes (RFC 1035, section 3.1). */
+/** The size in bytes of an uncompressed name on the wire (RFC 1035, section 3.1). */
 export function nameBytes(name: string): number {
   if (name === '.' || name === '') return 1;
   const { length } = name.replace(/\\(\d{3}|.)/g, 'x');
@@ -95,10 +95,10 @@ export function recordBytes(record: ReplyRecord, pointer: boolean): number {
   return owner + 10 + (dataBytes[record.type] ?? nameBytes(record.data));
 }
 
-/** The size of the header and question in bytes. */
+/** The size in bytes of the header and question. */
 export function questionBytes(name: string): number {
   return 12 + nameBytes(name) + 4;
 }
 
-/** The size of an empty OPT record in bytes (RFC 6891). */
+/** The size in bytes of an empty OPT record (RFC 6891). */
 export const optBytes = 11;

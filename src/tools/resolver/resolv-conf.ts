@@ -1,6 +1,6 @@
 /**
- * The settings that resolvers read from resolv.conf. Each libc parses the file by its own rules (`glibc-conf.ts`,
- * `musl-conf.ts`, …); this is the common result and the shared code.
+ * The settings that resolvers read from resolv.conf. Each libc parses the file in its own way (`glibc-conf.ts`,
+ * `musl-conf.ts`, …). The common result and the shared code are here.
  */
 
 /** A line, or part of one, that this resolver ignores or reads in an unexpected way. */
@@ -70,14 +70,15 @@ export function wordsOf(line: string): string[] {
   return line.split(/[ \t\r\n\f\v]+/).filter((word) => word !== '');
 }
 
-/** The leading digits as C's atoi reads them, signed; 0 if there are none. */
+/** The leading digits as a signed number, as C's atoi reads them, or 0 if there are none. */
 export function leadingInteger(text: string): number {
   const match = /^\s*([+-]?\d{1,9})/.exec(text);
   return match === null ? 0 : Number(match[1]);
 }
 
 /**
- * The domain part of the host name, which libc searches if the file specifies no domain; null for names without a dot.
+ * The domain part of the host name, which libc searches if the file does not specify a domain. Null for names without a
+ * dot.
  */
 export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');

@@ -1,8 +1,8 @@
 /**
  * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers. The program queries the stub by glibc's
- * rules. The stub queries one upstream at a time, from a new socket per question, and caches replies. It answers
- * localhost, the machine's name and single labels itself. This is based on systemd's documentation and source (252),
- * not on measurements. Its fallback to plain DNS after failures is not modelled.
+ * rules. The stub queries one upstream at a time, using a new socket for each question, and caches replies. It answers
+ * localhost, the machine's name and single labels itself. This is based on systemd's documentation and source (252)
+ * rather than on measurements. Its fallback to plain DNS after failures is not modelled.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { ReceivingSocket } from './receiving-socket.ts';
@@ -25,7 +25,7 @@ const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
 const upstreamTimeoutMs = 5000;
 const upstreamAttempts = 4;
-/** The maximum time in seconds that positive and negative answers are cached. */
+/** The maximum time for which positive and negative answers are cached, in seconds. */
 const longestTtl = 7200;
 
 export const resolved: ClientLine = soleClient('resolved', {
@@ -69,7 +69,7 @@ class StubNetwork implements ClientNetwork {
     return Promise.resolve(new StubSocket(this.#context, (query) => this.#answer(query), 'tcp'));
   }
 
-  /** Null: the stub got no reply and therefore sends none. */
+  /** Null if the stub got no reply and therefore sends none. */
   async #answer(query: QueryToSend): Promise<ClientReply | null> {
     const local = this.#local(query);
     if (local !== null) return local;
@@ -102,7 +102,7 @@ class StubNetwork implements ClientNetwork {
         'NOERROR',
       );
     }
-    // Single labels are for LLMNR, not DNS (ResolveUnicastSingleLabel=no).
+    // Single labels are meant for LLMNR rather than DNS (ResolveUnicastSingleLabel=no).
     return bare.includes('.') ? null : made(query, [], 'SERVFAIL');
   }
 

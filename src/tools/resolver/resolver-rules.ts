@@ -1,6 +1,6 @@
 /**
- * The rules that the models follow, by name. Trace sentences cite them (`[glibc-next]`). docs/resolvers.md lists them
- * with the scenarios in which each was measured, and a test checks that they agree.
+ * The rules that the models follow, by name. Sentences in traces cite them (`[glibc-next]`). docs/resolvers.md lists
+ * them with the scenarios in which each was measured, and a test checks that both agree.
  */
 export const rules = {
   'as-is': 'A name that ends in a dot, or has at least ndots dots, is tried as written first.',

@@ -1,6 +1,6 @@
 /**
- * Runs one traced lookup: starts the model on the given network, runs the lookup, and stops it at the overall time
- * limit. `report.ts` converts the result to a document.
+ * Runs one traced lookup. It starts the model on the given network, runs the lookup, and stops it at the overall time
+ * limit. `report.ts` converts the result into a document.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import type { Clock } from '../../server/base/clock.ts';
@@ -21,11 +21,11 @@ export interface LookupPlan {
   readonly settings: Settings;
   /** The number of consecutive lookups in one process. */
   readonly repeat: number;
-  /** Milliseconds after which the whole run is stopped and the current lookup is considered failed. */
+  /** The number of milliseconds after which the whole run is stopped and the current lookup counts as failed. */
   readonly limitMs: number;
 }
 
-/** Times are milliseconds since the start of the run. */
+/** Times are in milliseconds since the start of the run. */
 export interface LookupResult {
   readonly found: LookupOutcome;
   readonly startMs: number;
@@ -65,7 +65,7 @@ export async function runLookup(
     const { name, families, addrConfig } = plan;
     const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
     cut = found === null;
-    // Time a live run from its first query, because earlier steps of this program are not the client's.
+    // Measures a live run from its first query, because earlier steps belong to this program and not to the client.
     const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
     const fromMs = first?.atMs ?? startMs;
     results.push({
@@ -88,15 +88,15 @@ function gaveUp(limitMs: number): LookupOutcome {
   };
 }
 
-/** A server that answers in place of a script until it is stopped. */
+/** A server that answers instead of a script until it is stopped. */
 export interface StartedServer extends Answering {
   stop(): Promise<void>;
 }
 
-/** Starts a server in place of the script, on the lookup's clock. */
+/** Starts a server instead of the script, on the lookup's clock. */
 export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
 
-/** Plans a lookup in virtual time, against a script or a server started for it. */
+/** Plans a lookup in virtual time, using a script or a server that is started for it. */
 export async function planLookup(
   plan: LookupPlan,
   script: Script,

@@ -1,5 +1,5 @@
 /**
- * A network that answers from a script. Everything happens on the given clock, so a lookup of 75 seconds takes a
+ * A network whose answers come from a script. Everything happens on the given clock, so a lookup of 75 seconds takes a
  * millisecond on a virtual one.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
@@ -13,14 +13,14 @@ import type { Trace } from './trace.ts';
 
 /** Milliseconds until Linux gives up looking for a neighbour (three ARP or ND probes, one second apart). */
 const neighbourMs = 3000;
-/** The round-trip time in milliseconds to a server in the same cluster. */
+/** The round-trip time to a server in the same cluster, in milliseconds. */
 const relayMs = 0.5;
 /** Milliseconds until a TCP connection is established or refused. */
 const handshakeMs = 0.1;
-/** For RACE, in milliseconds. A second question from the same port within this time is lost. */
+/** Used for RACE, in milliseconds. A second question from the same port within this time is lost. */
 const raceMs = 10;
 
-/** Answers in place of the script, or null if there is no reply. */
+/** Answers instead of the script. Null if there is no reply. */
 export interface Answering {
   answer(query: QueryToSend, protocol: SocketKind): Promise<ClientReply | null>;
 }
@@ -34,7 +34,7 @@ export class ScriptedNetwork implements ClientNetwork {
   readonly #server: Answering | null;
   readonly #lookingUntil = new Map<string, number>();
 
-  /** @param server answers in place of the script, if given */
+  /** @param server answers instead of the script, if given */
   constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
     this.clock = clock;
     this.#script = script;
@@ -67,8 +67,8 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 
   /**
-   * Milliseconds until the kernel drops a server's neighbour entry. All packets sent in that time fail together with
-   * the first.
+   * Milliseconds until the kernel drops a server's neighbour entry. All packets sent during that time fail together
+   * with the first.
    */
   #neighbourMs(server: string): number {
     const now = this.clock.now();
@@ -110,7 +110,7 @@ export class ScriptedNetwork implements ClientNetwork {
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
-      // Record it now: the reply was sent even if the client closes its socket before it arrives.
+      // Recorded now, because the reply was sent even if the client closes its socket before it arrives.
       exchange.answer = labelOf(reply);
       socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
@@ -183,7 +183,7 @@ class ScriptedSocket extends ReceivingSocket {
     this.#timers.clear();
   }
 
-  /** Schedules a step on this socket's path, which is skipped if the socket is closed by then. */
+  /** Schedules a step on this socket's path, which is skipped if the socket has been closed by then. */
   later(delayMs: number, run: () => void): void {
     this.#timers.add(this.#network.clock.after(delayMs, run));
   }
@@ -195,8 +195,8 @@ class ScriptedSocket extends ReceivingSocket {
   }
 
   /**
-   * Delivers a fault. Only a connected socket receives errors for its path. It learns of an unreachable host only if it
-   * requested all errors (Linux: IP_RECVERR).
+   * Delivers a fault. Only connected sockets receive errors for their path. An unreachable host is reported only to
+   * those that requested all errors (Linux: IP_RECVERR).
    */
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;

@@ -1,7 +1,9 @@
 /** Builds names with the search list. */
 import { nameBytes } from './reply.ts';
 
-/** True if the name fits into a DNS message: labels of 1 to 63 bytes, 255 in total (RFC 1035, section 2.3.4). */
+/**
+ * True if the name fits into a DNS message, with labels of 1 to 63 bytes and 255 in total (RFC 1035, section 2.3.4).
+ */
 export function isSendable(name: string, longest = 255): boolean {
   if (name === '.') return true;
   if (nameBytes(presented(name)) > longest) return false;

@@ -1,7 +1,4 @@
-/**
- * The phrases that all models use to explain names from the search list. Each model appends its own details and its
- * rule.
- */
+/** The phrases that all models use to explain names from the search list. Each model adds its own details and rule. */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 

@@ -4,7 +4,7 @@ import type { AnswerRule } from './answers-file.ts';
 
 /**
  * Builds the rules for a name that exists.
- * @param number distinguishes names: the address contains it and so identifies the name
+ * @param number distinguishes names, because the address contains it
  * @param has whether it has an A record, and an AAAA record
  */
 export function seenAnswers(
@@ -12,7 +12,7 @@ export function seenAnswers(
   number: number,
   has: { readonly a: boolean; readonly aaaa: boolean },
 ): readonly AnswerRule[] {
-  // Uses benchmarking addresses (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two names share one.
+  // Uses benchmarking addresses (RFC 2544) first and then reserved ones (240.0.0.0/4), so that no two names share one.
   const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
   const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
   const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;

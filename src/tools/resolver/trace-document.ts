@@ -1,6 +1,6 @@
 /**
- * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field;
- * docs/trace.schema.json is the schema). Fields may be added, but are never changed or removed.
+ * A trace as a document with `apiVersion: ndots.dev/v1, kind: Trace`. docs/trace.md describes every field, and
+ * docs/trace.schema.json is the schema. Fields may be added, but are never changed or removed.
  */
 import type { LookupRun } from './run-lookup.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
@@ -11,16 +11,16 @@ export interface ResultDocument {
   readonly ok: boolean;
   /** The message that the application prints; null: success. */
   readonly error: string | null;
-  /** The error's symbol in the client's API: `EAI_NONAME`, `ENOTFOUND`, … */
+  /** The error's symbol in the client's API, such as `EAI_NONAME` or `ENOTFOUND`. */
   readonly code: string | null;
   readonly number: number | null;
   readonly addresses: readonly string[];
   readonly elapsedMs: number;
 }
 
-/** One query: time, server, reason and outcome. Times are in milliseconds. */
+/** A query with its time, server, reason and outcome. Times are in milliseconds. */
 export interface QueryDocument {
-  /** Since the first query of a live trace, or since the start of a planned lookup. */
+  /** Since the first query in a live trace, or since the start of a planned lookup. */
   readonly atMs: number;
   /** Equal numbers were sent together. Starts at 1. */
   readonly batch: number;
@@ -37,18 +37,18 @@ export interface QueryDocument {
   readonly wireId: number;
   readonly name: string;
   readonly type: string;
-  /** `edns 1232`, followed by ` opt10` if it carries a cookie; empty without an OPT record. */
+  /** `edns 1232`, followed by ` opt10` if there is a cookie. Empty without an OPT record. */
   readonly edns: string;
   readonly ad: boolean;
-  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: no reply, `CLOSED`: the port is closed. */
+  /** `1 rr`, `NODATA`, `NXDOMAIN` and so on. `DROP` means no reply, and `CLOSED` means that the port is closed. */
   readonly answer: string;
   /** Addresses and CNAME targets from the answer. */
   readonly data: readonly string[];
-  /** Milliseconds until the reply reached the client; null if it never did. */
+  /** Milliseconds until the reply reached the client, or null if it never did. */
   readonly tookMs: number | null;
-  /** Milliseconds the client waited without a reply; null if one reached it. */
+  /** Milliseconds that the client waited without a reply, or null if one reached it. */
   readonly waitedMs: number | null;
-  /** The reply as received or planned; null if none reached the client. */
+  /** The reply as received or planned, or null if none reached the client. */
   readonly reply: MessageDocument | null;
   /** Why the client sent it. */
   readonly why: string;
@@ -75,7 +75,7 @@ export interface CheaperDocument {
   readonly ok: boolean;
   /** True if the lookup finds the same addresses. */
   readonly same: boolean;
-  /** The cost or risk of the change, or empty if there is none. */
+  /** The change's cost or risk. Empty if there is none. */
   readonly caution: string;
 }
 
@@ -88,9 +88,9 @@ export interface TraceDocument {
   readonly live: boolean;
   /** The start of a live trace (ISO 8601), or null for a plan. */
   readonly startedAt: string | null;
-  /** The source of the settings: `pod shop/web-0 (context prod)`, or null for this machine. */
+  /** The source of the settings, such as `pod shop/web-0 (context prod)`. Null for this machine. */
   readonly from: string | null;
-  /** Assumptions about the pod's node, such as its search domains, or null if there is none. */
+  /** Assumptions about the pod's node, such as its search domains. Null if there are none. */
   readonly assumed: string | null;
   readonly conf: {
     readonly servers: readonly string[];
@@ -114,7 +114,7 @@ export interface TraceDocument {
   readonly cheaper: readonly CheaperDocument[];
   /** Lines that the program itself would print (GODEBUG=netdns=2). */
   readonly debug: readonly string[];
-  /** True if the real client sends A and AAAA in an unpredictable order. */
+  /** True if the order in which the real client sends A and AAAA is unpredictable. */
   readonly anyOrder: boolean;
 }
 

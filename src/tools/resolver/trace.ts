@@ -1,5 +1,5 @@
 /**
- * Records one lookup: every query with its answer, reason and effect, and the steps that sent nothing (hosts file,
+ * Records one lookup, with each query's answer, reason and effect, and the steps that sent nothing (hosts file,
  * nsswitch, caches).
  */
 import type { Clock } from '../../server/base/clock.ts';
@@ -15,12 +15,12 @@ export interface SilentStep {
   readonly lookup: number;
 }
 
-/** In milliseconds. Planned queries within this time count as sent together. */
+/** In milliseconds. Planned queries within this time of each other count as sent together. */
 const togetherMs = 1;
 
 /**
- * True if two queries were sent together: at the same time in a plan, or in one turn of the event loop in a live run. A
- * query sent after a reply was not sent together with earlier ones.
+ * True if two queries were sent together. This means at the same time in a plan, or in one turn of the event loop in a
+ * live run. A query sent after a reply was not sent together with earlier ones.
  */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
   const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
@@ -34,7 +34,7 @@ export function leftTogether(one: SentQuery, other: SentQuery): boolean {
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
 
-/** A trace being recorded. Models report their steps to it. */
+/** A trace that is being recorded. Models report their steps to it. */
 export class Trace {
   readonly exchanges: SentQuery[] = [];
   readonly steps: SilentStep[] = [];
@@ -102,8 +102,8 @@ export class Trace {
   }
 
   /**
-   * Records the client's conclusion about a name as a whole, on the last batch of queries for that name.
-   * @param since the number of queries sent before the first one for the name
+   * Records the client's conclusion about a name as a whole, in the last batch of queries for that name.
+   * @param since the number of queries sent before the name's first one
    */
   conclude(since: number, text: string): void {
     const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);

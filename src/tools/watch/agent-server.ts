@@ -1,4 +1,4 @@
-/** A node agent's HTTP server: the packet stream, metrics and liveness. */
+/** The node agent's HTTP server, which provides the packet stream, metrics and liveness. */
 import { answerText } from '../../server/base/http-answer.ts';
 import { ScrapedServer } from '../../server/base/scraped-server.ts';
 import type { StreamAccess } from '../../server/base/stream-readers.ts';
@@ -32,7 +32,10 @@ export class AgentServer {
     });
   }
 
-  /** @returns the port @throws the system error if it cannot listen */
+  /**
+   * @returns the port
+   * @throws the system's error if it cannot listen
+   */
   listen(host: string, port: number): Promise<number> {
     return this.#server.listen(host, port);
   }

@@ -1,6 +1,6 @@
 /**
- * The answers of the names that clients query most, before and after the latest reload of each server. Only inputs that
- * report reloads use it, because nothing else can say when a configuration changed.
+ * Answers for the names that clients query most, before and after the latest reload of each server. Only used for
+ * inputs that report reloads, because nothing else shows when a configuration changed.
  */
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { typeName } from '../../server/wire/iana.ts';
@@ -9,30 +9,33 @@ import { AnswerSide } from './answer-side.ts';
 import type { ChangedAnswer } from './reload-shape.ts';
 import { answerHash, readAnswer, type SeenAnswer } from './seen-answer.ts';
 
-/** The length of a key in bytes: the server's number, the type and the name. Names beyond it are not compared. */
+/**
+ * The length of a key in bytes, which contains the server's number, the type and the name. Names that do not fit are
+ * not compared.
+ */
 const KEY_BYTES = 255;
 const HEAD_BYTES = 4;
 /** Clients of a name that are counted separately. */
 const CLIENTS_MAX = 64;
-/** The estimated size in bytes of an entry with its slot in the sketch, without its answers and clients. */
+/** The estimated size in bytes of an entry and its slot in the sketch, without answers and clients. */
 const ENTRY_BYTES = KEY_BYTES + 400;
 const CLIENT_BYTES = 60;
 
 /**
- * In milliseconds. Each thread converts its monotonic clock to a time of day separately, and the time of day has whole
+ * In milliseconds. Each thread separately converts its monotonic clock to the time of day, which has only whole
  * milliseconds.
  */
 const CLOCK_MS = 5;
 
-/** The time in which a server changed its configuration. */
+/** The time during which a server changed its configuration. */
 export interface ReloadTime {
-  /** The first moment that a reply may come from the new configuration, in milliseconds since 1970. */
+  /** The first moment at which a reply may come from the new configuration, in milliseconds since 1970. */
   readonly fromMs: number;
   /** All replies come from it since then. */
   readonly toMs: number;
 }
 
-/** A name and type that a server was asked for. */
+/** A name and type that a server was queried for. */
 class AnswerEntry {
   readonly server: number;
   readonly name: string;
@@ -43,7 +46,7 @@ class AnswerEntry {
   before: AnswerSide | null = null;
   after: AnswerSide = new AnswerSide();
   lastMs: number;
-  /** The previous reply, as a number and as an answer. */
+  /** The previous reply, both as a number and as an answer. */
   hash = -1;
   answer: SeenAnswer | null = null;
 
@@ -67,7 +70,7 @@ class AnswerEntry {
   }
 }
 
-/** A name's answers before and after a reload of one server. */
+/** A name's answers before and after a server's reload. */
 export interface ComparedAnswer extends Pick<
   ChangedAnswer,
   'name' | 'type' | 'repliesBefore' | 'repliesAfter'
@@ -91,13 +94,16 @@ export class AnswerBook {
   readonly #reloads = new Map<number, ReloadTime>();
   #halvedMs = -Infinity;
 
-  /** @param capacity names and types of all servers together; beyond this, the least queried are displaced */
+  /** @param capacity names and types for all servers together; beyond this, the least queried are displaced */
   constructor(capacity: number, windowMs: number) {
     this.#sketch = new SpaceSaving(capacity, KEY_BYTES);
     this.#windowMs = windowMs;
   }
 
-  /** Takes a client's query with its reply. @param server the number of the input */
+  /**
+   * Records a client's query with its reply.
+   * @param server the input's number
+   */
   take(server: number, { name, type, client, sentMs, reply }: SeenExchange): void {
     if (reply === null || name.length > KEY_BYTES - HEAD_BYTES) return;
     const hash = answerHash(reply);
@@ -113,12 +119,12 @@ export class AnswerBook {
     if (sentMs >= fromMs && sentMs <= toMs) return;
     entry.lastMs = Math.max(entry.lastMs, sentMs);
     entry.client(client.address);
-    // A reply to a query from before the reload can arrive after it.
+    // A reply to a query from before the reload may arrive after it.
     const side = sentMs < fromMs ? (entry.before ??= new AnswerSide()) : entry.after;
     side.add(entry.answer, sentMs);
   }
 
-  /** Begins a new configuration of a server. The answers after the previous reload are now those before this one. */
+  /** Begins a server's new configuration. The answers after the previous reload become those before this one. */
   reload(server: number, switched: ReloadTime): void {
     const fromMs = switched.fromMs - CLOCK_MS;
     const toMs = switched.toMs + CLOCK_MS;
@@ -132,7 +138,7 @@ export class AnswerBook {
     }
   }
 
-  /** Iterates over the names with answers before and after the server's latest reload. */
+  /** Iterates over names that have answers both before and after the server's latest reload. */
   *compared(server: number): Iterable<ComparedAnswer> {
     for (const entry of this.#entries) {
       const { before, after, name, type, clients, hasMoreClients } = entry;
@@ -148,7 +154,7 @@ export class AnswerBook {
     }
   }
 
-  /** Lets names that were busy long ago make room for new ones. */
+  /** Lets names that used to be busy make room for new ones. */
   advance(nowMs: number): void {
     if (nowMs - this.#halvedMs < this.#windowMs) return;
     if (this.#halvedMs > -Infinity) this.#sketch.halve();

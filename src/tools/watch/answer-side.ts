@@ -1,4 +1,7 @@
-/** The answers of one name and type during one configuration of a server, and the comparison with those during another. */
+/**
+ * The answers for a name and type during one of a server's configurations, and how they compare with those during
+ * another.
+ */
 import { firstOf, RECORD_CHARACTERS_MAX, type SeenAnswer } from './seen-answer.ts';
 import type { ChangedAnswer, ReloadOutcome } from './reload-shape.ts';
 
@@ -16,7 +19,7 @@ interface TimedAnswer {
 
 /** Remembers the answers in limited memory. */
 export class AnswerSide {
-  /** The estimated maximum size in bytes; a record is in an answer and in its text. */
+  /** The estimated maximum size in bytes. A record is included in an answer and in its text. */
   static readonly limitBytes: number =
     SIDE_BYTES + ANSWERS_MAX * (ANSWER_BYTES + 4 * RECORD_CHARACTERS_MAX);
   replies = 0;
@@ -40,8 +43,8 @@ export class AnswerSide {
   }
 
   /**
-   * Removes the answers that were first seen at `fromMs` or later. The report of a reload arrives after the first
-   * answers of the new configuration.
+   * Removes answers that were first seen at `fromMs` or later, because a reload is reported after the first answers
+   * from the new configuration.
    * @returns the answers seen after `toMs`
    */
   splitAt(fromMs: number, toMs: number): AnswerSide {
@@ -49,7 +52,7 @@ export class AnswerSide {
     later.#answers = this.#answers
       .filter(({ lastMs }) => lastMs > toMs)
       .map((each) => ({ ...each, firstMs: Math.max(toMs, each.firstMs) }));
-    // Replies are not counted by answer. Few arrive before the report of a reload.
+    // Replies are not counted by answer, because few arrive before the report of a reload.
     later.replies = later.#answers.length;
     this.#answers = this.#answers.filter(({ firstMs }) => firstMs < fromMs);
     this.replies = Math.max(this.#answers.length, this.replies - later.replies);
@@ -68,7 +71,10 @@ export class AnswerSide {
     return bytes;
   }
 
-  /** Compares with the answers during the next configuration. @returns null: nothing changed */
+  /**
+   * Compares with the answers during the next configuration.
+   * @returns null if nothing changed
+   */
   compare(after: AnswerSide): Pick<ChangedAnswer, 'kind' | 'before' | 'after'> | null {
     const kind = this.#differs(after);
     return kind === null ? null : { kind, before: this.#outcome(), after: after.#outcome() };
@@ -76,7 +82,7 @@ export class AnswerSide {
 
   #differs(after: AnswerSide): ChangedAnswer['kind'] | null {
     const [kinds, laterKinds] = [this.#kinds(), after.#kinds()];
-    // An error or an absence that also occurred before is not new.
+    // An error or an absence that has occurred before is not new.
     if (![...laterKinds].some((kind) => kinds.has(kind))) {
       const [rcodes, laterRcodes] = [this.#rcodes(), after.#rcodes()];
       return [...laterRcodes].some((rcode) => rcodes.has(rcode)) ? 'records' : 'rcode';
@@ -87,7 +93,7 @@ export class AnswerSide {
     if (this.#rotates() || after.#rotates()) return null;
     if (found.length === 1 && later.length === 1 && !this.#isCut && !after.#isCut)
       return found[0]!.answer.text === later[0]!.answer.text ? null : 'records';
-    // Each reply has a part of the records, so only other records are a change.
+    // Each reply contains only some of the records, so a change means other records.
     return areDisjoint(this.#records(), after.#records()) ? 'records' : null;
   }
 
@@ -114,7 +120,7 @@ export class AnswerSide {
     return new Set([...this.#others, ...this.#answers.flatMap(({ answer }) => answer.records)]);
   }
 
-  /** True if an answer shares no record with those before it. */
+  /** True if an answer has no records in common with those before it. */
   #rotates(): boolean {
     if (this.#rotated) return true;
     const before = new Set(this.#others);
@@ -133,7 +139,7 @@ export class AnswerSide {
     this.#others = new Set(firstOf([...oldest.answer.records, ...this.#others]));
   }
 
-  /** The latest answer, or the records of all that have its result code. */
+  /** The latest answer, or the records of all answers with the same result code. */
   #outcome(): ReloadOutcome {
     const { answer: last } = this.#answers.reduce((one, each) =>
       each.lastMs >= one.lastMs ? each : one,

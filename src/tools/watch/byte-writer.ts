@@ -58,7 +58,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` wrote. Past the end it returns zeros, and `isPast` is true. */
+/** Reads what a `ByteWriter` wrote. Past the end, it returns zeros and `isPast` is true. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #end: number;

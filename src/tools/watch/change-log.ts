@@ -1,4 +1,4 @@
-/** A log of changes: servers appearing and disappearing, rates jumping, findings starting and ending. */
+/** A log of changes, such as servers that appear or disappear, rates that jump, and findings that start or end. */
 import { addressOfId, type Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
 import type { ChangeRow } from './view.ts';
@@ -6,15 +6,15 @@ import type { WindowCounts } from './window-counts.ts';
 
 /** In milliseconds. A server without queries for this long is considered gone. */
 const GONE_MS = 60_000;
-/** A new or vanished server is only reported if it had at least this many queries. */
+/** New and vanished servers are reported only if they had at least this many queries. */
 const QUERIES_LEAST = 20;
-/** Everything counts as new until the model has run this long. */
+/** Everything counts as new until the model has run for this long. */
 const SETTLED_MS = 30_000;
-/** A rate has jumped if it is this many times the rate of the preceding period. */
+/** A rate has jumped if it is this many times that of the preceding period. */
 const RECENT_MS = 20_000;
 const BEFORE_MS = 120_000;
 const TIMES = 3;
-/** Fewer queries than this in the longer period do not give a rate. */
+/** Fewer queries than this in the longer period are not enough for a rate. */
 const RATE_LEAST = 240;
 /** The number of servers to remember. */
 const SERVERS_MAX = 5000;

@@ -8,10 +8,13 @@ import { Recognition } from '../capture/fingerprint/recognition.ts';
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { recognise } from '../doctor/observe/client-list.ts';
 
-/** The estimated size in bytes of a recognition: its traits and their parts. */
+/** The estimated size in bytes of a recognition, including its traits and their parts. */
 const RECOGNITION_BYTES = 2500;
 
-/** Recognises the resolvers of a limited number of clients. The one silent for longest is evicted first. */
+/**
+ * Recognises the resolvers of a limited number of clients. The client that has been silent for longest is evicted
+ * first.
+ */
 export class ClientResolvers {
   readonly #most: number;
   readonly #known = new Map<string, { readonly recognition: Recognition; lookups: number }>();
@@ -42,7 +45,7 @@ export class ClientResolvers {
     return resolverOf(recognition, lookups);
   }
 
-  /** Evict several at once, because finding the first entry of a Map skips all deleted entries before it. */
+  /** Evicts several at once, because finding a Map's first entry skips all entries deleted before it. */
   #makeRoom(): void {
     let left = Math.ceil(this.#most / 20);
     for (const oldest of this.#known.keys()) {

@@ -22,7 +22,7 @@ test('the sample has all clients while the rules can keep up, and a fraction of 
   assert.equal(sample.share, 1 / 4);
   const chosen = clients.filter((client) => sample.has(client));
   assert.ok(Math.abs(chosen.length / clients.length - 1 / 4) < 0.05, `${chosen.length} clients`);
-  // Near a limit the selection stays the same, and clients already selected stay selected as it grows.
+  // Near a limit, the selection stays the same. Clients that are already selected stay selected as it grows.
   second(sample, 2450, 2000);
   assert.equal(sample.share, 1 / 4);
   second(sample, 1500, 3000);

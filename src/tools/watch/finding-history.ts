@@ -1,6 +1,6 @@
 /**
- * Tracks findings over time: when each one starts, continues and ends. Doctor's rules only report the last seconds;
- * this stores their results.
+ * Tracks when each finding starts, continues and ends. Doctor's rules report only the last seconds, and their results
+ * are stored here.
  */
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
 import { addressOf } from '../capture/pair/seen-exchange.ts';
@@ -17,9 +17,9 @@ export interface FindingsLook {
   readonly observed: Observations;
 }
 
-/** In milliseconds. A finding that no rule has reported for this long has ended; a rule may miss one check. */
+/** In milliseconds. A finding has ended if no rule has reported it for this long. A rule may miss one check. */
 const HOLD_MS = 10_000;
-/** In milliseconds. A finding seen only in the long window has ended once its newest evidence is older than this. */
+/** In milliseconds. A finding seen only in the long window has ended when its newest evidence is older than this. */
 const FRESH_MS = 40_000;
 /** A finding that is less certain, or that does not stop programs, must be seen twice before it is raised. */
 const SURE = 0.8;
@@ -30,7 +30,7 @@ interface Remembered {
   row: FindingRow;
   /** True if it has ever started. */
   isShown: boolean;
-  /** True if the last check found it, but not often enough for it to start. */
+  /** True if the last check found it, but it has not been found often enough to start. */
   isPending: boolean;
 }
 
@@ -47,7 +47,7 @@ export class FindingHistory {
   readonly #known = new Map<string, Remembered>();
   excluded: readonly NotFoundRow[] = [];
   unknown: readonly NotFoundRow[] = [];
-  /** The time of the rules' last run; null: never. */
+  /** The time at which the rules last ran. Null if they never did. */
   checkedMs: number | null = null;
   /** The number of findings discarded because there were too many. */
   forgotten = 0;
@@ -59,7 +59,7 @@ export class FindingHistory {
   }
 
   /**
-   * Records what the rules report now.
+   * Records what the rules are reporting now.
    * @param short the last seconds, or null if nothing was observed
    * @param long the last minutes, for quiet traffic, or null if the short window is enough
    * @returns what started and ended
@@ -83,7 +83,7 @@ export class FindingHistory {
       }
       const row = this.#rowOf(id, finding, observed, known, nowMs);
       const state = isGoing ? 'continues' : 'began';
-      // Keep the order in which findings were last seen.
+      // Preserves the order in which findings were last seen.
       this.#known.delete(id);
       this.#known.set(id, { row: { ...row, state }, isShown: true, isPending: false });
       if (!isGoing) changes.push({ row, kind: 'finding-began', atMs: nowMs });
@@ -183,7 +183,7 @@ function holding(
   const found = new Map<string, readonly [Finding, Observations]>();
   for (const finding of short?.diagnosis.findings ?? [])
     found.set(idOf(finding), [finding, short!.observed]);
-  // Ends findings that the last seconds had enough data to show but did not.
+  // Ends findings that did not show up in the last seconds although there was enough data.
   const over = new Set(short?.diagnosis.excluded.map(({ code }) => code));
   for (const finding of long?.diagnosis.findings ?? []) {
     if (found.has(idOf(finding)) || over.has(finding.code)) continue;

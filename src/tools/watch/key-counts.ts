@@ -1,5 +1,5 @@
 /**
- * The busiest keys in a window: clients, names, servers. Each step of the window has a Space-Saving sketch with a tally
+ * The busiest clients, names and servers in a window. Each step in the window has a Space-Saving sketch with a tally
  * per slot. Memory is therefore bounded for any number of keys, and the window slides by dropping its oldest step.
  */
 import { SpaceSaving } from '../../server/metrics/space-saving.ts';
@@ -7,9 +7,9 @@ import { QueryTally } from './query-tally.ts';
 import { TimeSlots } from './time-slots.ts';
 
 export const WINDOW_STEPS = 5;
-/** The maximum length of a key in bytes. Longer keys with the same start are treated as one. */
+/** The maximum length of a key in bytes. Longer keys that start the same count as one. */
 const KEY_BYTES = 255;
-/** The estimated size in bytes of an entry without its tally: the key and a sketch slot. */
+/** The estimated size in bytes of an entry, including its key and sketch slot but not its tally. */
 const ENTRY_BYTES = 100;
 
 /** A key in one step of the window. */
@@ -34,13 +34,16 @@ export interface KeySum<Extra> {
   error: number;
 }
 
-/** Counts keys. A count is never too high, and the amount by which it may be too low is known. */
+/** Counts keys. A count is never too high, and we know by how much it may be too low. */
 export class KeyCounts<Extra> {
   readonly #steps: TimeSlots<Step<Extra>>;
   readonly #bytes: Uint8Array = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
 
-  /** @param capacity keys with a tally per step @param width the maximum length of a key in bytes */
+  /**
+   * @param capacity keys with a tally per step
+   * @param width the maximum length of a key in bytes
+   */
   constructor(windowMs: number, capacity: number, extra: () => Extra, width: number = KEY_BYTES) {
     this.#steps = new TimeSlots(
       windowMs / WINDOW_STEPS,
@@ -60,7 +63,7 @@ export class KeyCounts<Extra> {
     return step.count(key, this.#bytes, written);
   }
 
-  /** Returns the entry of a key counted at this time, or null if it no longer has one. */
+  /** Returns the entry for a key counted at this time, or null if it no longer has one. */
   find(key: string, ms: number): KeyEntry<Extra> | null {
     const step = this.#steps.at(ms);
     if (step === null) return null;
@@ -100,7 +103,7 @@ export class KeyCounts<Extra> {
     return sums;
   }
 
-  /** The number of times a key has displaced another since the step that includes `fromMs`. */
+  /** The number of times that a key has displaced another since the step that includes `fromMs`. */
   displaced(fromMs: number): number {
     let displaced = 0;
     for (const step of this.#steps.between(fromMs)) displaced += step.displaced;
@@ -147,7 +150,7 @@ class Step<Extra> {
     return slot < 0 ? null : this.#entries[slot]!;
   }
 
-  /** The maximum count of a key without a slot. */
+  /** The maximum count for a key without a slot. */
   get least(): number {
     const { size, capacity } = this.#sketch;
     if (size < capacity) return 0;

@@ -1,12 +1,12 @@
-/** Latencies in buckets: quantiles accurate to within 5% in a few dozen bytes. */
+/** Latencies in buckets, which give quantiles accurate to within 5% in a few dozen bytes. */
 
-/** The shortest latency with its own bucket, in milliseconds. */
+/** The shortest latency that has a bucket of its own, in milliseconds. */
 const LEAST_MS = 0.01;
-/** Each bucket is this much wider than the previous one, so its middle is at most 5% off. */
+/** Each bucket is this much wider than the one before, so its middle is at most 5% off. */
 const RATIO = 1.1;
 /** The number of buckets, enough for 100 s. */
 const BUCKETS = 170;
-/** The number of buckets added at a time. One server's latencies lie close together. */
+/** The number of buckets added at a time. A server's latencies are close together. */
 const GROWTH = 8;
 
 const PER_LOG = 1 / Math.log(RATIO);
@@ -41,8 +41,8 @@ export class LatencyHistogram {
   }
 
   /**
-   * @param part from 0 to 1.
-   * @returns milliseconds, or null if there is no latencies
+   * @param part between 0 and 1
+   * @returns milliseconds, or null if there are no latencies
    */
   quantile(part: number): number | null {
     if (this.count === 0) return null;
@@ -59,7 +59,7 @@ export class LatencyHistogram {
     return this.#counts.byteLength;
   }
 
-  /** Returns a bucket's index, growing the array if needed. */
+  /** Returns a bucket's index, growing the array if necessary. */
   #place(bucket: number): number {
     const at = bucket - this.#first;
     if (at >= 0 && at < this.#counts.length) return at;

@@ -1,4 +1,4 @@
-/** Sorts the rows of a list and selects a page of them. */
+/** Sorts the rows of a list and selects one page. */
 import type { Listed, ViewQuery } from './view.ts';
 
 /** The default number of rows, and the maximum. */
@@ -17,7 +17,7 @@ export type RowOrder<T> = (one: T, other: T) => number;
 /**
  * Returns a page of a list.
  * @param orders one for each sort key; the first is the default
- * @param toRow converts an entry to a row
+ * @param toRow converts an entry into a row
  */
 export function listRows<T, Row>(
   items: readonly T[],

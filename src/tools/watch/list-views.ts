@@ -15,7 +15,7 @@ import { addressOfId, type Parties } from './parties.ts';
 import type { ClientRow, Listed, NameRow, Party, ServerRow, ViewQuery } from './view.ts';
 import type { ClientExtra, NameExtra, ServerExtra, WindowCounts } from './window-counts.ts';
 
-/** The maximum number of clients counted separately per name. */
+/** The maximum number of clients counted separately for each name. */
 const CLIENTS_OF_NAME = 64;
 
 /** The data that the lists are built from. */
@@ -174,7 +174,7 @@ function roleOf({ extras }: Sum<ServerExtra>, servers: ReadonlySet<string>): Ser
     : 'server';
 }
 
-/** Adds the orders that all lists share to a list's own. */
+/** Adds the orders shared by all lists to a list's own. */
 function ordersOf<T extends Sum<unknown>>(
   name: (sum: T) => string,
   own: Readonly<Record<string, RowOrder<T>>>,

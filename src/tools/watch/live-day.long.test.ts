@@ -18,13 +18,13 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 test('a day with 10 000 clients: memory stays flat, and counts equal those of a full count', () => {
-  // Each check of the rules takes milliseconds, and a day has 28 800 checks.
+  // Checking the rules takes milliseconds, and a day has 28 800 checks.
   const model = new LiveModel({ limits: { checkMs: 600_000 } });
   const input = model.open('a day');
   const random = seededRandom(7);
   const used: number[] = [];
   const heap: number[] = [];
-  /** The times when queries in the last minutes were sent, by client and name. */
+  /** The times at which queries were sent in the last minutes, by client and name. */
   let recent: {
     readonly client: string;
     readonly name: string;

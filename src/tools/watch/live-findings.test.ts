@@ -27,7 +27,7 @@ interface Span {
   endedMs: number | null;
 }
 
-/** Returns when findings started and ended, relative to a fault. */
+/** Returns when findings started and ended relative to a fault. */
 async function findingsOf(
   clients: Parameters<typeof play>[0],
   fault: (passing: Passing) => Fate,

@@ -6,7 +6,7 @@ import type { LiveInput } from './live-input.ts';
 import { LiveModel } from './live-model.ts';
 import { viewNames } from './view.ts';
 
-/** Feeds a query and its reply half a millisecond later. */
+/** Feeds a query, and its reply half a millisecond later. */
 function ask(input: LiveInput, client: string, name: string, atMs: number, id: number): void {
   const ends = { from: client, fromPort: 30_000 + (id % 20_000), to: '10.96.0.10', toPort: 53 };
   const answer = [addressRecord(name, '192.0.2.1')];
@@ -37,7 +37,7 @@ test('a clock that is three minutes, or ten years, ahead is corrected and report
       aheadMs > 0 ? /ahead; its times are corrected/ : /behind; its times are corrected/,
     );
     assert.ok(now.changes.rows.some(({ text }) => text.startsWith('wrong: its clock is ')));
-    // All queries of the one, and those of the other apart from the first looks at the slow clock.
+    // All of one side's queries, and those of the other except for the first looks at the slow clock.
     assert.ok(now.queries >= 75, `${now.queries} queries`);
     assert.equal(now.lost, 0);
     assert.equal(model.view({ view: 'clients', id: '10.0.0.1' }).rows[0]!.queries, 40);

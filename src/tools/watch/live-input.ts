@@ -1,4 +1,4 @@
-/** One input of the live model: packets, dnstap, a log, or a replayed file. */
+/** An input to the live model, which may be packets, dnstap, a log, or a replayed file. */
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { SearchDomains } from '../capture/pair/search-walk.ts';
 import { printRemark } from '../capture/read/packets/remarks.ts';
@@ -6,14 +6,14 @@ import { Reading, type ReadingEvents } from '../capture/read/reading.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import type { InputRow } from './view.ts';
 
-/** In milliseconds. A clock that is off by more makes its messages fall outside the window. */
+/** In milliseconds. If a clock is off by more than this, its messages fall outside the window. */
 const OFF_MS = 5000;
 /** The number of readings needed to trust a clock's offset, and how far apart they may be. */
 const LOOKS = 3;
 const STEADY_MS = 2000;
 /** In milliseconds. Log lines without times count from 1970. */
 const UNTIMED_MS = 30 * 24 * 3600 * 1000;
-/** The maximum time in milliseconds that packets wait in the kernel and in buffers. */
+/** The maximum time that packets wait in the kernel and in buffers, in milliseconds. */
 const SLACK_MS = 1000;
 
 export interface LiveInputParts {
@@ -21,11 +21,11 @@ export interface LiveInputParts {
   readonly name: string;
   readonly ports: readonly number[];
   /**
-   * `now`: messages are live, so a clock that is off is corrected. `own`: messages advance the model's time, as for a
-   * file replayed at any speed.
+   * `now` if messages are live, so that a clock that is off gets corrected. `own` if messages advance the model's time,
+   * as for a file replayed at any speed.
    */
   readonly time: 'now' | 'own';
-  /** The server that reports its own queries and reloads; null: packets, logs, or other programs. */
+  /** The server that reports its own queries and reloads. Null for packets, logs and other programs. */
   readonly server: Peer | null;
 }
 
@@ -34,7 +34,7 @@ export class LiveInput {
   readonly name: string;
   /** Distinguishes the inputs of a model. */
   readonly number: number;
-  /** Receives the input: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
+  /** Receives the input through `takeNetwork`, `takeMessage` or, for a file or a log, `read`. */
   readonly reading: Reading;
   readonly #time: LiveInputParts['time'];
   readonly #now: () => number;
@@ -43,9 +43,9 @@ export class LiveInput {
   #awayMs: number | null = null;
   #lostByKernel = 0;
   #aheadMs = 0;
-  /** The amount by which the newest message was ahead of the model's time, at each of the last checks. */
+  /** The time that the newest message was ahead of the model's time, at each of the last checks. */
   #looks: number[] = [];
-  /** On its own clock; -Infinity: no input since the last check. */
+  /** On its own clock, or -Infinity if there was no input since the last check. */
   #newestMs = -Infinity;
   #lastMs: number | null = null;
 
@@ -70,12 +70,15 @@ export class LiveInput {
     });
   }
 
-  /** Records the packets dropped by the kernel since the input started. */
+  /** Records the packets that the kernel has dropped since the input started. */
   lostByKernel(packets: number): void {
     this.#lostByKernel = packets;
   }
 
-  /** Marks the other side as unavailable; it will be retried. @param why a text for the user */
+  /**
+   * Marks the other side as unavailable. It will be retried.
+   * @param why a text for the user
+   */
   away(why: string): void {
     if (this.#state === 'ended' || this.#state === 'failed') return;
     this.#awayMs ??= this.#now();
@@ -91,7 +94,10 @@ export class LiveInput {
     this.#awayMs = null;
   }
 
-  /** Marks the input as finished. @param why for the user, if it failed */
+  /**
+   * Marks the input as finished.
+   * @param why for the user, if it failed
+   */
   close(why = ''): void {
     if (!this.isOpen) return;
     this.reading.end();
@@ -105,10 +111,10 @@ export class LiveInput {
     return this.#state === 'reading' || this.#state === 'away';
   }
 
-  /** Converts a time of this input to the model's. It may be ahead by the time since the model's last step. */
+  /** Converts a time from this input into the model's. It may be ahead by the time since the model's last step. */
   modelMs(ms: number): number {
     const nowMs = this.#now();
-    // A future time would make the whole window old. Until the clock is known, use the current time.
+    // A time in the future would make the whole window old, so use the current time until the clock is known.
     const isAhead = ms - this.#aheadMs > nowMs + OFF_MS && Number.isFinite(nowMs);
     return isAhead ? nowMs : ms - this.#aheadMs;
   }
@@ -118,7 +124,7 @@ export class LiveInput {
     return this.#lostByKernel;
   }
 
-  /** @returns changes to its clock, as text, or empty if there is none */
+  /** @returns changes to its clock, as text; empty if there are none */
   advance(nowMs: number): string {
     if (!this.isOpen) return '';
     this.reading.advance(nowMs - SLACK_MS);

@@ -5,18 +5,18 @@ import { limit, type Limit } from '../../server/base/limits.ts';
 export interface LiveLimits {
   /** The period kept in full detail, in milliseconds. */
   readonly windowMs: number;
-  /** Bytes of lookups in full detail. Beyond this, the oldest are dropped early. */
+  /** Limit in bytes for lookups in full detail. Beyond this, the oldest are dropped early. */
   readonly detailBytes: number;
-  /** Clients counted individually. Beyond this, the least active share slots. */
+  /** Limit on clients counted individually. Beyond this, the least active share slots. */
   readonly clients: number;
   readonly names: number;
-  /** Servers, upstreams and the pods behind services, counted likewise. */
+  /** The same limit for servers, upstreams and the pods behind services. */
   readonly servers: number;
   /** The number of findings to remember. The one that ended first is discarded first. */
   readonly findings: number;
   /** The number of changes to remember. */
   readonly changes: number;
-  /** Names and types whose answers are remembered, of all servers that report their reloads. */
+  /** The number of names and types whose answers are remembered, for all servers that report their reloads. */
   readonly answers: number;
   /** The number of reloads to remember. */
   readonly reloads: number;

@@ -153,7 +153,7 @@ describe('views of a small cluster', () => {
         .view({ view: 'now' })
         .changes.rows.some(({ text }) => text === 'pod shop/cart-2 is gone'),
     );
-    // Another pod gets the address; the previous one keeps its lookups.
+    // Another pod gets the address, while the previous one keeps its lookups.
     model.name(new Map([...rest, ['10.244.1.2', pod('web-1', 'deploy/web')]]));
     assert.equal(model.view({ view: 'clients', id: '10.244.1.2' }).rows[0]!.name, 'shop/cart-2');
     model.name(owners);

@@ -1,6 +1,6 @@
 /**
- * The live model: what any number of inputs show of DNS over a sliding window. It does no I/O and has no clock; time
- * comes from packets and `advance`.
+ * The live model, which combines what any number of inputs show about DNS over a sliding window. It does no I/O and has
+ * no clock, because time comes from packets and `advance`.
  */
 import type { Peer } from '../../server/wire/exchange.ts';
 import { clamp, printBytes } from '../../server/base/limits.ts';
@@ -40,22 +40,22 @@ export interface LiveModelParts {
 }
 
 /**
- * In milliseconds. Doctor's rules examine the last seconds and, for quiet traffic, also the last minutes.
- * docs/decisions/watch.md gives the reasons.
+ * In milliseconds. Doctor's rules examine the last seconds and, for quiet traffic, the last minutes as well.
+ * docs/decisions/watch.md explains why.
  */
 const SHORT_MS = 20_000;
 const LONG_MS = 300_000;
-/** With more exchanges in the long window, the short one is enough. */
+/** If the long window has more exchanges than this, the short one is enough. */
 const LONG_EXCHANGES = 20_000;
-/** One period has time for checking this many exchanges. With more, checks become proportionally rarer. */
+/** There is time to check this many exchanges per period. If there are more, checks become proportionally rarer. */
 const CHECK_EXCHANGES = 100_000;
 /** The interval between searches for workloads whose search paths waste queries, in milliseconds. */
 const PLAN_MS = 30_000;
 /** In milliseconds. A larger step back means that the clock was set. */
 const BACK_MS = 60_000;
-/** The time step in milliseconds when a replayed file advances the model. */
+/** The time step with which a replayed file advances the model, in milliseconds. */
 const REACH_MS = 500;
-/** The estimated size in bytes of a waiting exchange, with its query. */
+/** The estimated size in bytes of a waiting exchange and its query. */
 const WAITING_BYTES = 700;
 
 /** Models the traffic of the last minutes. */
@@ -82,7 +82,7 @@ export class LiveModel {
   #plannedMs = -Infinity;
   #short: RecentExamination;
   #long: RecentExamination;
-  /** Packets dropped by the kernel, by the second when the loss was noticed. */
+  /** Packets dropped by the kernel, by the second in which the loss was noticed. */
   #lost: { readonly atMs: number; readonly packets: number }[] = [];
   #lostBefore = 0;
   #opened = 0;
@@ -102,7 +102,7 @@ export class LiveModel {
 
   /**
    * Opens an input. The source of packets, messages or lines passes them to the input's `reading`.
-   * @param name a display name: `interface eth0, port 53`
+   * @param name a display name such as `interface eth0, port 53`
    */
   open(name: string, parts: Partial<Omit<LiveInputParts, 'name'>> = {}): LiveInput {
     const { time = 'now', ports = usualPorts, server = null } = parts;
@@ -119,7 +119,7 @@ export class LiveModel {
     return input;
   }
 
-  /** Removes an input that is gone for good. Only the change log still mentions it. */
+  /** Removes an input that is gone for good. From then on, only the change log mentions it. */
   drop(input: LiveInput): void {
     input.close();
     this.#noteLost(this.nowMs);
@@ -131,8 +131,8 @@ export class LiveModel {
   }
 
   /**
-   * Records the configuration that the input's server uses when its stream begins. One that differs from the last known
-   * one was loaded while the stream was interrupted.
+   * Records the configuration that the input's server is using when its stream begins. If it differs from the last
+   * known one, it was loaded while the stream was interrupted.
    */
   configured(input: LiveInput, files: ReportedFiles): void {
     if (this.reloadHistory.configured(input.number, files)) {
@@ -142,9 +142,9 @@ export class LiveModel {
   }
 
   /**
-   * Records that the input's server uses a new configuration.
+   * Records that the input's server is using a new configuration.
    * @param switched the time of the change on the server's clock
-   * @param files null: unknown
+   * @param files null if unknown
    */
   reloaded(input: LiveInput, { fromMs, toMs }: ReloadTime, files: ReportedFiles): void {
     const switched = { fromMs: input.modelMs(fromMs), toMs: input.modelMs(toMs) };
@@ -166,8 +166,8 @@ export class LiveModel {
   }
 
   /**
-   * Advances the time, in milliseconds since 1970: expires waiting queries and looks for findings. A driver calls it
-   * every second with its clock. When replaying files, it passes the time that the replay has reached, before the
+   * Advances the time, in milliseconds since 1970, by expiring waiting queries and looking for findings. Called every
+   * second with the driver's clock. When replaying files, it receives the time that the replay has reached, before the
    * packets with that time.
    */
   advance(nowMs: number): void {
@@ -209,17 +209,23 @@ export class LiveModel {
     this.plans.update(this, atMs - this.limits.windowMs, atMs);
   }
 
-  /** Computes a view. @throws Problem with code `usage` for an invalid filter */
+  /**
+   * Computes a view.
+   * @throws Problem with code `usage` if the filter is invalid
+   */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     return modelView(this, query);
   }
 
-  /** Computes the map. @throws Problem with code `usage` for an invalid filter */
+  /**
+   * Computes the map.
+   * @throws Problem with code `usage` if the filter is invalid
+   */
   map(query: MapQuery): MapView {
     return mapView(this, query);
   }
 
-  /** Returns the reloads of the servers that report them. */
+  /** Returns the reloads of servers that report them. */
   reloads(): ReloadsView {
     const { forgotten: leftOut, isReported } = this.reloadHistory;
     const atMs = Number.isFinite(this.nowMs) ? this.nowMs : 0;
@@ -232,7 +238,7 @@ export class LiveModel {
     return traceInput(this, client, name);
   }
 
-  /** The number of packets the kernel has dropped since a time. */
+  /** The number of packets that the kernel has dropped since a given time. */
   lostSince(fromMs: number): number {
     return this.#lost.reduce((sum, { atMs, packets }) => (atMs >= fromMs ? sum + packets : sum), 0);
   }
@@ -255,7 +261,7 @@ export class LiveModel {
     };
   }
 
-  /** The limit for all parts together, counted like their use. */
+  /** The limit for all parts together, counted in the same way as their usage. */
   get #limitBytes(): number {
     const { detailBytes, answers, reloads } = this.limits;
     const compared = this.reloadHistory.isReported
@@ -312,7 +318,7 @@ export class LiveModel {
     };
   }
 
-  /** Events from an ndots server's own stream, which also reports reloads: answers to its clients are remembered. */
+  /** Events from an ndots server's own stream, which also reports reloads, so answers to its clients are remembered. */
   #comparingEvents(events: ReadingEvents, input: number, { address, port }: Peer): ReadingEvents {
     // A client with an IPv6 address reaches an IPv4 server under a mapped address (RFC 4291, section 2.5.5.2).
     const own = new Set([address, `::ffff:${address}`]);
@@ -320,7 +326,7 @@ export class LiveModel {
       ...events,
       ended: (exchange) => {
         const { server, ending } = exchange;
-        // Its exchanges with upstreams have another address or, on the same machine, another port.
+        // Its exchanges with upstreams have a different address or, on the same machine, a different port.
         if (own.has(addressOf(server)) && server.port === port && ending === 'answered')
           this.#answers.take(input, exchange);
         events.ended?.(exchange);
@@ -332,7 +338,7 @@ export class LiveModel {
     if (this.nowMs === -Infinity) this.advance(exchange.sentMs);
     if (!this.waiting.ended(exchange)) this.#count(exchange);
     else if (exchange.ending === 'answered') {
-      // The query was presumed lost because the client had given up, but the reply has arrived.
+      // The query was presumed lost because the client had given up, but now the reply has arrived.
       this.counts.found(exchange);
       this.#examine(exchange);
     }
@@ -345,7 +351,7 @@ export class LiveModel {
 
   #examine(exchange: SeenExchange): void {
     if (!this.sample.take(exchange.client.address)) return;
-    // Rules keep exchanges, and each would pin a memory block shared with hundreds of others.
+    // Rules hold on to exchanges, and each would pin a memory block shared with hundreds of others.
     this.#examined.keep(exchange);
     this.#short.ended(exchange);
     this.#long.ended(exchange);
@@ -374,7 +380,7 @@ export class LiveModel {
       this.#lost = this.#lost.filter((each) => each.atMs >= fromMs);
   }
 
-  /** Handles a clock that was set back: drops entries with a later time. */
+  /** Handles a clock that was set back by dropping entries with a later time. */
   #restart(nowMs: number): void {
     for (const input of this.inputs) if (input.isOpen) input.reading.end();
     this.nowMs = -Infinity;

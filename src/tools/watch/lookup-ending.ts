@@ -1,15 +1,15 @@
-/** Determines how a lookup ended from its program's point of view. */
+/** Determines how a lookup ended from the program's point of view. */
 import { RCODE } from '../../server/wire/iana.ts';
 import { isServiceConfig } from '../doctor/observe/service-config.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { LookupEnding } from './view.ts';
 
-/** The parts of a query that determine the ending. A log line does not say whether there were records. */
+/** The parts of a query that determine how the lookup ended. A log line does not say if there were records. */
 export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'> &
   Partial<Pick<SeenExchange, 'logged'>>;
 
-/** Returns the ending and the query whose reply caused it. */
+/** Returns how the lookup ended, and the query whose reply ended it. */
 export function endingOf<Q extends JudgedQuery>(
   queries: readonly Q[],
 ): { readonly ending: LookupEnding; readonly by: Q | null } {
@@ -24,7 +24,7 @@ export function endingOf<Q extends JudgedQuery>(
   const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
   if (replied === undefined)
     return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };
-  // A program waits for the family that has no reply, regardless of the other.
+  // A program waits for a family without a reply, regardless of the other.
   const open = new Set(ofLast.map(({ type }) => type));
   for (const { rcode, type } of ofLast) if (rcode >= 0) open.delete(type);
   if (open.size > 0) return { ending: 'lost', by: null };
@@ -33,8 +33,8 @@ export function endingOf<Q extends JudgedQuery>(
 }
 
 /**
- * Returns a lookup's wasted queries: those that its search path sent for nonexistent names, other than the last name.
- * Queries for gRPC service configurations do not come from a search path.
+ * Returns a lookup's wasted queries, which are those its search path sent for nonexistent names, except for the last
+ * name. Queries for gRPC service configurations do not come from a search path.
  */
 export function wastedOf<Q extends JudgedQuery>(queries: readonly Q[]): readonly Q[] {
   const last = queries.at(-1);

@@ -1,14 +1,14 @@
 /**
- * Lookups in full detail for the last minutes, in limited memory. The oldest are dropped first, a segment at a time.
+ * Lookups from the last minutes in full detail, in limited memory. The oldest are dropped first, one segment at a time.
  */
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { readLookup, writeLookup, type StoredLookup, type TextNumbers } from './packed-lookup.ts';
 
-/** A segment is full at this number of bytes, or at this fraction of the limit. */
+/** A segment is full when it reaches this number of bytes or this fraction of the limit. */
 const PIECE_BYTES = 128 * 1024;
 const PIECES_LEAST = 16;
-/** A segment spans at most this part of the window, so that old lookups can be dropped. */
+/** The largest part of the window that a segment may span, so that old lookups can be dropped. */
 const PIECE_TIME = 10;
 /** The estimated overhead in bytes of a string in a list and a map, without its characters. */
 const TEXT_BYTES = 64;
@@ -22,9 +22,9 @@ export interface RingLookup extends StoredLookup {
 
 /** Stores lookups in the order they end. */
 export class LookupRing {
-  /** The number of lookups dropped early for lack of room. */
+  /** The number of lookups that were dropped early for lack of space. */
   droppedEarly = 0;
-  /** The start time of the newest one dropped early; -Infinity: none. */
+  /** The start of the newest lookup that was dropped early, or -Infinity if there was none. */
   droppedMs: number = -Infinity;
   /** The total number of bytes stored. */
   bytes = 0;
@@ -89,7 +89,10 @@ export class LookupRing {
     return Math.min(...this.#pieces.map(({ oldestMs }) => oldestMs));
   }
 
-  /** Iterates over lookups since a time, most recently ended first. @param before only lower IDs */
+  /**
+   * Iterates over lookups since a given time, starting with those that ended most recently.
+   * @param before only lower IDs
+   */
   *newest(fromMs: number, before: number = Infinity): Iterable<RingLookup> {
     for (const piece of this.#pieces.toReversed()) {
       if (piece.newestMs < fromMs || piece.firstId >= before) continue;
@@ -101,7 +104,7 @@ export class LookupRing {
     }
   }
 
-  /** Returns the lookup with this ID; null: no longer stored. */
+  /** Returns the lookup with this ID, or null if it is no longer stored. */
   get(id: number): RingLookup | null {
     const piece = this.#pieces.findLast(({ firstId }) => firstId <= id);
     return piece === undefined || id >= piece.firstId + piece.length
@@ -150,7 +153,7 @@ class Piece implements TextNumbers {
     if (startMs > this.newestMs) this.newestMs = startMs;
   }
 
-  /** Stops further additions and frees memory that only writing needs. */
+  /** Prevents further additions, and frees memory that is only needed for writing. */
   seal(): void {
     this.#sealed = this.#writer.written.slice();
     this.#writer.release();

@@ -1,4 +1,4 @@
-/** Converts a stored lookup to a row: its client, each query with its reason, and the ending. */
+/** Converts a stored lookup into a row, with its client, each query and the reason for it, and how it ended. */
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
 import type { RingLookup } from './lookup-ring.ts';

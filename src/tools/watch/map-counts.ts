@@ -7,9 +7,9 @@ import type { MapEdge, MapNode, MapRole, MapView } from './map-shape.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { Parties } from './parties.ts';
 
-/** The number of client groups shown individually. All other clients form one group. */
+/** The number of client groups that are shown individually. All other clients form one group. */
 const GROUPS_MAX = 12;
-/** The number of servers on the map; the table of servers shows all of them. */
+/** The number of servers on the map. The server table shows all of them. */
 const SERVERS_MAX = 24;
 /** The node for all other clients. */
 const MORE = 'more';
@@ -32,7 +32,7 @@ class EdgeTally {
     if (repliedMs !== null) this.latency.add(repliedMs - sentMs);
   }
 
-  /** Adds another client's counts. No lookup is in both. */
+  /** Adds another client's counts. They have no lookup in common. */
   merge(other: EdgeTally): void {
     this.lookups += other.lookups;
     this.queries += other.queries;
@@ -65,9 +65,9 @@ export class MapCounts {
   readonly #parties: Parties;
   /** Lookups by client. */
   readonly #clients = new Map<string, number>();
-  /** By client, then by the server it sent to. */
+  /** By client, and then by the server that it queried. */
   readonly #asked = new Map<string, Map<string, EdgeTally>>();
-  /** By the server that was addressed, then by the one that address translation chose. */
+  /** By the server that was addressed, and then by the one that address translation chose. */
   readonly #taken = new Map<string, Map<string, EdgeTally>>();
   /** Lookups by server. */
   readonly #servers = new Map<string, { lookups: number; lastId: number; replies: boolean }>();
@@ -76,7 +76,7 @@ export class MapCounts {
     this.#parties = parties;
   }
 
-  /** @param queries the selected queries of one lookup, at least one */
+  /** @param queries the selected queries in one lookup, at least one */
   add(id: number, queries: readonly StoredQuery[]): void {
     const client = queries[0]!.client.address;
     this.lookups++;
@@ -103,7 +103,10 @@ export class MapCounts {
     seen.replies ||= isAnswered;
   }
 
-  /** Returns nodes and edges. @param filters the page's filters, which edges keep */
+  /**
+   * Returns nodes and edges.
+   * @param filters the page's filters, which edges preserve
+   */
   drawn(
     filters: readonly GivenFilter[],
     seconds: number,
@@ -144,7 +147,9 @@ export class MapCounts {
     return [...this.#asked].some(([client, asked]) => client !== address && asked.has(address));
   }
 
-  /** Groups clients by workload, most lookups first. A server that queries others forms its own group. */
+  /**
+   * Groups clients by workload, those with the most lookups first. A server that queries others forms a separate group.
+   */
   #groups(isServer: (address: string) => boolean): readonly ClientGroup[] {
     const groups = new Map<string, ClientGroup>();
     const servers: ClientGroup[] = [];
@@ -260,7 +265,7 @@ function printEdge(
   seconds: number,
 ): MapEdge {
   const { lookups, queries, lost, failed, latency } = tally;
-  // Values for the same word are alternatives, and everything this edge counts already matches the page's filters.
+  // Values for the same word are alternatives, and everything that this edge counts already matches the page's filters.
   const own = new Set(filter.filter(({ negated }) => !negated).map(({ word }) => word));
   const kept = filters.filter(({ word, negated }) => negated || !own.has(word));
   return {

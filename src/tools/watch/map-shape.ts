@@ -1,4 +1,4 @@
-/** The shape of the map: plain data, like other views (view.ts). */
+/** The shape of the map, which is plain data like other views (view.ts). */
 import type { GivenFilter } from '../capture/filter.ts';
 import type { InputRow, Latency } from './view.ts';
 
@@ -8,13 +8,13 @@ export type MapRole = 'clients' | 'server' | 'behind' | 'upstream';
 export interface MapNode {
   readonly id: string;
   readonly role: MapRole;
-  /** The address of a server, or of the only client in a group without a workload; otherwise empty. */
+  /** The address of a server, or of the only client in a group without a workload. Otherwise empty. */
   readonly address: string;
   /** `shop/deploy/cart`, `kube-system/kube-dns`, or empty if only the address is known. */
   readonly name: string;
-  /** The number of clients in a group; 0 for a server. */
+  /** The number of clients in a group, or 0 for a server. */
   readonly clients: number;
-  /** The number of groups combined here, those with the fewest lookups; 0: it is a single group. */
+  /** The number of groups with the fewest lookups that are combined here, or 0 for a single group. */
   readonly more: number;
   readonly lookups: number;
 }
@@ -48,7 +48,7 @@ export interface MapView {
   /** The number of the window's lookups that were counted. */
   readonly lookups: number;
   readonly total: number;
-  /** The number of servers not shown, those with the fewest lookups. */
+  /** The number of servers that are not shown because they have the fewest lookups. */
   readonly serversLeftOut: number;
   readonly lostByKernel: number;
 }

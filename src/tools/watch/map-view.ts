@@ -1,6 +1,6 @@
 /**
- * The map: the servers each workload uses, where its queries go, and the upstreams. Each edge is a filter and counts
- * the lookups that match it.
+ * The map, which shows the servers that each workload uses, where its queries go, and the upstreams. Each edge is a
+ * filter and counts the lookups that match it.
  */
 import { filterOf } from '../capture/filter.ts';
 import type { LookupRing } from './lookup-ring.ts';
@@ -9,7 +9,7 @@ import type { MapQuery, MapView } from './map-shape.ts';
 import type { Parties } from './parties.ts';
 import type { InputRow } from './view.ts';
 
-/** The number of lookups in full detail to count, newest first. The lookup list reads the same number. */
+/** The number of lookups in full detail to count, newest first. The lookup list reads just as many. */
 const SCAN_MAX = 50_000;
 
 /** The parts of the model that the map reads. */
@@ -33,7 +33,7 @@ export function mapView(model: MappedModel, { filters = [] }: MapQuery): MapView
   for (const { id, startMs, queries } of model.ring.newest(nowMs - limits.windowMs)) {
     total++;
     if (total > SCAN_MAX) continue;
-    // Select the same lookups as the lookup list; edges show the matching queries.
+    // Selects the same lookups as the lookup list, while edges show the matching queries.
     const wanted = filters.length === 0 ? queries : queries.filter((query) => isWanted(query));
     if (wanted.length === 0) continue;
     firstMs = Math.min(firstMs, startMs);

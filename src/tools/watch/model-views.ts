@@ -57,7 +57,7 @@ export interface ViewedModel {
   lostSince(fromMs: number): number;
 }
 
-/** The source of a view: the whole window, or the part that matches a filter. */
+/** The source of a view, which is either the whole window or the part that matches a filter. */
 interface Source {
   readonly counts: WindowCounts;
   readonly fromMs: number;
@@ -149,7 +149,7 @@ function sourceOf(
   return { counts, fromMs, sampledShare: shareOf(Math.min(scanned, SCAN_MAX), model, fromMs) };
 }
 
-/** The fraction of the window's lookups that these are. */
+/** These lookups as a fraction of those in the window. */
 function shareOf(lookups: number, { counts }: ViewedModel, fromMs: number): number {
   let all = 0;
   for (const tally of counts.seconds.between(fromMs)) all += tally.lookups;
@@ -197,7 +197,7 @@ function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): N
   };
 }
 
-/** Adds to a reload the number of answers that were seen to change so far. */
+/** Adds to a reload the number of answers that have been seen to change so far. */
 function withResult(row: ChangeRow, reloads: readonly ReloadMark[]): ChangeRow {
   const found = row.reload === undefined ? undefined : reloads.find(({ id }) => id === row.reload);
   if (found === undefined || found.compared === 0) return row;
@@ -294,7 +294,7 @@ function ordered(rows: readonly FindingRow[]): readonly FindingRow[] {
   return rows.toSorted(byGravity);
 }
 
-/** Active findings first, then by severity, then the most recently started. */
+/** Active findings come first, then the most severe, then those that started most recently. */
 const byGravity = orElse<FindingRow>(
   byMost(({ endedMs }) => (endedMs === null ? 1 : 0)),
   orElse(

@@ -26,7 +26,7 @@ function packet(from: string, fromPort: number, to: string, toPort: number): Uin
   return bytes;
 }
 
-/** True if a packet that arrives at an interface, or leaves through it, is shown. */
+/** True if a packet is shown that arrives at an interface or leaves through it. */
 const taker =
   (clients: NodeClients) =>
   (bytes: Uint8Array, port: number, isOutgoing = false, timeMs = 0): boolean =>
@@ -104,7 +104,7 @@ describe("a node's clients", () => {
     const take = taker(clients);
     for (let i = 0; i < 70_000; i++)
       take(packet(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 4000, '10.244.2.3', 53), PHYSICAL);
-    // The first were discarded, the last are still there.
+    // The first ones were discarded, while the last ones are still there.
     assert.ok(take(packet('10.0.0.1', 4000, '10.244.2.3', 53), BRIDGE, true));
     assert.ok(!take(packet('10.1.17.1', 4000, '10.244.2.3', 53), BRIDGE, true));
   });

@@ -1,23 +1,28 @@
 /**
- * Separates a node's own clients' packets from those of other nodes' clients, which their own agents show. Each lookup
- * in a cluster then counts only once.
+ * Separates packets of a node's own clients from those of other nodes' clients, which are shown by their own agents.
+ * This way, each lookup in a cluster counts only once.
  */
 import type { InterfaceSide } from '../../server/runtime/interface-sides.ts';
 import { PROTOCOL } from '../capture/read/packets/ip-packet.ts';
 
-/** The number of other nodes' clients to remember; more would be a scan. */
+/** The number of other nodes' clients to remember. More would be a scan. */
 const CLIENTS_MAX = 65_536;
-/** In milliseconds. Another node's client that has been silent for this long may now be a new pod on this node. */
+/**
+ * In milliseconds. If another node's client has been silent for this long, its address may now belong to a new pod on
+ * this node.
+ */
 const FORGET_MS = 60_000;
 const IPV4_HEADER = 20;
 const IPV6_HEADER = 40;
 
-/** Identifies clients by the interface where their queries arrive. */
+/** Identifies clients by the interface on which their queries arrive. */
 export class NodeClients {
   readonly #ports: ReadonlySet<number>;
   /** Replaced periodically, because interfaces come and go with pods. */
   sides: ReadonlyMap<number, InterfaceSide>;
-  /** Maps an address to the time of its last query from outside, longest silent first. */
+  /**
+   * Maps an address to the time of its last query from outside. The one that has been silent for longest comes first.
+   */
   readonly #others = new Map<string, number>();
 
   /** @param ports the name servers' ports */
@@ -27,8 +32,8 @@ export class NodeClients {
   }
 
   /**
-   * Returns false for a query from another node's client, or a reply to one. Packets without ports count as own:
-   * fragments, and ICMP errors.
+   * Returns false for a query from another node's client or a reply to one. Packets without ports, which are fragments
+   * and ICMP errors, count as the node's own.
    * @param port the interface number
    * @param isOutgoing true if the packet leaves through this interface
    */

@@ -3,7 +3,7 @@ import { percent } from '../doctor/texts.ts';
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { QueryTally } from './query-tally.ts';
 
-/** Fewer queries show nothing. Of two, neither is the odd one out. */
+/** Fewer queries than this show nothing. Of only two, neither is the odd one out. */
 const QUERIES_LEAST = 100;
 const FELLOWS_LEAST = 3;
 /** A value is odd if it is this many times the median and exceeds it by the minimum difference. */
@@ -11,7 +11,7 @@ const TIMES = 3;
 const SHARE_MORE = 0.02;
 const LATENCY_MORE_MS = 5;
 
-/** Describes what is odd about each, by key. Normal ones are omitted. */
+/** Describes what is odd about each, by key. Normal ones are left out. */
 export function oddOnes(
   fellows: readonly { readonly key: string; readonly tally: QueryTally }[],
 ): ReadonlyMap<string, string> {

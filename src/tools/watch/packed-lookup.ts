@@ -13,7 +13,7 @@ import {
 } from '../capture/pair/seen-exchange.ts';
 import type { ByteReader, ByteWriter } from './byte-writer.ts';
 
-/** The maximum number of stored queries per lookup. Clients send fewer, unless no server answers. */
+/** The maximum number of queries to store per lookup. Clients send fewer unless no server answers. */
 const QUERIES_MAX = 64;
 /** The resolution of stored times, in milliseconds. */
 const STEP_MS = 0.01;
@@ -50,7 +50,10 @@ export interface StoredLookup {
 
 const endings: readonly Ending[] = ['answered', 'retried', 'lost', 'open', 'waiting'];
 
-/** Writes a lookup. @param baseMs a time that its start does not precede by much */
+/**
+ * Writes a lookup.
+ * @param baseMs a time that its start does not precede by much
+ */
 export function writeLookup(
   { client, name, startMs, endMs, exchanges }: SeenLookup,
   baseMs: number,
@@ -95,7 +98,10 @@ function writeQuery(
   out.number(exchange.logged === undefined ? answers + 1 : 0);
 }
 
-/** Reads a lookup. @param text returns the string with a number */
+/**
+ * Reads a lookup.
+ * @param text returns the string with a number
+ */
 export function readLookup(
   from: ByteReader,
   baseMs: number,
@@ -145,7 +151,7 @@ function readQuery(
   };
 }
 
-/** True if a stored query should have had a reply but got none. */
+/** True if a stored query should have been answered but was not. */
 export function isLostQuery(query: Pick<StoredQuery, 'ending'>): boolean {
   return isLost(query);
 }

@@ -13,7 +13,7 @@ import { PacketStream } from './packet-stream.ts';
 
 const TOKEN = 'a-token-that-is-long-enough';
 
-/** A request with the token, and its reply on an open connection. */
+/** A request with the token, and the reply to it on an open connection. */
 function exchange(): [IncomingMessage, ServerResponse] {
   const request = new IncomingMessage(new Socket());
   request.socket.on('error', () => undefined);
@@ -31,7 +31,7 @@ interface Read {
   close(): void;
 }
 
-/** A stream with a capture controlled by the test. */
+/** A stream whose capture is controlled by the test. */
 class World {
   readonly clock: VirtualClock = new VirtualClock();
   take: TakePacket | null = null;

@@ -7,19 +7,19 @@ import { TAP_PATH, TAP_STREAM } from '../../server/wire/dnstap.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
 import { lossBlock, PcapngWriter } from '../capture/read/packets/pcapng.ts';
 
-/** Time-span in milliseconds over which packets are collected before they are sent. */
+/** The time span over which packets are collected before sending them, in milliseconds. */
 const COLLECT_MS = 100;
 /** The number of bytes to collect before sending. */
 const COLLECT_BYTES = 256 * 1024;
 
-/** Interval at which the captured interface is checked, in milliseconds. */
+/** The interval at which the captured interface is checked, in milliseconds. */
 const LOOK_MS = 2000;
 
 /** A running capture. */
 export interface OpenCapture {
   /** The number of packets that arrived too fast. */
   dropped(): number;
-  /** True once its interface or namespace does not exist any more, or is another one with the same name. */
+  /** True once its interface or namespace no longer exists, or has been replaced by one with the same name. */
   isGone(): boolean;
   stop(): void;
 }
@@ -43,7 +43,7 @@ export class PacketStream {
   #blocks: Uint8Array[] = [];
   #bytes = 0;
   #messages = 0;
-  /** Blocks that precede the packets and that all readers have received. */
+  /** Blocks that come before the packets and that all readers have received. */
   #heads = 0;
   #timer: Timer | null = null;
   #capture: OpenCapture | null = null;
@@ -91,7 +91,7 @@ export class PacketStream {
     return this.#readers.sent;
   }
 
-  /** The number of packets that readers were too slow for. */
+  /** The number of packets that readers were too slow to receive. */
   get missed(): number {
     return this.#readers.missed;
   }
@@ -121,7 +121,7 @@ export class PacketStream {
       this.#messages++;
       this.#writer.packet(frame);
     });
-    // A capture of something that is gone stays silent. Readers that connect again learn why, or get the new one.
+    // A capture stays silent if its interface is gone. Readers that reconnect learn why, or get the new one.
     this.#look = every(clock, LOOK_MS, () => {
       if (this.#capture?.isGone() === true) this.close();
     });

@@ -1,11 +1,11 @@
-/** The present and past owners of addresses. Pods come and go, but their queries stay in the window longer. */
+/** The present and past owners of addresses. Pods come and go, but their queries stay in the window for longer. */
 import type { AddressOwner, AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import type { Party } from './view.ts';
 
 /** The number of former owners to store. The oldest is evicted first. */
 const GONE_MAX = 20_000;
 
-/** An owner and the period in which it had its address. */
+/** An owner, and the period during which it had its address. */
 interface Tenancy {
   readonly party: Party;
   /** Milliseconds since 1970; Infinity: it still has the address. */
@@ -20,7 +20,10 @@ export class Parties {
   #gone: { readonly address: string; readonly tenancy: Tenancy }[] = [];
   #owners: ReadonlyMap<string, AddressOwner> = new Map();
 
-  /** Sets the current owners. @returns the pods that have disappeared since the last call */
+  /**
+   * Sets the current owners.
+   * @returns the pods that have disappeared since the last call
+   */
   take(owners: AddressOwners, nowMs: number): readonly Party[] {
     const left: Party[] = [];
     for (const [address, owner] of owners) {
@@ -43,12 +46,12 @@ export class Parties {
     return left.filter(({ kind }) => kind === 'pod');
   }
 
-  /** Owners by address, for filters. An unused address has its last owner. */
+  /** Owners by address, for filters. An unused address belongs to its last owner. */
   get owners(): AddressOwners {
     return this.#owners;
   }
 
-  /** Returns the owner of the address at that time. */
+  /** Returns the address's owner at that time. */
   at(address: string, ms: number): Party {
     const tenancies = this.#tenancies.get(address);
     if (tenancies === undefined) return unknownParty(address);
@@ -58,7 +61,7 @@ export class Parties {
       : { ...found.party, isGone: true };
   }
 
-  /** Identifies the owner of an address at that time, by the address and the number of earlier owners. */
+  /** Identifies an address's owner at that time by the address and the number of earlier owners. */
   idAt(address: string, ms: number): string {
     const tenancies = this.#tenancies.get(address);
     if (tenancies === undefined || tenancies.length === 1) return address;

@@ -1,4 +1,4 @@
-/** Explains each query in a lookup from the queries before it. */
+/** Explains each query in a lookup based on the queries before it. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { isLostQuery, type StoredLookup, type StoredQuery } from './packed-lookup.ts';
 import type { QueryReason } from './view.ts';

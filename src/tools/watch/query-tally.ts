@@ -9,7 +9,7 @@ export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' |
 
 /** In milliseconds. Lookups that take this long are noticeable. */
 const SLOW_MS = 1000;
-/** The estimated size in bytes of a tally without its histogram: the object and its list of codes. */
+/** The estimated size in bytes of a tally's object and list of codes, without the histogram. */
 const OWN_BYTES = 200;
 
 export class QueryTally {
@@ -41,7 +41,10 @@ export class QueryTally {
     this.#reply(exchange);
   }
 
-  /** Counts a finished lookup. @param isFound whether it found records */
+  /**
+   * Counts a finished lookup.
+   * @param isFound true if it found records
+   */
   lookup(startMs: number, tookMs: number, isFound: boolean): void {
     this.lookups++;
     this.#span(startMs);

@@ -4,16 +4,16 @@ import type { Diagnosis } from '../doctor/diagnosis.ts';
 import { Examination, type ExaminedEvents } from '../doctor/examination.ts';
 import type { Observations } from '../doctor/observe/observations.ts';
 
-/** The number of messages in a stream, with remarks about unreadable ones by text. */
+/** The number of messages in a stream, and remarks about unreadable ones, by text. */
 export interface ReadSoFar {
   readonly messages: number;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** Examines the exchanges that started at or after a time. */
+/** Examines exchanges that started at a given time or later. */
 interface Generation {
   readonly sinceMs: number;
-  /** Null: abandoned, because there were more exchanges than it accepts. */
+  /** Null if it was abandoned because there were more exchanges than it accepts. */
   examination: Examination | null;
   /** The reading progress when it started. */
   readonly unread: ReadSoFar;
@@ -22,7 +22,7 @@ interface Generation {
 
 /** The start and the limits of a window of examinations. */
 export interface RecentParts {
-  /** In milliseconds. The diagnosis covers at least this long, and at most twice as long. */
+  /** In milliseconds. The diagnosis covers at least this long and at most twice as long. */
   readonly windowMs: number;
   /** The number of exchanges that a generation accepts before it is abandoned. Infinite by default. */
   readonly most?: number;
@@ -31,8 +31,8 @@ export interface RecentParts {
 }
 
 /**
- * Observations only accumulate, so two generations observe the same events. The older one is dropped once the younger
- * one covers the window. The diagnosis comes from the older one.
+ * Observations only accumulate, so two generations observe the same events. The older one provides the diagnosis, and
+ * is dropped once the younger one covers the window.
  */
 export class RecentExamination {
   readonly #parts: RecentParts;
@@ -48,7 +48,7 @@ export class RecentExamination {
     const { most = Infinity } = this.#parts;
     for (const each of [this.#older, this.#younger]) {
       if (each === null || each.examination === null || sentMs < each.sinceMs) continue;
-      // Its observations would take as much memory as the short window, for minutes.
+      // For minutes, its observations would take up as much memory as the short window.
       if (++each.exchanges > most) each.examination = null;
       else each.examination.events.ended(exchange);
     }
@@ -87,12 +87,12 @@ export class RecentExamination {
     this.#younger = this.#generation(nowMs);
   }
 
-  /** The observations behind the diagnosis, or null if there are none, or too many. */
+  /** The observations behind the diagnosis. Null if there are none, or too many. */
   get observed(): Observations | null {
     return this.#older?.examination?.observed[0] ?? null;
   }
 
-  /** Null: nothing was observed yet, or so much that a shorter window is enough. */
+  /** Null if nothing has been observed yet, or so much that a shorter window is enough. */
   diagnosis(): Diagnosis | null {
     const { examination, unread } = this.#older ?? { examination: null };
     if (examination === null || unread === undefined) return null;

@@ -1,20 +1,23 @@
-/** The reloads of servers, with what they changed in the Corefile and in the answers that clients got. */
+/** Servers' reloads, with the resulting changes to the Corefile and to the answers that clients got. */
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import type { AnswerBook, ComparedAnswer, ReloadTime } from './answer-book.ts';
 import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
 import type { ChangedAnswer, ReloadMark, ReloadRow } from './reload-shape.ts';
 
-/** In milliseconds. Servers that load the same change within this time form one reload: a ConfigMap spreads slowly. */
+/**
+ * In milliseconds. Servers that load the same change within this time form one reload, because a ConfigMap spreads
+ * slowly.
+ */
 const SAME_MS = 300_000;
-/** The number of changed answers to keep for a reload, most replies first. */
+/** The number of changed answers to store per reload, those with the most replies first. */
 const CHANGED_MAX = 100;
 /** The number of changed answers in the overview. */
 const MARK_ANSWERS = 10;
-/** Reloads whose files stay, so that their answers can be predicted. */
+/** The number of reloads whose files are stored, so that their answers can be predicted. */
 const FILES_KEPT = 3;
-/** Lines of context around a change, as in `diff -u`. */
+/** The number of context lines around a change, as in `diff -u`. */
 const CONTEXT = 3;
-/** Edit limit. The library's running time grows with lines times edits. */
+/** Limit on edits, because the library's running time grows with lines times edits. */
 const EDITS_MAX = 2000;
 
 /** Longer diffs are cut, in characters. */
@@ -25,20 +28,20 @@ const CONFIGURATION_BYTES = 128 * 1024;
 const CHANGED_BYTES = 1500;
 const CLIENT_BYTES = 60;
 
-/** The files of a server's configuration, or null if its texts are unknown. */
+/** The files in a server's configuration, or null if their texts are unknown. */
 export type ReportedFiles = readonly ConfigurationFile[] | null;
 
 /** Part of a reload: one server. */
 interface ReloadedServer {
   readonly number: number;
   readonly name: string;
-  /** The result, once a later reload has ended the comparison, or null if it goes on. */
+  /** The result once a later reload has ended the comparison. Null while it continues. */
   ended: ServerResult | null;
 }
 
 /** The result for one server. */
 interface ServerResult {
-  /** The number of names and types with answers before and after the reload. */
+  /** The number of names and types that have answers from before and after the reload. */
   readonly compared: number;
   /** Most replies first. */
   readonly changed: readonly ComparedAnswer[];
@@ -52,7 +55,7 @@ interface Reload {
   before: readonly ConfigurationFile[];
   after: readonly ConfigurationFile[];
   readonly servers: ReloadedServer[];
-  /** The result once the comparison has ended on all servers, or null if it goes on. */
+  /** The result once the comparison has ended on all servers. Null while it continues. */
   result: MergedAnswers | null;
 }
 
@@ -73,7 +76,10 @@ export class ReloadHistory {
     this.#answers = answers;
   }
 
-  /** Records the configuration that a server uses. @returns true if it is known and was another one before */
+  /**
+   * Records the configuration that a server is using.
+   * @returns true if it is known and differs from the one before
+   */
   configured(server: number, files: ReportedFiles): boolean {
     const before = this.#configurations.get(server) ?? null;
     if (before !== null && files !== null && printed(before) !== printed(files)) return true;
@@ -83,7 +89,7 @@ export class ReloadHistory {
 
   /**
    * Begins a reload.
-   * @param files null: unknown
+   * @param files null if unknown
    * @returns its ID
    */
   reloaded(
@@ -124,7 +130,7 @@ export class ReloadHistory {
     return id;
   }
 
-  /** Forgets a server that is gone; its part in earlier reloads remains. */
+  /** Forgets a server that is gone, but not its part in earlier reloads. */
   drop(number: number): void {
     this.#end(number);
     this.#configurations.delete(number);
@@ -136,7 +142,7 @@ export class ReloadHistory {
     return this.#configurations.size > 0 || this.#reloads.length > 0;
   }
 
-  /** The estimated size in bytes of this many reloads, of which one is still compared. */
+  /** The estimated size in bytes of this many reloads, of which one is still being compared. */
   static limitBytes(reloads: number): number {
     const result = CHANGED_MAX * CHANGED_BYTES + DIFF_MAX;
     return reloads * result + 2 * FILES_KEPT * CONFIGURATION_BYTES;
@@ -176,7 +182,7 @@ export class ReloadHistory {
       .toReversed();
   }
 
-  /** Stores the result of a server's latest reload, before another one or its end. */
+  /** Stores the result of a server's latest reload before the next one begins or the server is gone. */
   #end(number: number): void {
     for (const reload of this.#reloads) {
       const { servers } = reload;
@@ -219,7 +225,7 @@ function copyOf({ compared, changed }: ServerResult): ServerResult {
   };
 }
 
-/** The same change of one answer on several servers. */
+/** The same change to an answer on several servers. */
 type ChangedAnswers = readonly ComparedAnswer[];
 
 interface MergedAnswers {

@@ -1,4 +1,4 @@
-/** The shape of a server's reloads: plain data, like other views (view.ts). */
+/** The shape of a server's reloads, which are plain data like other views (view.ts). */
 import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
 import type { VIEW_VERSION } from './view-version.ts';
 
@@ -22,14 +22,14 @@ export interface ChangedAnswer {
   /** Absolute, in lower case. */
   readonly name: string;
   readonly type: string;
-  /** `rcode`: another result code; `records`: other records, or records where there were none or the reverse. */
+  /** `rcode` for another result code, `records` for other records or where only one side has any. */
   readonly kind: 'rcode' | 'records';
   readonly before: ReloadOutcome;
   readonly after: ReloadOutcome;
   /** Replies that were seen before and after it. */
   readonly repliesBefore: number;
   readonly repliesAfter: number;
-  /** Clients that queried it, or null if more than were counted separately. */
+  /** Clients that queried it. Null if there were more than were counted separately. */
   readonly clients: number | null;
   /** Servers that changed this answer. */
   readonly servers: number;
@@ -41,21 +41,21 @@ export interface ReloadMark {
   readonly id: number;
   /** The time of the first server's reload, in milliseconds since 1970. */
   readonly atMs: number;
-  /** The servers that loaded it, each as the name of its input. */
+  /** The servers that loaded it, each by the name of its input. */
   readonly servers: readonly string[];
-  /** The number of names and types that were seen before and after it, on the server with the most. */
+  /** The number of names and types seen both before and after it, on the server with the most. */
   readonly compared: number;
-  /** The number of names and types whose answer changed; at most 100. */
+  /** The number of names and types whose answer changed, up to 100. */
   readonly changed: number;
-  /** Changed answers, most replies first; at most ten in the overview. */
+  /** Changed answers, those with the most replies first. The overview has at most ten. */
   readonly answers: readonly ChangedAnswer[];
 }
 
-/** A reload: what changed in the Corefile, and the answers that were seen to change. */
+/** A reload, with the changes to the Corefile and the answers that were seen to change. */
 export interface ReloadRow extends ReloadMark {
-  /** A unified diff of the files, or empty if the texts are unknown or equal. */
+  /** A unified diff of the files. Empty if the texts are unknown or equal. */
   readonly diff: string;
-  /** The files before and after it, or empty if unknown, or no longer stored. */
+  /** The files before and after it. Empty if unknown or no longer stored. */
   readonly before: readonly ConfigurationFile[];
   readonly after: readonly ConfigurationFile[];
 }
@@ -69,6 +69,6 @@ export interface ReloadsView {
   readonly rows: readonly ReloadRow[];
   /** Reloads that are no longer remembered. */
   readonly leftOut: number;
-  /** True if an input reports its server's reloads; packets and logs do not show them. */
+  /** True if an input reports its server's reloads, which packets and logs do not show. */
   readonly isReported: boolean;
 }

@@ -86,7 +86,7 @@ class World {
     this.pass(1000);
   }
 
-  /** The changed answers of the latest reload, as `name: before -> after`. */
+  /** The answers changed by the latest reload, as `name: before -> after`. */
   get changes(): readonly string[] {
     return this.model.reloads().rows[0]!.answers.map(changeText);
   }

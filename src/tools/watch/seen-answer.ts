@@ -1,4 +1,4 @@
-/** An answer in the form in which answers are compared: without TTLs, order, signatures and serials. */
+/** An answer in the form used for comparisons, without TTLs, order, signatures and serials. */
 import { hashBytes } from '../../server/base/hash.ts';
 import { FLAG, HEADER, rcodeName, TYPE, typeName } from '../../server/wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../server/wire/message.ts';
@@ -6,12 +6,12 @@ import { printData } from '../../server/wire/print.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import type { ReloadOutcome } from './reload-shape.ts';
 
-/** The number of records to keep of an answer, and their total length in characters. A TXT record may hold 64 KiB. */
+/** The number of an answer's records to store, and their total length in characters. A TXT record may have 64 KiB. */
 const RECORDS_MAX = 16;
 export const RECORD_CHARACTERS_MAX = 512;
 /** Longer record data is cut, in characters. */
 const DATA_MAX = 120;
-/** The size of a record's type, class, TTL and length, in bytes. */
+/** The size in bytes of a record's type, class, TTL and length. */
 const FIXED_BYTES = 10;
 
 /** An answer that a name had. */
@@ -21,8 +21,8 @@ export interface SeenAnswer extends ReloadOutcome {
 }
 
 /**
- * Returns a number that is the same for equal answers, so that a repeated answer is detected cheaply.
- * Different numbers can still mean equal answers, because names in records can be compressed differently.
+ * Returns a number that is the same for equal answers, so that a repeated answer is cheap to detect. Equal answers may
+ * still have different numbers, because names in records can be compressed differently.
  * @returns -1 for a truncated or malformed reply, which has no answer to compare
  */
 export function answerHash(reply: Uint8Array): number {
@@ -47,7 +47,7 @@ export function answerHash(reply: Uint8Array): number {
   return sum % 2 ** 32;
 }
 
-/** Returns the position after a name; beyond the end of the message if it is malformed. */
+/** Returns the position after a name, or one beyond the end of the message if the name is malformed. */
 function afterName(bytes: Uint8Array, start: number): number {
   for (let at = start; at < bytes.length;) {
     const size = bytes[at]!;
@@ -58,7 +58,7 @@ function afterName(bytes: Uint8Array, start: number): number {
   return bytes.length + 1;
 }
 
-/** Reads the answer in a reply, or null if it is malformed. */
+/** Reads the answer in a reply, or returns null if it is malformed. */
 export function readAnswer(reply: Uint8Array): SeenAnswer | null {
   try {
     const { rcode, answer } = readMessage(reply);
@@ -91,7 +91,7 @@ function textHash(text: string): number {
   return hashBytes(bytes, 0, bytes.length);
 }
 
-/** Servers keep the spelling of a question, so names are compared in lower case. */
+/** Servers preserve the spelling of a question, so names are compared in lower case. */
 function recordText({ type, data }: DnsRecord): string {
   const text = printData(type, data);
   const shown =

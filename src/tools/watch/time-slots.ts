@@ -1,4 +1,4 @@
-/** A time window split into equal steps, each with its own counts. */
+/** A time window split into equal steps, each with separate counts. */
 
 interface Slot<S> {
   /** The step's number since 1970. */
@@ -14,14 +14,14 @@ export class TimeSlots<S> {
   /** The newest step; -1: none. */
   #newest = -1;
 
-  /** @param steps the number of steps to keep, including the newest */
+  /** @param steps the number of steps to store, including the newest */
   constructor(stepMs: number, steps: number, make: () => S) {
     this.stepMs = stepMs;
     this.#slots = Array.from({ length: steps });
     this.#make = make;
   }
 
-  /** The state of the step that includes a time, or null if already dropped. */
+  /** The state of the step that includes a time, or null if it has been dropped. */
   at(ms: number): S | null {
     const step = Math.floor(ms / this.stepMs);
     if (step > this.#newest) this.#newest = step;
@@ -48,7 +48,7 @@ export class TimeSlots<S> {
     return Math.floor(ms / this.stepMs) * this.stepMs;
   }
 
-  /** The states of the steps from `fromMs` to `toMs`, unordered. */
+  /** The states of the steps from `fromMs` to `toMs`, in no particular order. */
   *between(fromMs: number, toMs: number = Infinity): Iterable<S> {
     for (const [, state] of this.steps(fromMs, toMs)) yield state;
   }

@@ -1,6 +1,6 @@
 /**
- * The input for tracing as one client in the traffic: its search path, its resolver, and the replies to the names that
- * a lookup would try.
+ * The input for tracing as one of the observed clients: its search path, its resolver, and replies to the names that a
+ * lookup would try.
  */
 import { rcodeName, TYPE } from '../../server/wire/iana.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
@@ -12,7 +12,7 @@ import { NDOTS, searchPathOf } from './waste-plans.ts';
 
 /** The number of lookups to read, newest first. */
 const SCAN_MAX = 50_000;
-/** The number of the client's lookups used to infer its search path. */
+/** The number of lookups from which a client's search path is inferred. */
 const OWN_MAX = 1000;
 /** The maximum number of rules for a name. */
 const RULES_MAX = 100;
@@ -93,7 +93,7 @@ function usualSearch(namespace: string): readonly string[] {
     : [`${namespace}.svc.cluster.local`, 'svc.cluster.local', 'cluster.local'];
 }
 
-/** The newest reply of each type for the name, and for the name with search domains. */
+/** The newest reply of each type, for the name and for the name with search domains. */
 function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
   const plain = `${name.replace(/\.$/, '').toLowerCase()}.`;
   const rules = new Map<string, string>();
@@ -115,7 +115,7 @@ function isKnownType(type: number): boolean {
   return type === TYPE.A || type === TYPE.AAAA;
 }
 
-/** The words for a reply in an answers file; null: no reply yet, or the name needs no rule. */
+/** The words for a reply in an answers file. Null if there is no reply yet or the name needs no rule. */
 function replyWords(query: StoredQuery, number: number): string | null {
   const { rcode, answers, truncated, type } = query;
   if (isLostQuery(query)) return 'DROP';

@@ -14,7 +14,7 @@ function pod(name: string): AddressOwner {
   return { kind: 'pod', namespace: 'shop', name, workload: 'deploy/web', node: 'node1' };
 }
 
-/** A model whose only finding names a pod in every way that a text may. */
+/** A model whose only finding mentions a pod in every way that a text may. */
 function modelOf(named: number): OpenViews {
   const model = new LiveModel();
   model.advance(1_700_000_000_000);

@@ -1,4 +1,7 @@
-/** Restricted views for readers who may not see everything: without client addresses and pod names, or numbers only. */
+/**
+ * Restricted views for readers who may not see everything. They have no client addresses and pod names, or only
+ * numbers.
+ */
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
@@ -19,7 +22,10 @@ import type {
   Views,
 } from './view.ts';
 
-/** `no-clients`: client addresses become pseudonyms and pod names are hidden. `counts`: no lists at all. */
+/**
+ * With `no-clients`, client addresses become pseudonyms and pod names are hidden. With `counts`, there are no lists at
+ * all.
+ */
 export const privacyLevels = ['full', 'no-clients', 'counts'] as const;
 export type PrivacyLevel = (typeof privacyLevels)[number];
 
@@ -52,7 +58,7 @@ export class PrivateViews implements ViewSource {
   readonly #level: PrivacyLevel;
   readonly #redaction: Redaction;
 
-  /** @param key the same key gives the same pseudonyms in another run */
+  /** @param key produces the same pseudonyms in another run */
   constructor(source: OpenViews, level: PrivacyLevel, key: string) {
     this.#source = source;
     this.#level = level;
@@ -107,7 +113,7 @@ export class PrivateViews implements ViewSource {
     return { ...view, rows: view.rows.map((row) => ({ ...row, answers: answersOf(row, hide) })) };
   }
 
-  /** @throws Problem (`usage`), because it would reveal one client's search path and resolver */
+  /** @throws Problem (`usage`), because it would reveal a client's search path and resolver */
   traceInput(client: string, name: string): TraceInputView | null {
     if (this.#level === 'full') return this.#source.traceInput(client, name);
     throw hidden('a client by its address', this.#level);
@@ -200,7 +206,7 @@ export class PrivateViews implements ViewSource {
     };
   }
 
-  /** Hides all addresses except servers', and the names of all other pods. */
+  /** Hides all addresses except those of servers, and the names of all other pods. */
   #texts(): (text: string) => string {
     const servers = this.#source.view({ view: 'servers', most: SERVERS_MAX }).rows;
     const kept = new Set(servers.map(({ address }) => address));
@@ -220,7 +226,7 @@ export class PrivateViews implements ViewSource {
   }
 }
 
-/** Answers may be addresses of clients, as for a headless service. */
+/** Answers may be client addresses, for example those of a headless service. */
 function answersOf(
   { answers }: ReloadMark,
   hide: (text: string) => string,

@@ -1,7 +1,6 @@
 /**
- * The views of the live model: plain data that survives JSON unchanged, so that one shape serves a terminal,
- * server-sent events and `-o json`. Names, addresses and texts are raw; the user interface that shows them escapes
- * them.
+ * The live model's views, which are plain data that survives JSON unchanged, so that one shape serves a terminal,
+ * server-sent events and `-o json`. Names, addresses and texts are raw, and have to be escaped by the user interface.
  */
 import type { GivenFilter } from '../capture/filter.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
@@ -13,7 +12,7 @@ import type { VIEW_VERSION } from './view-version.ts';
 export const viewNames = ['now', 'lookups', 'clients', 'names', 'servers', 'findings'] as const;
 export type ViewName = (typeof viewNames)[number];
 
-/** The columns that each view can be sorted by. */
+/** The columns by which each view can be sorted. */
 export interface SortKeys {
   readonly now: never;
   readonly lookups: 'time' | 'took' | 'queries' | 'name' | 'client';
@@ -40,7 +39,7 @@ export interface SortKeys {
   readonly findings: 'state' | 'severity' | 'began' | 'code';
 }
 
-/** The same as lists; the first of each is the default. */
+/** The same as lists, each starting with the default. */
 export const sortKeys: { readonly [V in ViewName]: readonly SortKeys[V][] } = {
   now: [],
   lookups: ['time', 'took', 'queries', 'name', 'client'],
@@ -56,15 +55,15 @@ export interface ViewQuery<V extends ViewName = ViewName> {
   /** In the syntax of `ndots capture`. Counts then cover only lookups in full detail. */
   readonly filters?: readonly GivenFilter[];
   readonly sort?: SortKeys[V];
-  /** If true, reverses the default order (newest, most, most severe, or A first). */
+  /** If true, reverses the default order, which is newest, most, most severe, or A first. */
   readonly reversed?: boolean;
   /** The number of rows; 200 by default. */
   readonly most?: number;
   /** The number of rows to skip, for paging. */
   readonly skip?: number;
-  /** The length of the period to show, up to now, in milliseconds; by default, the whole window. */
+  /** The length of the period to show, up to now, in milliseconds. By default, this is the whole window. */
   readonly lastMs?: number;
-  /** For lookups: only those that started before this one, so that a list can be read to its end. */
+  /** For lookups, returns only those that started before this one, so that a list can be read to its end. */
   readonly before?: number;
   /** The `id` of a single row, for details. */
   readonly id?: number | string;
@@ -80,7 +79,7 @@ export interface Views {
   readonly findings: FindingsView;
 }
 
-/** The rows of a list, and how many are left out. */
+/** The rows in a list, and how many are left out. */
 export interface Listed<Row> {
   readonly rows: readonly Row[];
   readonly shown: number;
@@ -88,14 +87,15 @@ export interface Listed<Row> {
   readonly total: number;
   /** Rows that did not fit into memory. Only the totals include them. */
   readonly leftOut: number;
-  /** Packets dropped by the kernel within the window, and therefore missing from all rows. */
+  /** Packets dropped by the kernel within the window, which are therefore missing from all rows. */
   readonly lostByKernel: number;
   /**
-   * The fraction (0 to 1) of the window's lookups that are in full detail, which rows were made from. Below 1, counts
-   * in a filtered list cover only that fraction. For findings: the fraction of clients whose traffic the rules examine.
+   * The fraction of the window's lookups (0 to 1) that rows were made from because they are in full detail. Below 1,
+   * counts in a filtered list cover only that fraction. For findings, it is the fraction of clients whose traffic the
+   * rules examine.
    */
   readonly sampledShare: number;
-  /** The most by which a count in this list may be too low; 0: counts are exact. */
+  /** The most by which a count in this list may be too low, or 0 if counts are exact. */
   readonly error: number;
 }
 
@@ -106,7 +106,7 @@ export interface ViewHead<V extends ViewName> {
   /** The model's time in milliseconds since 1970. In replayed files, it is the packets' time. */
   readonly atMs: number;
   /**
-   * The period that this view's counts cover. It starts later than requested if there is less data. It may start
+   * The period covered by this view's counts. It starts later than requested if there is less data. It may also start
    * earlier by part of a step, because lists are counted in steps of a fifth of the window.
    */
   readonly window: { readonly fromMs: number; readonly toMs: number };
@@ -122,11 +122,11 @@ export interface ViewHead<V extends ViewName> {
 export interface InputRow {
   /** A display name: `interface eth0, port 53`. */
   readonly name: string;
-  /** `away`: its server cannot be reached and is being retried. */
+  /** `away` if its server cannot be reached and is being retried. */
   readonly state: 'reading' | 'away' | 'ended' | 'failed';
   /** Why it failed, as text; otherwise empty. */
   readonly why: string;
-  /** The time since which it is unavailable, in milliseconds since 1970, or null if it is available. */
+  /** The time since which it has been unavailable, in milliseconds since 1970, or null if it is available. */
   readonly awayMs: number | null;
   readonly queries: number;
   readonly lookups: number;
@@ -134,21 +134,21 @@ export interface InputRow {
   readonly lostByKernel: number;
   /** The time of its newest message; null: none. */
   readonly lastMs: number | null;
-  /** The lead of its clock over the model's in milliseconds, if known; otherwise 0. */
+  /** The number of milliseconds that its clock is ahead of the model's, if known, otherwise 0. */
   readonly aheadMs: number;
-  /** Describes how it differs from the others, or empty if it does not. */
+  /** Describes how it differs from the others. Empty if it does not. */
   readonly odd: string;
 }
 
-/** The memory that the model's data uses by its own accounting, not counting the runtime. */
+/** The memory used by the model's data according to its own accounting, not counting the runtime. */
 export interface MemoryUse {
   readonly usedBytes: number;
   readonly limitBytes: number;
-  /** Describes data dropped early because the limit was reached, or empty if there is none. */
+  /** Describes data dropped early because the limit was reached. Empty if there is none. */
   readonly dropped: string;
 }
 
-/** An address, and its present or former owner. Unknown fields are empty. */
+/** An address and its present or former owner. Unknown fields are empty. */
 export interface Party {
   readonly address: string;
   readonly kind: 'pod' | 'service' | 'node' | '';
@@ -179,7 +179,7 @@ export interface LiveCounts {
   readonly rcodes: readonly { readonly rcode: string; readonly count: number }[];
   /** Error replies: neither NOERROR nor NXDOMAIN. */
   readonly failed: number;
-  /** Queries for nonexistent names that a search path generated. */
+  /** Queries for nonexistent names generated by a search path. */
   readonly wasted: number;
   readonly latency: Latency;
 }
@@ -211,15 +211,15 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly waste: Waste;
   /** Active findings, most severe first. */
   readonly findings: readonly FindingRow[];
-  /** The number of causes ruled out, and of those that this input cannot show. */
+  /** The number of causes that have been ruled out, and of those that this input cannot show. */
   readonly excluded: number;
   readonly unknown: number;
   readonly changes: Listed<ChangeRow>;
-  /** Reloads of the servers that report them, newest first. */
+  /** The reloads of servers that report them, newest first. */
   readonly reloads: readonly ReloadMark[];
 }
 
-/** A time series: one number per step, oldest first. */
+/** A time series with one number per step, oldest first. */
 export interface Series {
   readonly fromMs: number;
   readonly stepMs: number;
@@ -241,9 +241,9 @@ export interface Waste {
   readonly workloads: Listed<WasteRow>;
 }
 
-/** The cost of one workload's search path, and the change that avoids it. */
+/** The cost of a workload's search path, and the change that avoids it. */
 export interface WasteRow {
-  /** `shop/deploy/cart`; an address if nothing else is known. */
+  /** `shop/deploy/cart`, or an address if nothing else is known. */
   readonly id: string;
   readonly namespace: string;
   readonly workload: string;
@@ -252,15 +252,15 @@ export interface WasteRow {
   readonly wasted: number;
   /** Per second, over the window. */
   readonly wastedRate: number;
-  /** The change that avoids it, or null if not computed yet, or no such change is known. */
+  /** The change that avoids it. Null if it has not been computed yet or no such change is known. */
   readonly plan: WastePlan | null;
 }
 
 /** The savings from one change to a workload. */
 export interface WastePlan {
-  /** The value of `ndots` that saves the most without breaking anything, or null if none does. */
+  /** The value of `ndots` that saves the most without breaking anything, or null if there is none. */
   readonly ndots: number | null;
-  /** The number of queries that the window's lookups took, and would take with the change. */
+  /** The number of queries that the window's lookups took, and that they would take with the change. */
   readonly queriesNow: number;
   readonly queriesThen: number;
   /** Names that would resolve differently with the lowest `ndots`, and why none is recommended. */
@@ -291,14 +291,14 @@ export interface ChangeRow {
   readonly text: string;
   /** The related row and its view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: number | string } | null;
-  /** For `reload`: the ID of the reload in the reloads view. */
+  /** For `reload`, the reload's ID in the reloads view. */
   readonly reload?: number;
 }
 
 /** Lookups in full detail, newest first. */
 export interface LookupsView extends ViewHead<'lookups'>, Listed<LookupRow> {}
 
-/** The ending of a lookup from its program's point of view. */
+/** The ending of a lookup from the program's point of view. */
 export type LookupEnding =
   /** It found records. */
   | 'answered'
@@ -323,9 +323,9 @@ export interface LookupRow {
   readonly startMs: number;
   readonly tookMs: number;
   readonly outcome: LookupEnding;
-  /** The code of the reply that ended it, or empty if there is no reply. */
+  /** The code in the reply that ended it. Empty if there was no reply. */
   readonly rcode: string;
-  /** Queries for nonexistent names before the one that ended it. */
+  /** Queries for nonexistent names before the query that ended it. */
   readonly wasted: number;
   readonly lost: number;
   readonly queries: readonly QueryRow[];
@@ -339,7 +339,7 @@ export interface QueryRow {
   readonly type: string;
   readonly protocol: string;
   readonly server: Party;
-  /** The targets of address translation: pods behind a service. */
+  /** The targets of address translation, which are pods behind a service. */
   readonly behind: readonly Party[];
   /** Milliseconds since the start of the lookup. */
   readonly afterMs: number;
@@ -370,7 +370,7 @@ export type QueryReason =
   | 'no-reply'
   /** A retry, because the reply was an error. */
   | 'error'
-  /** A retry over TCP, because the reply was truncated. */
+  /** A retry over TCP because the reply was truncated. */
   | 'truncated'
   | 'next-server'
   /** Another type for the same name. */
@@ -394,7 +394,7 @@ export interface ClientRow extends LiveCounts, Party {
     /** Why it is unknown, for display. */
     readonly why: string;
   };
-  /** The server it queries most, and all those it queries. */
+  /** The server it queries most, and all servers it queries. */
   readonly servers: readonly Party[];
 }
 
@@ -411,7 +411,7 @@ export interface NameRow extends LiveCounts {
   readonly types: readonly string[];
   readonly outcome: LookupEnding;
   readonly lastMs: number;
-  /** The most of its lookups that may be missing from the count. */
+  /** The most lookups that may be missing from its count. */
   readonly error: number;
 }
 
@@ -423,27 +423,27 @@ export interface ServerRow extends LiveCounts, Party {
   /** The address with the port. */
   readonly id: string;
   readonly port: number;
-  /** `upstream`: one of these servers queries it. `behind`: queries to a service's address reach it. */
+  /** `upstream` if one of these servers queries it, `behind` if queries to a service's address reach it. */
   readonly role: 'server' | 'upstream' | 'behind';
-  /** Clients that query it, or null if more than were counted individually. */
+  /** Clients that query it. Null if there are more than were counted individually. */
   readonly clients: number | null;
   readonly firstMs: number;
   readonly lastMs: number;
   /** The pods behind a service address. */
   readonly behind: readonly Party[];
-  /** Describes how it differs from its peers, or empty if it does not. */
+  /** Describes how it differs from its peers. Empty if it does not. */
   readonly odd: string;
 }
 
-/** Active findings, and ended ones that the model still remembers. */
+/** Active findings, and past ones that the model still remembers. */
 export interface FindingsView extends ViewHead<'findings'>, Listed<FindingRow> {
-  /** The time of the rules' last run; null: not yet. */
+  /** The time at which the rules last ran, or null if they have not. */
   readonly checkedMs: number | null;
   readonly excluded: readonly NotFoundRow[];
   readonly unknown: readonly NotFoundRow[];
 }
 
-/** A fault that the rules checked for and did not find. */
+/** A fault that the rules checked for but did not find. */
 export interface NotFoundRow {
   readonly code: string;
   readonly name: string;
@@ -452,7 +452,7 @@ export interface NotFoundRow {
 
 /** A finding by doctor's rules over time. */
 export interface FindingRow {
-  /** Derived from code and subject, so it is the same each time the finding comes back. */
+  /** Derived from the code and subject, so it is the same each time the finding comes back. */
   readonly id: string;
   readonly code: string;
   readonly title: string;

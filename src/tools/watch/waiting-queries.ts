@@ -1,6 +1,6 @@
 /**
- * Queries waiting for their replies. A capture may wait fifteen seconds before it counts a query as lost, which is too
- * long during an outage.
+ * Queries that are waiting for replies. A capture may wait fifteen seconds before it counts a query as lost, which is
+ * too long during an outage.
  */
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 
@@ -9,9 +9,9 @@ const PATIENCE_MS = 5000;
 /** The maximum number of waiting queries. Beyond this, the pairing handles the newest. */
 const WAITING_MAX = 100_000;
 
-/** Presumes queries lost once no client would still be waiting. */
+/** Presumes that queries are lost once no client would still be waiting. */
 export class WaitingQueries {
-  /** In order of sending. Finished ones are removed at the next `advance`. */
+  /** In the order they were sent. Finished ones are removed at the next `advance`. */
   readonly #queue: SeenExchange[] = [];
   /** Presumed lost until the pairing is certain. */
   readonly #presumed = new Set<SeenExchange>();
@@ -25,10 +25,10 @@ export class WaitingQueries {
     return this.#presumed.delete(exchange);
   }
 
-  /** @param lose receives each query that is now presumed lost; from then on, its ending is `lost` */
+  /** @param lose receives each query that is now presumed lost; from then on, it has ended as `lost` */
   advance(nowMs: number, lose: (exchange: SeenExchange) => void): void {
     const queue = this.#queue;
-    // Remove finished queries immediately: with their messages, 10 000 per second would take 60 MiB in 5 s.
+    // Removes finished queries immediately. With their messages, 10 000 per second would take up 60 MiB in 5 s.
     let left = 0;
     for (const exchange of queue) {
       if (exchange.ending !== 'waiting') continue;

@@ -1,4 +1,4 @@
-/** Computes what search paths cost each workload, and the change that would avoid it. */
+/** Computes what search paths cost each workload, and the change that would avoid this. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { searchOf, spelledName, walkOf } from '../capture/pair/spelled-name.ts';
 import { emptyScript, type AnswerRule } from '../resolver/answers-file.ts';
@@ -11,17 +11,17 @@ import { addressOfId, type Parties } from './parties.ts';
 import type { Party, WastePlan, WasteRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** The number of workloads with a plan: those that waste the most. */
+/** The number of workloads with a plan, which are those that waste the most. */
 const PLANNED_MAX = 5;
-/** The number of names to plan per workload: those looked up the most. */
+/** The number of names to plan per workload, which are those looked up the most. */
 const NAMES_MAX = 30;
 /** The number of lookups read for a plan. */
 const LOOKUPS_MAX = 3000;
-/** Age in milliseconds at which a plan is recomputed. */
+/** The age at which a plan is computed again, in milliseconds. */
 const STALE_MS = 300_000;
 /** Kubernetes' default. For clients that use a search path, captures do not show the value. */
 export const NDOTS = 5;
-/** A workload that wastes fewer queries needs no plan. */
+/** A workload that wastes fewer queries than this needs no plan. */
 const WASTED_LEAST = 20;
 /** The number of names listed in a plan. */
 const LISTED = 10;
@@ -43,7 +43,7 @@ export interface WasteParts {
 export class WastePlans {
   /** Resolves when no plan is being computed. */
   settled: Promise<void> = Promise.resolve();
-  /** Why a plan could not be computed, for display; empty: all succeeded. */
+  /** Why a plan could not be computed, for display. Empty if all succeeded. */
   failed = '';
   readonly #plans = new Map<string, Planned>();
   #isBusy = false;
@@ -128,7 +128,7 @@ function firstMsOf({ minutes }: WindowCounts, nowMs: number): number {
   return firstMs;
 }
 
-/** Computes a workload's plan from its lookups in full detail, or null if they do not show enough. */
+/** Computes a workload's plan from its lookups in full detail, or returns null if they do not show enough. */
 async function planOf(
   { parties, resolvers, ring }: WasteParts,
   id: string,
@@ -156,7 +156,7 @@ async function planOf(
   return printPlan(await planNdots(client, settings, asked), id);
 }
 
-/** The longest search path used in one client's lookups, or empty if there is none. */
+/** The longest search path used in a client's lookups. Empty if there is none. */
 export function searchPathOf(lookups: readonly RingLookup[]): readonly string[] {
   return lookups
     .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))
@@ -208,7 +208,7 @@ function askedNames(
         return has === undefined ? [] : seenAnswers(each, numbers.get(each)!, has);
       });
       const families = both ? ([4, 6] as const) : ([4] as const);
-      // Names that did not exist anywhere will not exist under another setting.
+      // Names that did not exist anywhere will not exist with another setting either.
       return { name, lookups: times, families, script: { ...emptyScript, rules }, assumed: false };
     });
 }

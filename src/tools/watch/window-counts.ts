@@ -1,4 +1,4 @@
-/** Totals for a window: by second and by minute, and by client, name and server. */
+/** Totals for a window by second and by minute, and by client, name and server. */
 import { addressOf, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { printHostPort } from '../../server/base/ip.ts';
 import { KeyCounts } from './key-counts.ts';
@@ -13,7 +13,7 @@ import type { LookupEnding } from './view.ts';
 const MINUTE_MS = 60_000;
 const MINUTES = 24 * 60;
 const SECOND_MS = 1000;
-/** The maximum number of peers that a step counts separately: a name's clients, a client's servers and so on. */
+/** The maximum number of peers that a step counts separately, such as a name's clients or a client's servers. */
 const PEERS_MAX = 64;
 const CLIENTS_OF_SERVER_MAX = 2048;
 /** The size of an address in bytes. */
@@ -49,7 +49,7 @@ interface Kinds {
   readonly protocols: Map<string, number>;
 }
 
-/** The counted parts of a query, found in both captures and stored lookups. */
+/** The counted parts of a query, which both captures and stored lookups have. */
 export type WindowQuery = Pick<
   SeenExchange,
   | 'client'
@@ -155,7 +155,7 @@ export class WindowCounts {
 
   /**
    * Counts a finished lookup.
-   * @param queries its queries that count, which were passed in earlier
+   * @param queries those of its queries that count, which were passed in earlier
    */
   lookup(
     { client, name, startMs, endMs }: WindowLookup,
@@ -227,7 +227,7 @@ export class WindowCounts {
   }
 }
 
-/** A server's ID: its address, with the port unless that is DNS's own. */
+/** A server's ID, which is its address, with the port unless it is DNS's own. */
 function serverId(address: string, port: number): string {
   return port === 53 || port === 0 ? address : printHostPort(address, port);
 }
