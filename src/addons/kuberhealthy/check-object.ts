@@ -67,7 +67,7 @@ export interface CheckObject {
 export interface CheckCondition {
   readonly ok: boolean;
   readonly errors: readonly string[];
-  /** The run that may report; `''`: none. */
+  /** The run that may report, or `''` if there is none. */
   readonly run: string;
   /** True if the run has neither reported nor timed out. */
   readonly isRunning: boolean;

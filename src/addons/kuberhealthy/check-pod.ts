@@ -128,7 +128,7 @@ export interface CheckerPod {
   readonly addresses: readonly string[];
   /** The object that owns this pod. */
   readonly owner: string;
-  /** The secret in its reporting URL; `''`: none. */
+  /** The secret in its reporting URL, or `''` if there is none. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;

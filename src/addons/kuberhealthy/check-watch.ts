@@ -45,7 +45,7 @@ export interface CheckWatchParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The watched namespace; `''`: all. */
+  /** The watched namespace, or `''` for all. */
   readonly namespace: string;
 }
 

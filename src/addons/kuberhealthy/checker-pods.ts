@@ -13,7 +13,7 @@ export interface CheckerPodsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The watched namespace; `''`: all. */
+  /** The watched namespace, or `''` for all. */
   readonly namespace: string;
 }
 

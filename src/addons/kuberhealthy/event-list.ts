@@ -11,7 +11,7 @@ export interface EventSummary {
   readonly message: string;
   readonly reason: string;
   readonly type: string;
-  /** Seconds since 1970; absent: unknown. */
+  /** Seconds since 1970, or absent if unknown. */
   readonly lastTimestamp?: number;
 }
 

@@ -22,7 +22,7 @@ export interface ReportRequest {
   readonly run: string;
   /** The sender's address, taken from the socket because headers can be forged. */
   readonly from: string;
-  /** The secret in the request URL; `''`: none. */
+  /** The secret in the request URL, or `''` if there is none. */
   readonly token: string;
   /** Null: too large. */
   readonly body: string | null;
@@ -30,7 +30,7 @@ export interface ReportRequest {
 
 export interface ReportAnswer {
   readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
-  /** Why the report was rejected; empty: accepted. */
+  /** Why the report was rejected, or empty if accepted. */
   readonly text: string;
   /** The check's `namespace/name`, once known. */
   readonly check: string;

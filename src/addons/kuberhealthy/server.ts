@@ -279,7 +279,7 @@ export class KuberhealthyServer {
     }
   }
 
-  /** @param namespace comma-separated names; `''`: all */
+  /** @param namespace comma-separated names, or `''` for all */
   #facts(namespace: string): StatusFacts {
     const facts = this.#parts.facts();
     const wanted = new Set(namespace.split(',').filter((each) => each !== ''));

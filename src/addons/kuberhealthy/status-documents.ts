@@ -8,7 +8,7 @@ import type { SweepReason } from './pod-sweeper.ts';
 
 export interface StatusFacts {
   readonly checks: readonly CheckObject[];
-  /** The leading replica; `''`: unknown. */
+  /** The leading replica, or `''` if unknown. */
   readonly leader: string;
   readonly leads: boolean;
   readonly loopSeconds: number;
@@ -19,7 +19,7 @@ export interface StatusFacts {
   readonly swept: ReadonlyMap<SweepReason, number>;
   /** The number of known checker pods, and of those beyond the limit. */
   readonly pods: { readonly pods: number; readonly leftOut: number };
-  /** Returns the pod of a run; null: unknown. */
+  /** Returns the pod for a run, or null if unknown. */
   readonly podOfRun: (run: string) => string | null;
   readonly eventsDropped: number;
   /** The number of objects beyond the limit, and the approximate size of the rest in bytes. */

@@ -22,7 +22,7 @@ export interface DnsPodChoice {
 /** A running pod. */
 export interface RunningDnsPod {
   readonly name: string;
-  /** IP address; empty: not assigned yet. */
+  /** IP address, or empty if not assigned yet. */
   readonly address: string;
 }
 

@@ -8,7 +8,7 @@ export interface ChartLine {
   readonly label: string;
   /** CSS class for the colour: `line-1` to `line-4`. */
   readonly tone: string;
-  /** One value per step; null: no value. */
+  /** One value per step, or null if there is no value. */
   readonly values: readonly (number | null)[];
 }
 

@@ -44,11 +44,11 @@ export const shownSource: ReadonlySignal<string> = computed(() =>
 export const page: Signal<ConsolePage> = signal('now');
 /** Filter expression, in `ndots capture` syntax. */
 export const filter: Signal<string> = signal('');
-/** Sort column; empty: the view's default. */
+/** Sort column, or empty for the view's default. */
 export const sort: Signal<string> = signal('');
 /** True if the order is reversed. */
 export const reversed: Signal<boolean> = signal(false);
-/** The expanded row; empty: none. */
+/** The expanded row, or empty if there is none. */
 export const opened: Signal<string> = signal('');
 /** Input for the current tool, where it differs from the default. */
 export const toolInput: Signal<ReadonlyMap<string, string>> = signal(new Map());

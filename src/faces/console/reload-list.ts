@@ -17,7 +17,7 @@ const READ_MS = 2000;
 /** Value of `reload` if all are collapsed. */
 const NONE = '0';
 
-/** The expanded reload; empty: the newest one. */
+/** The expanded reload, or empty for the newest one. */
 export const reload: Signal<string> = signal('');
 /** Null: no reply yet. */
 const view: Signal<ReloadsView | null> = signal(null);

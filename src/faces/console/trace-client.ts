@@ -9,7 +9,7 @@ import { partyName } from './party-name.ts';
 
 /** The client's address. If empty, there is no client and the form contains the input. */
 export const client: Signal<string> = signal('');
-/** Trace input for that client; null: not received. */
+/** Trace input for that client, or null if not received. */
 const known: Signal<TraceInputView | null> = signal(null);
 const refusal = signal('');
 /** Known clients, those with the most lookups first. */

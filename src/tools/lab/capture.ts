@@ -31,7 +31,7 @@ export interface PacketRow {
   /** `syn` for a packet that opens a connection, `tcp` for other TCP packets that carry no message. */
   readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
   readonly protocol: 'udp' | 'tcp';
-  /** The name in the first question; `''`: none. */
+  /** The name in the first question, or `''` if there is none. */
   readonly name: string;
   readonly type: string;
 }

@@ -6,7 +6,7 @@ import type { OwnFiles } from './files.ts';
 
 /** The parts of the cluster that determine these files. */
 export interface FileSources {
-  /** The DNS service's address; `''`: none. */
+  /** The DNS service's address, or `''` if there is none. */
   readonly clusterDns: string;
   readonly nodeResolvConf: string;
 }

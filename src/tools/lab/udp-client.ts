@@ -8,7 +8,7 @@ import { printData } from '../../server/wire/print.ts';
 export interface QueryResult {
   /** Milliseconds from the client's creation to the query. */
   readonly atMs: number;
-  /** The reply's RCODE, 0 for NOERROR; null: no reply. */
+  /** The reply's RCODE (0 for NOERROR), or null if there is no reply. */
   readonly rcode: number | null;
   readonly tookMs: number;
   /** The message as received. */

@@ -29,7 +29,7 @@ export interface LintParts {
   readonly known?: readonly LintRule[];
   /** The target. If null, it is derived from any images in the input. */
   readonly target: LintTarget | null;
-  /** The Corefile that runs now; null: unknown. */
+  /** The Corefile that runs now, or null if unknown. */
   readonly running?: GivenFile | null;
   /** Runs the rules that query the network. If absent, nothing is sent. */
   readonly live?: (subject: Subject) => Promise<readonly (readonly [LintRule, Told])[]>;

@@ -99,7 +99,7 @@ class WaitingProbe {
   }
 }
 
-/** @returns why some questions got no reply; null if all did */
+/** @returns why some questions were not answered, or null if all were */
 async function askUdp(
   server: ProbeServer,
   waiting: readonly WaitingProbe[],
@@ -119,7 +119,7 @@ async function askUdp(
 /** Limit on unrelated messages that are ignored on a connection. */
 const STRAYS_MAX = 64;
 
-/** @returns why some questions got no reply; null if all did */
+/** @returns why some questions were not answered, or null if all were */
 async function askTcp(
   server: ProbeServer,
   all: readonly WaitingProbe[],

@@ -51,7 +51,7 @@ export interface TargetStatus {
   readonly state: CheckState;
   readonly isDown: boolean;
   readonly text: string;
-  /** Milliseconds; null: no reply. */
+  /** Milliseconds, or null if there is no reply. */
   readonly tookMs: number | null;
   /** The name of the active burn-rate alert, or null if there is none. */
   readonly alert: string | null;

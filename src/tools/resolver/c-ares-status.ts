@@ -54,7 +54,7 @@ export interface ChannelSetup {
   readonly caching: boolean;
   /** True if SERVFAIL, REFUSED and NOTIMP are returned immediately (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
-  /** Milliseconds between time-out checks; 0: no delay. */
+  /** Milliseconds between time-out checks, or 0 if there is no delay. */
   readonly tickMs: number;
   /** True if `use-vc` has an effect, which it does not have with c-ares's defaults. */
   readonly useVc: boolean;

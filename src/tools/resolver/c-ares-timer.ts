@@ -19,7 +19,7 @@ export class TimeoutTimer {
   readonly #waiting = new Set<CaresTimerEntry>();
   #ticking: Timer | null = null;
 
-  /** @param tickMs milliseconds between checks; 0: no delay */
+  /** @param tickMs milliseconds between checks, or 0 if there is no delay */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;

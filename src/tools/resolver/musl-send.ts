@@ -43,7 +43,7 @@ export class MuslExchange {
     this.#answers = queries.map(() => null);
   }
 
-  /** @returns the answer to each question; null: none */
+  /** @returns the answer to each question, or null if there is none */
   async run(): Promise<readonly (MuslAnswer | null)[]> {
     const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;

@@ -100,7 +100,7 @@ export interface Socket {
   connect(server: string, allErrors?: boolean): Fault | null;
   /** Returns a fault if the kernel had one pending or detected it immediately, in which case nothing was sent. */
   send(query: QueryToSend, server: string): SentQuery | Fault;
-  /** Returns the oldest unread arrival; null: none. */
+  /** Returns the oldest unread arrival, or null if there is none. */
   take(): Arrival | null;
   /** Returns the next arrival, or null at the time `until` (in ms on the network's clock, or Infinity for no limit). */
   wait(until: number): Promise<Arrival | null>;

@@ -69,7 +69,7 @@ export class LiveModel {
   readonly #answers: AnswerBook;
   /** The model's time; -Infinity: not started. */
   nowMs: number = -Infinity;
-  /** The start time; null: not started. */
+  /** The start time, or null if not started. */
   beganMs: number | null = null;
   inputs: readonly LiveInput[] = [];
   counts: WindowCounts;

@@ -83,7 +83,7 @@ export class LookupRing {
     return this.#pieces.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** The oldest lookup's start time; null: none. */
+  /** The oldest lookup's start time, or null if there is none. */
   get oldestMs(): number | null {
     if (this.#pieces.length === 0) return null;
     return Math.min(...this.#pieces.map(({ oldestMs }) => oldestMs));

@@ -8,7 +8,7 @@ const GONE_MAX = 20_000;
 /** An owner, and the period during which it had its address. */
 interface Tenancy {
   readonly party: Party;
-  /** Milliseconds since 1970; Infinity: it still has the address. */
+  /** Milliseconds since 1970, or Infinity if it still has the address. */
   untilMs: number;
 }
 

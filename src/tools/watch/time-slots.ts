@@ -11,7 +11,7 @@ export class TimeSlots<S> {
   readonly stepMs: number;
   readonly #slots: (Slot<S> | undefined)[];
   readonly #make: () => S;
-  /** The newest step; -1: none. */
+  /** The newest step, or -1 if there is none. */
   #newest = -1;
 
   /** @param steps the number of steps to store, including the newest */

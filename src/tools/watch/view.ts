@@ -132,7 +132,7 @@ export interface InputRow {
   readonly lookups: number;
   /** Packets dropped by the kernel since the input started. */
   readonly lostByKernel: number;
-  /** The time of its newest message; null: none. */
+  /** The time of its newest message, or null if there is none. */
   readonly lastMs: number | null;
   /** The number of milliseconds that its clock is ahead of the model's, if known, otherwise 0. */
   readonly aheadMs: number;
@@ -268,7 +268,7 @@ export interface WastePlan {
   readonly unknown: readonly string[];
   /** Names that are cheaper with a trailing dot. */
   readonly dotted: readonly { readonly name: string; readonly saved: number }[];
-  /** The patch for `kubectl patch`; empty: none. */
+  /** The patch for `kubectl patch`, or empty if there is none. */
   readonly patch: string;
   /** The resolver used for the computation. */
   readonly resolver: string;
@@ -289,7 +289,7 @@ export interface ChangeRow {
     | 'input';
   /** For display. */
   readonly text: string;
-  /** The related row and its view; null: none. */
+  /** The related row and its view, or null if there is none. */
   readonly about: { readonly view: ViewName; readonly id: number | string } | null;
   /** For `reload`, the reload's ID in the reloads view. */
   readonly reload?: number;
@@ -389,7 +389,7 @@ export interface ClientRow extends LiveCounts, Party {
   readonly lastMs: number;
   readonly resolver: {
     readonly kinds: readonly Kind[];
-    /** 0 to 1; null: unknown. */
+    /** 0 to 1, or null if unknown. */
     readonly confidence: number | null;
     /** Why it is unknown, for display. */
     readonly why: string;
@@ -406,7 +406,7 @@ export interface NameRow extends LiveCounts {
   readonly name: string;
   readonly lookups: number;
   readonly failedLookups: number;
-  /** Distinct clients; null: more than were counted individually. */
+  /** Distinct clients, or null if more than were counted individually. */
   readonly clients: number | null;
   readonly types: readonly string[];
   readonly outcome: LookupEnding;

@@ -23,7 +23,7 @@ export interface AdminChoice {
     readonly cert: string | null;
     readonly key: string | null;
   } | null;
-  /** The pods of a cluster; null: use `servers`. */
+  /** A cluster's pods, or null to use `servers`. */
   readonly cluster: DnsPodChoice | null;
   readonly timeoutMs: number;
 }

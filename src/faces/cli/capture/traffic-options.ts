@@ -91,7 +91,7 @@ export const trafficOptions: TrafficTable = {
 
 export interface TrafficSources {
   readonly files: readonly string[];
-  /** Interface or `any`; null: packets are not captured. */
+  /** Interface or `any`, or null if packets are not captured. */
   readonly device: string | null;
   /** Path to the network namespace to capture in, or null for our own. */
   readonly netns: string | null;

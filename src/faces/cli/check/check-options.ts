@@ -29,7 +29,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   /** Limit of targets that `serve` remembers. */
   readonly targetsMax: number;
   readonly kuberhealthy: boolean;
-  /** The namespace whose checks run; `''`: all. */
+  /** The namespace whose checks run, or `''` for all. */
   readonly targetNamespace: string;
   /** URL to send reports to, or null for the `kuberhealthy` service in the same namespace. */
   readonly reportingUrl: URL | null;

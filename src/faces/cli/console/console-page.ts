@@ -14,7 +14,7 @@ export interface ConsolePageParts {
   readonly privacy: PrivacyLevel;
   /** True if the server can query caches. */
   readonly hasCaches: boolean;
-  /** Dashboard URL with `{from}` and `{to}`; empty: none. */
+  /** Dashboard URL with `{from}` and `{to}`, or empty if there is none. */
   readonly grafana: string;
   /** Cluster names, with the selected one first. */
   readonly clusters: readonly string[];

@@ -98,7 +98,7 @@ export interface ConsoleServerParts {
   /** Reads the `--corefile` file. The name is empty if there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
   readonly checks: CheckSources;
-  /** Dashboard URL with `{from}` and `{to}`; empty: none. */
+  /** Dashboard URL with `{from}` and `{to}`, or empty if there is none. */
   readonly grafana: string;
 }
 

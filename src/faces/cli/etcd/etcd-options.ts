@@ -18,7 +18,7 @@ export interface EtcdVerbOptions {
   readonly prefix: string;
   /** The given fields for the value of `put`. */
   readonly fields: Readonly<Record<string, string | number | boolean>>;
-  /** Lease time in seconds; null: no lease. */
+  /** Lease time in seconds, or null if there is no lease. */
   readonly leaseSeconds: number | null;
   readonly keepAlive: boolean;
   /** `rm`: also removes all subdomains. */

@@ -28,7 +28,7 @@ export interface PacketFeed {
   readonly name: string;
   /** Replay speed for files, or null if the traffic is live. */
   readonly pace: ReplayPace | null;
-  /** `43 %` of the current file; empty: unknown. */
+  /** `43 %` of the current file, or empty if unknown. */
   readonly progress: string;
   /** True once all input has been read. */
   readonly isOver: boolean;

@@ -167,7 +167,7 @@ async function around(
   };
 }
 
-/** The takeover directory; null: none. */
+/** The takeover directory, or null if there is none. */
 function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): string | null {
   const folder = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
   if (folder === 'none') return null;
@@ -178,7 +178,7 @@ function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): str
   return null;
 }
 
-/** The cluster DNS address; null: unknown. */
+/** The cluster DNS address, or null if unknown. */
 function clusterDns(
   { upstreamService, upstreamEndpoints }: NodeCacheOptions,
   corefile: string,

@@ -26,7 +26,7 @@ export interface Workload {
   readonly name: string;
   /** Number of client addresses. */
   readonly clients: number;
-  /** dnsConfig of the pods; null: none. */
+  /** dnsConfig of the pods, or null if there is none. */
   readonly dnsConfig: DnsConfig | null;
 }
 

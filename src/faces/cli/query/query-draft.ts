@@ -27,7 +27,7 @@ export interface QueryOptions extends ColourOptions {
   readonly dnssec: boolean;
   readonly authenticData: boolean;
   readonly checkingDisabled: boolean;
-  /** EDNS buffer size, bytes; null: no OPT record. */
+  /** EDNS buffer size in bytes, or null if there is no OPT record. */
   readonly bufferSize: number | null;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -52,7 +52,7 @@ export interface QueryOptions extends ColourOptions {
   readonly search: boolean;
   /** Also prints replies to earlier names from the search list. */
   readonly showSearch: boolean;
-  /** Overrides the file's value; null: the file's. */
+  /** Overrides the value in the file. Null to use that one. */
   readonly ndots: number | null;
   /** The only domain to search, or null for those in the file. */
   readonly domain: string | null;

@@ -219,7 +219,7 @@ export const queryUsage: Usage = {
 
 export interface QueryLine {
   readonly queries: readonly QueryOptions[];
-  /** Batch file with further queries; null: none. */
+  /** Batch file with further queries, or null if there is none. */
   readonly batch: string | null;
   /** Settings for the lines of the batch file. */
   readonly common: Draft;

@@ -72,7 +72,7 @@ export class KeyInput {
   readonly #clock: Clock;
   readonly #decoder = new TextDecoder();
   #pending = '';
-  /** Text of an incomplete paste; null: none. */
+  /** Text of an incomplete paste, or null if there is none. */
   #pasted: string | null = null;
   /** True inside a string (OSC, DCS or APC) that the terminal sends about itself. These are skipped. */
   #inString = false;

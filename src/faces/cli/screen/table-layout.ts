@@ -5,7 +5,7 @@ import { fit, type StyledSpan, type StyledLine } from './styled-line.ts';
 
 export interface ScreenColumn<Row> {
   readonly title: string;
-  /** The column's sort key; empty: not sortable. */
+  /** The column's sort key, or empty if not sortable. */
   readonly sort: string;
   readonly align: 'left' | 'right';
   /**

@@ -23,7 +23,7 @@ export interface TopFrame {
   readonly spanMs: number | null;
   readonly prompt: FilterPrompt | null;
   readonly message: string;
-  /** The pane over the page; null: none. */
+  /** The pane over the page, or null if there is none. */
   readonly pane: {
     readonly title: string;
     readonly lines: readonly StyledLine[];

@@ -39,7 +39,7 @@ const SPANS = [null, 60_000, 10_000] as const;
 /** A pane over a page. */
 interface Pane {
   readonly title: string;
-  /** The item that it shows; null: none. */
+  /** The item that it shows, or null if there is none. */
   readonly item: TopItem | null;
   lines(width: number): readonly StyledLine[];
   offset: number;

@@ -21,7 +21,7 @@ export interface GatheredSettings {
   readonly notes: readonly string[];
   /** The pod that the settings belong to, or null if they do not belong to one. */
   readonly from: string | null;
-  /** The assumption about the pod's node; null: none. */
+  /** The assumption about the pod's node, or null if there is none. */
   readonly assumed: string | null;
 }
 

@@ -10,7 +10,7 @@ import { file, listenAddress, text, usage } from '../option-values.ts';
 
 export interface WatchOptions {
   readonly device: string;
-  /** Path of a network namespace; null: our own. */
+  /** Path of a network namespace, or null for our own. */
   readonly netns: string | null;
   readonly ports: readonly number[];
   readonly allClients: boolean;

@@ -25,7 +25,7 @@ export interface TraceInput {
   readonly families: readonly AddressFamily[];
   /** True if the example cluster answers cluster names. */
   readonly cluster: boolean;
-  /** Contents of an answers file; empty: none. */
+  /** The contents of an answers file, or empty if there is none. */
   readonly answers: string;
   readonly clients: readonly string[];
 }

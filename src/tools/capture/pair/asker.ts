@@ -40,9 +40,9 @@ export type WhyUnknown =
 export interface Asker {
   /** Null: not in a container, or unknown. */
   readonly container: SeenContainer | null;
-  /** The cgroup's path; empty: unknown. */
+  /** The cgroup's path, or empty if unknown. */
   readonly cgroup: string;
-  /** The user who owns the socket; null: unknown. */
+  /** The user who owns the socket, or null if unknown. */
   readonly uid: number | null;
   /** The processes that hold the socket, which may be several after a fork. If empty, see `why`. */
   readonly processes: readonly SeenProcess[];

@@ -298,7 +298,7 @@ class OtherFamily {
     named.set(name, asked);
   }
 
-  /** The lookup that the exchange continues; null: none. */
+  /** The lookup that the exchange continues, or null if there is none. */
   homeOf(exchange: SeenExchange): Growing | null {
     if (this.#size === 0) return null;
     const { type, name } = exchange;

@@ -46,7 +46,7 @@ export interface PendingQuery {
   readonly earlier: readonly PairedExchange[] | null;
   /** Earlier repeats, in order. A reply may answer any of them. */
   repeated: PairedExchange[] | null;
-  /** The keys of the exchange's hops; null: none. */
+  /** The keys of the exchange's hops, or null if there are none. */
   readonly key: string;
   hopKeys: string[] | null;
   /** Its `questionHash`. */

@@ -42,7 +42,7 @@ export interface SeenExchange extends Exchange {
   readonly name: string;
   readonly type: number;
   readonly id: number;
-  /** The identification of the query's IPv4 packet; 0: none. */
+  /** The identification of the query's IPv4 packet, or 0 if there is none. */
   readonly ipId: number;
   /** True if its packet was seen again with a lower TTL and the same addresses. */
   routed?: boolean;
@@ -50,7 +50,7 @@ export interface SeenExchange extends Exchange {
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
-  /** The frame number in the capture; 0: none. */
+  /** The frame number in the capture, or 0 if there is none. */
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
@@ -104,7 +104,7 @@ export function isEmpty({ answers, logged }: SeenExchange): boolean {
   return answers === 0 && logged === undefined;
 }
 
-/** Milliseconds from query to reply; null: no reply. */
+/** Milliseconds from query to reply, or null if there is no reply. */
 export function latencyOf({
   sentMs,
   repliedMs,

@@ -58,7 +58,7 @@ export interface TranslationTable {
 export interface AttributionParts {
   readonly spaces: NetworkSpaces;
   readonly holders: SocketHolders;
-  /** Notes from programs in the kernel; null: none. */
+  /** Notes from kernel programs, or null if there are none. */
   readonly sent: SentQueries | null;
   /** Connection tracking in the namespaces that may translate. */
   readonly translations: readonly TranslationTable[];

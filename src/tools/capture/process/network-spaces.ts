@@ -11,7 +11,7 @@ export interface KernelSocket {
   /** The kernel never reuses it until reboot. */
   readonly cookie: bigint;
   readonly uid: number;
-  /** The number of its cgroup v2; null: unknown. */
+  /** The number of its cgroup v2, or null if unknown. */
   readonly cgroup: bigint | null;
   readonly listens: boolean;
 }

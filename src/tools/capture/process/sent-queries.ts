@@ -18,7 +18,7 @@ export interface SentNote {
   readonly cookie: bigint;
   /** The process that opened the socket or last connected it, or 0 if unknown. */
   readonly pid: number;
-  /** The process that sent the packet; 0: unknown. */
+  /** The process that sent the packet, or 0 if unknown. */
   readonly senderPid: number;
   readonly cgroup: bigint;
   /** The name of the thread that opened or connected the socket. */

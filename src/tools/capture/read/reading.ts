@@ -381,7 +381,7 @@ class Lane {
     } else this.#reader = new PcapReader((frame) => take(frame, 1), remarks);
   }
 
-  /** The time of the next packet; Infinity: none. */
+  /** The time of the next packet, or Infinity if there is none. */
   get headMs(): number {
     return this.#frames[this.#at]?.timeMs ?? Infinity;
   }

@@ -7,7 +7,7 @@ import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 /** kube-proxy options that affect rules. */
 export interface ProxyOptions extends Where {
   readonly family: IpFamily;
-  /** The node's own address; null: unknown. */
+  /** The node's own address, or null if unknown. */
   readonly nodeIP: string | null;
   /** `--cluster-cidr`: traffic from other addresses is masqueraded. Null if kube-proxy does not know it. */
   readonly clusterCIDR: string | null;

@@ -41,7 +41,7 @@ export async function askUpstream(
 /** A missing ability of an upstream. */
 export type Shortcoming = 'silent' | 'no-edns' | 'no-tcp';
 
-/** The fault of an upstream; null: none. */
+/** An upstream's fault, or null if there is none. */
 export function shortcomingOf({ udp, plain, tcp }: UpstreamReplies): Shortcoming | null {
   if (udp.reply === null) return (plain?.reply ?? null) !== null ? 'no-edns' : 'silent';
   return tcp.reply === null ? 'no-tcp' : null;

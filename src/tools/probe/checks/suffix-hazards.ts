@@ -23,9 +23,9 @@ export interface SuffixReplies {
   /** The random name that was queried. */
   readonly random: string;
   readonly results: readonly ProbeResult[];
-  /** The wildcard's data; empty: no wildcard. */
+  /** The wildcard's data, or empty if there is no wildcard. */
   readonly wildcard: readonly string[];
-  /** A reply other than NXDOMAIN; null: none. */
+  /** A reply other than NXDOMAIN, or null if there is none. */
   readonly odd: ProbeResult | null;
 }
 

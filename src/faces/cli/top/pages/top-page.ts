@@ -18,7 +18,7 @@ export interface TraceTarget {
   readonly client: Party;
   /** The names in its queries, in order, which reveal the search path. */
   readonly candidates: readonly string[];
-  /** Address of the server; empty: unknown. */
+  /** Address of the server, or empty if unknown. */
   readonly server: string;
 }
 
@@ -30,11 +30,11 @@ export interface TopItem {
   details(ask: AskModel, width: number): readonly StyledLine[];
   /** Filters for the lookups that the row counts, or null if there are none. */
   readonly lookups: readonly GivenFilter[] | null;
-  /** The lookup to trace; null: none. */
+  /** The lookup to trace, or null if there is none. */
   target(ask: AskModel): TraceTarget | null;
   /** A finding's code. Null for other rows. */
   readonly code: string | null;
-  /** The related row in another view; null: none. */
+  /** The related row in another view, or null if there is none. */
   readonly about: { readonly view: ViewName; readonly id: string } | null;
 }
 

@@ -21,7 +21,7 @@ export abstract class PacketFileReader implements CaptureReader {
   /** Units start at multiples of this many bytes. */
   protected abstract readonly alignment: number;
   #broken = false;
-  /** The offset of the damage; -1: none. */
+  /** The offset of the damage, or -1 if there is none. */
   #damagedAt = -1;
 
   constructor(take: (frame: Frame) => void, remarks: Remarks) {

@@ -42,7 +42,7 @@ export type GiveMessage = (message: Uint8Array, size: number) => void;
 export type SegmentEvent = 'gap' | 'gap-filled' | 'segment-again';
 
 interface Direction {
-  /** The next sequence number; null: unknown. */
+  /** The next sequence number, or null if unknown. */
   next: number | null;
   /** True if a message starts at the next byte. Otherwise, we search for the start of one. */
   aligned: boolean;

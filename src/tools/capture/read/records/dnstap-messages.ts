@@ -225,7 +225,7 @@ function configurationIn(text: string): readonly ConfigurationFile[] | null {
   return files.every(isFile) ? files.map(({ file, text: own }) => ({ file, text: own })) : null;
 }
 
-/** The whole number after a word; null: none. */
+/** The whole number after a word, or null if there is none. */
 function numberAfter(word: string, text: string | null): number | null {
   const number = Number(text?.startsWith(word) ? text.slice(word.length) : NaN);
   return Number.isSafeInteger(number) && number >= 0 ? number : null;

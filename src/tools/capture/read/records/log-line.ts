@@ -9,7 +9,7 @@ export interface LogLine {
   readonly text: string;
   /** The time in the prefix, in milliseconds since 1970, or null if there is none. */
   readonly timeMs: number | null;
-  /** The pod named in the prefix; empty: none. */
+  /** The pod named in the prefix, or empty if there is none. */
   readonly pod: string;
 }
 

@@ -20,9 +20,9 @@ export interface LoggedFailure {
   readonly upstream: string;
   readonly text: string;
   readonly line: number;
-  /** Milliseconds since 1970; null: the log has no times. */
+  /** Milliseconds since 1970, or null if the log has no times. */
   readonly timeMs: number | null;
-  /** The pod that wrote the line; empty: unknown. */
+  /** The pod that wrote the line, or empty if unknown. */
   readonly pod: string;
 }
 
