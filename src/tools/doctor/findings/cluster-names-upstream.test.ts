@@ -34,3 +34,27 @@ test('a server that forwards cluster names is reported with its upstream', async
 test('a pod that queries the cloud’s resolver directly is not a forwarder', async () => {
   assert.equal(await findingOf('ND4048', [...denied('169.254.169.253'), ...others(20)]), undefined);
 });
+
+test('a server that finds names of another cluster domain lacks no zone: the search path is wrong', async () => {
+  const server = '10.244.3.2';
+  const wrong = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+  const walks = Array.from({ length: 20 }, (_, i): Given[] => {
+    const short = i % 2 === 0 ? 'orders.' : 'mail.';
+    const base = { server, client: '10.244.1.30' };
+    return [
+      ...['shop.svc.k8s.corp.', 'svc.k8s.corp.'].map((domain, at) => ({
+        ...{ ...base, client: '10.244.1.31', atMs: i * 1000 + at, name: `${short}shop.${domain}` },
+        ...(at === 0 ? { reply: { rcode: RCODE.NXDOMAIN } } : { address: '10.96.3.3' }),
+      })),
+      ...wrong.map((domain, at) => ({
+        ...{ ...base, atMs: i * 1000 + 300 + at, name: `${short}${domain}` },
+        reply: { rcode: RCODE.NXDOMAIN, authority: [root] },
+      })),
+    ];
+  }).flat();
+  const forwarded = denied('169.254.169.253', server);
+  const all = [...walks, ...forwarded, ...others(20)].toSorted(
+    (one, other) => one.atMs - other.atMs,
+  );
+  assert.equal(await findingOf('ND4048', all), undefined);
+});

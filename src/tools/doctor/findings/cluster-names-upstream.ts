@@ -1,5 +1,6 @@
 /** A node cache or DNS pod that sends cluster names to a resolver outside the cluster. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { askedForCluster, isForwarder, isLinkLocal } from '../observe/roles.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -7,6 +8,8 @@ import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
+/** The search domain of a cluster’s Services begins so. */
+const SERVICES = 'svc.';
 /** Cloud providers run resolvers in this prefix, such as 169.254.169.253, which are not node caches. */
 const OF_CLOUD = parseNet('169.254.169.0/24')!;
 
@@ -49,6 +52,11 @@ export const clusterNamesUpstream: FindingKind = {
     if (own.length < MIN_CASES || (pods.length === 0 && byPod.length > 0) || !isAll(own, observed))
       return excluded('no forwarder gets NXDOMAIN from the root for all cluster names');
     const servers = pods.length > 0 ? middle : senders;
+    const other = otherDomain(own, servers, observed);
+    if (other !== null)
+      return excluded(
+        `${listed(servers)} has the cluster domain ${other}, and these names are not in it`,
+      );
     const wanted = [...new Set(own.map(({ name }) => name))];
     for (const { name } of names.list) if (domains.isOfCluster(name)) claims.names.add(name);
     const targets = [...upstream];
@@ -87,6 +95,31 @@ export const clusterNamesUpstream: FindingKind = {
     };
   },
 };
+
+/**
+ * Another cluster domain in which these servers find names themselves, if they find none in that of the denied ones:
+ * then the search paths are wrong rather than the servers. Otherwise null.
+ */
+function otherDomain(
+  denied: readonly SeenExchange[],
+  servers: readonly string[],
+  { names, domains }: Observations,
+): string | null {
+  const all = [...domains.all].flatMap((each) =>
+    each.startsWith(SERVICES) ? each.slice(SERVICES.length) : [],
+  );
+  return (
+    all.find(
+      (domain) =>
+        !denied.some(({ name }) => isBelow(name, domain)) &&
+        names.list.some(
+          (view) =>
+            isBelow(view.name, domain) &&
+            [...view.servers].some(([server, { found }]) => found > 0 && servers.includes(server)),
+        ),
+    ) ?? null
+  );
+}
 
 function isNodeCache(address: string): boolean {
   const bytes = parseAddress(address);
