@@ -5,6 +5,7 @@ import { grown } from '../cluster/counter-growth.ts';
 import { nameOf } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
+import { flooderOf } from '../observe/flooder.ts';
 import type { History, ServerView } from '../observe/server-view.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
@@ -94,6 +95,7 @@ export const overload: FindingKind = {
         ...said,
         confidence: rejects + killed > 0 ? 0.95 : 0.85,
         seen: [
+          ...flooderText(observed, losses),
           `Replies from ${server.address} took ${within.toFixed(0)} ms on average in the seconds when queries were lost, compared with ${before.toFixed(1)} ms in other seconds.`,
           `${share(outcomes.lost, outcomes.asked)} queries got no reply. The peak load was ${Math.max(...history.map(([, second]) => second.asked))} queries a second.`,
           ...(killed > 0
@@ -218,10 +220,21 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
               ]
             : []),
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
+      ...flooderText(observed, losses),
       `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     exchanges: [...losses, ...slow],
   };
+}
+
+/** Names the client whose queries overload the server, if it is one. */
+function flooderText(observed: Observations, losses: readonly SeenExchange[]): readonly string[] {
+  const flooder = losses.length === 0 ? null : flooderOf(observed, losses);
+  return flooder === null
+    ? []
+    : [
+        `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries in the time when queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
+      ];
 }
 
 /** One of several pods is late because it or its node is short of CPU. @param late the pods, if the capture shows them */
@@ -295,6 +308,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
     ...said,
     confidence: 0.85,
     seen: [
+      ...flooderText(observed, losses),
       ...behind
         .slice(0, 3)
         .map(

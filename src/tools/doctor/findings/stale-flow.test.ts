@@ -43,3 +43,13 @@ test('a pod whose new sockets also get no reply has no stale entry', async () =>
   const { findings } = await examine(keptSocket((round) => 55_000 + round));
   assert.ok(!findings.some(({ code }) => code === 'ND3002'));
 });
+
+test('sockets that lose all queries of an overloaded server are not stale', async () => {
+  const busy = Array.from({ length: 160 }, (_, i) =>
+    asked(i * 200, ends(OTHER, 41_000 + i, SERVICE), names[i % 2]!, 9000 + i, {
+      tookMs: i * 200 < 10_000 ? 1 : i % 3 === 0 ? null : 1800,
+    }),
+  ).flat();
+  const { findings } = await examine(inOrder([keptSocket(), busy]));
+  assert.ok(!findings.some(({ code }) => code === 'ND3002'));
+});

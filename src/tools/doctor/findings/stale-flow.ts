@@ -7,8 +7,9 @@ import { clock } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
 import { serveTheSame } from '../observe/roles.ts';
-import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { LATE_MS, MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import {
+  BUSY_SERVER_LOST,
   MAX_STALE,
   MIN_ANSWERED_BEFORE,
   NEW_SOCKETS_ELSEWHERE,
@@ -106,14 +107,45 @@ function staysSilent(flow: FlowView): boolean {
 }
 
 function silentFlows(observed: Observations): readonly FlowView[] {
-  return observed.flows.list.filter(
+  const silent = observed.flows.list.filter(staysSilent);
+  return silent.filter(
     (flow) =>
-      staysSilent(flow) &&
+      !isOfBusyServer(observed, flow, silent) &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Other clients were answered until the end of the silence, or new sockets reach another pod.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
         openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE ||
         isOnlySocket(observed, flow)),
+  );
+}
+
+/**
+ * True if meanwhile the server also lost queries from sockets that are not silent, and was late with the rest. Some
+ * sockets then lose all their queries in a row.
+ */
+function isOfBusyServer(
+  { servers, losses }: Observations,
+  { server, silentSinceMs, lastMs }: FlowView,
+  silent: readonly FlowView[],
+): boolean {
+  let [answered, latencyMs] = [0, 0];
+  for (const [second, counts] of servers.get(server)?.history ?? []) {
+    if (second * 1000 + 1000 <= silentSinceMs || second * 1000 >= lastMs) continue;
+    answered += counts.asked - counts.lost;
+    latencyMs += counts.latencyMs;
+  }
+  const sockets = new Set(silent.map(({ client, port }) => `${client} ${port}`));
+  const lost = losses.filter(
+    (loss) =>
+      loss.server.address === server &&
+      loss.sentMs >= silentSinceMs &&
+      loss.sentMs <= lastMs &&
+      !sockets.has(`${loss.client.address} ${loss.client.port}`),
+  ).length;
+  return (
+    lost >= MIN_CASES &&
+    lost >= BUSY_SERVER_LOST * (lost + answered) &&
+    latencyMs >= LATE_MS * answered
   );
 }
 

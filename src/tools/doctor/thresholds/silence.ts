@@ -48,6 +48,9 @@ export const STALE_REPEATS = { tries: 4, ms: 12_000 };
 /** The answered queries that show that the only socket to an address worked before it fell silent. Chosen. */
 export const MIN_ANSWERED_BEFORE = 4;
 
+/** From this share of lost queries on other sockets on, a late server is busy rather than some sockets stale. Chosen. */
+export const BUSY_SERVER_LOST = 0.1;
+
 /** This many new sockets to other servers, and none to this one, show that it gets no new ones. Sockets; chosen. */
 export const NEW_SOCKETS_ELSEWHERE = 8;
 
