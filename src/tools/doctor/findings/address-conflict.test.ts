@@ -9,8 +9,13 @@ import type { Finding } from './finding.ts';
 
 const [POD, UPSTREAM] = ['10.244.1.58', '10.0.0.2'];
 
-/** A forwarder whose queries are rejected in every second stretch of five seconds. @param claims last bytes of hardware addresses */
-function found(claims: readonly number[]): Finding {
+/**
+ * A forwarder whose queries are rejected in every second stretch of five seconds.
+ * @param claims last bytes of hardware addresses
+ * @param address the one that they claim
+ * @param losesOwn the forwarder does not answer at these times
+ */
+function found(claims: readonly number[], address = [10, 0, 0, 2], losesOwn = false): Finding {
   const packets = inOrder(
     Array.from({ length: 60 }, (_, i) => {
       const way = ends(POD, 33_000 + i, UPSTREAM);
@@ -24,6 +29,7 @@ function found(claims: readonly number[]): Finding {
         ends('10.244.1.5', 41_000 + i, POD),
         'db.shop.svc.cluster.local.',
         i,
+        losesOwn && isRejected ? { tookMs: null } : {},
       );
       return isRejected
         ? [
@@ -36,7 +42,7 @@ function found(claims: readonly number[]): Finding {
   );
   const [observed] = look(packets, [], [everything]);
   for (const last of claims)
-    observed!.neighbour(0, true, Uint8Array.of(10, 0, 0, 2, 2, 0, 0, 0, 0, last), 0, 4, 0, 4);
+    observed!.neighbour(0, true, Uint8Array.of(...address, 2, 0, 0, 0, 0, last), 0, 4, 0, 4);
   return diagnose(observed!).findings[0]!;
 }
 
@@ -52,4 +58,9 @@ test('an address that moved once, or has one host whose port is closed at times,
     assert.equal(code, 'ND3007');
     assert.match(title, /upstream rejects/);
   }
+});
+
+test('the losses of a server that also forwards are counted among the queries in both directions', () => {
+  const { seen } = found([1, 2, 1, 2], [10, 244, 1, 58], true);
+  assert.match(seen[1]!, /^48 of 108 \(44 %\) queries to or from 10\.244\.1\.58 got no reply/);
 });

@@ -1,6 +1,7 @@
 /** An address that two hosts use. */
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -38,7 +39,7 @@ export const addressConflict: FindingKind = {
       confidence: 0.95,
       seen: [
         `${hardware.length} hardware addresses claim ${address} (ARP or neighbour discovery): ${listed(hardware)}. The claim changed ${changes} times.`,
-        `${share(losses.length, askedOf(observed, address))} queries ${observed.clients.get(address) === undefined ? 'to' : 'from'} ${address} got no reply.`,
+        `${share(losses.length, askedOf(observed, address))} queries ${directionText(address, losses)} ${address} got no reply.`,
         ...(errors > 0
           ? [
               `${errors} ${errors === 1 ? 'query was' : 'queries were'} rejected with an ICMP port unreachable, so one of the hosts with this address is not a DNS server.`,
@@ -58,7 +59,15 @@ export const addressConflict: FindingKind = {
   },
 };
 
+/** Those that it received, also behind another address, and those that it sent, as the losses are. */
 function askedOf({ servers, backends, clients }: Observations, address: string): number {
-  const view = servers.get(address) ?? backends.get(address) ?? clients.get(address);
-  return view?.outcomes.asked ?? 0;
+  return [servers, backends, clients].reduce(
+    (sum, views) => sum + (views.get(address)?.outcomes.asked ?? 0),
+    0,
+  );
+}
+
+function directionText(address: string, losses: readonly SeenExchange[]): string {
+  const own = losses.filter(({ client }) => client.address === address).length;
+  return own === 0 ? 'to' : own === losses.length ? 'from' : 'to or from';
 }
