@@ -61,6 +61,7 @@ import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { neverFound } from './never-found.ts';
 import { newFlowsDropped } from './new-flows-dropped.ts';
 import { newName } from './new-name.ts';
+import { missingTarget } from './missing-target.ts';
 import { missingSearchDomain } from './missing-search-domain.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { noPortsLeft } from './no-ports-left.ts';
@@ -209,6 +210,7 @@ export const findingKinds: readonly FindingKind[] = [
   rejectedUpdates,
   ...unusableReplies,
   danglingAlias,
+  missingTarget,
   failedValidation,
   ...statedReasons,
   suddenNegatives,

@@ -58,6 +58,7 @@ import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
+import { AllServiceTargets } from './service-targets.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
@@ -194,6 +195,7 @@ export class Observations {
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
+  readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
   /** Replies that came when their clients had given up. */
@@ -341,6 +343,7 @@ export class Observations {
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
     this.unchecked.add(exchange);
+    this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
