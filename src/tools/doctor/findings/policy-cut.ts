@@ -5,12 +5,12 @@ import type { Observations } from '../observe/observations.ts';
 import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
-import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind, clusterFinding } from './finding.ts';
 import { clock, clocks, listed, share } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
-import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { POLICY_CUT, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
@@ -39,10 +39,17 @@ export const prohibited: FindingKind = {
     explainWaiting(observed, claims, silencesOf(losses));
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     const servers = [...new Set(losses.map(({ server }) => server.address))];
-    const count = said.reduce((sum, [, each]) => sum + each.count, 0);
-    const senders = [...new Set(said.flatMap(([, each]) => [...each.senders]))];
+    const { pods, fine: finePods } = rejectedPods(losses, ways, observed);
+    // The node that translates the packets also translates the errors about them.
+    const own =
+      pods.length === 0 ? said : said.filter(([way]) => pods.includes(way.split(' ')[1]!));
+    const count = own.reduce((sum, [, each]) => sum + each.count, 0);
+    const senders = [...new Set(own.flatMap(([, each]) => [...each.senders]))];
     const { fromMs, toMs } = sentSpan(losses);
     const isUpstream = clients.every((client) => isForwarder(observed, client));
+    const isOfSome = pods.length === 0 && !isUpstream && answersMeanwhile(observed, losses);
+    if (finePods.length > 0 || isOfSome)
+      return ofSomePods({ losses, clients, servers, pods, finePods, count, senders });
     const isForTime = answeredBefore(observed, clients, servers, fromMs);
     const spared = clientsByServer(observed);
     const fine = servers
@@ -75,6 +82,93 @@ export const prohibited: FindingKind = {
     };
   },
 };
+
+/**
+ * The DNS pods to which queries are rejected, if other pods behind the same address answer the same clients, and these
+ * others.
+ */
+function rejectedPods(
+  losses: readonly SeenExchange[],
+  ways: ReadonlyMap<string, unknown>,
+  { backends }: Observations,
+): { readonly pods: readonly string[]; readonly fine: readonly string[] } {
+  const pods = new Set<string>();
+  for (const { server, hops } of losses) {
+    const hop = hops.at(-1);
+    if (hop === undefined || hop.server.address === server.address) continue;
+    if (ways.has(`${hop.client.address} ${hop.server.address}`)) pods.add(hop.server.address);
+  }
+  const clients = new Set(losses.map(({ hops }) => hops.at(-1)?.client.address));
+  const fine = backends.list.filter(
+    ({ address, outcomes, clients: theirs }) =>
+      !pods.has(address) && answered(outcomes) > 0 && [...theirs].some((one) => clients.has(one)),
+  );
+  return { pods: [...pods], fine: pods.size === 0 ? [] : fine.map(({ address }) => address) };
+}
+
+/** True if each of these clients also gets replies from the same server, between its rejected queries. */
+function answersMeanwhile({ flows }: Observations, losses: readonly SeenExchange[]): boolean {
+  const byClient = Map.groupBy(losses, ({ client }) => client.address);
+  return [...byClient].every(([client, theirs]) => {
+    const { fromMs, toMs } = sentSpan(theirs);
+    const servers = new Set(theirs.map(({ server }) => server.address));
+    return [...servers].every((server) =>
+      flows
+        .to(server)
+        .some(
+          (flow) =>
+            flow.client === client && flow.lastAnsweredMs > fromMs && flow.lastAnsweredMs < toMs,
+        ),
+    );
+  });
+}
+
+interface OfSomePods {
+  readonly losses: readonly SeenExchange[];
+  readonly clients: readonly string[];
+  readonly servers: readonly string[];
+  /** Those to which queries are rejected; none if the capture does not show them. */
+  readonly pods: readonly string[];
+  readonly finePods: readonly string[];
+  readonly count: number;
+  readonly senders: readonly string[];
+}
+
+/** A firewall rejects queries to some of the servers behind an address, from whichever client they are. */
+function ofSomePods(found: OfSomePods): Finding {
+  const { losses, clients, servers, pods, finePods, count, senders } = found;
+  const { fromMs, toMs } = sentSpan(losses);
+  const [from, to] = clocks(fromMs, toMs);
+  const targets = pods.length > 0 ? listed(pods) : `some of the servers behind ${listed(servers)}`;
+  return {
+    code: 'ND3004',
+    title:
+      pods.length > 1 || pods.length === 0
+        ? 'A firewall rejects the queries to some DNS pods, while others answer'
+        : 'A firewall rejects the queries to one DNS pod, while others answer',
+    severity: 'critical',
+    confidence: 0.95,
+    seen: [
+      pods.length > 0
+        ? `${losses.length} queries from ${listed(clients)} to ${listed(servers)} were translated to ${targets} and got no reply. ${count} packets to ${targets} drew the ICMP error administratively prohibited.`
+        : `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
+      `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${from} and ${to}.`,
+      pods.length > 0
+        ? `Queries from the same clients that went to ${listed(finePods)} were answered.`
+        : 'Other queries from the same clients to the same address were answered in the meantime, so the rule does not depend on the client. It rejects the queries that are sent to some of the servers behind this address.',
+    ],
+    why: `Only a rule sends this error. A firewall, such as that of the pod’s node (firewalld, nftables), or a NetworkPolicy rejects what is sent to ${targets}. ${pods.length === 1 ? 'This pod is still an endpoint of the Service, so its' : 'They are still endpoints of the Service, so their'} share of the queries fails.`,
+    fix: [
+      pods.length > 0
+        ? `On ${listed(senders)}, which is or precedes the node of ${targets}, find the rule that rejects forwarded UDP port 53 (nft list ruleset, iptables-save, firewall-cmd --list-all), and allow UDP and TCP port 53 to ${targets}.`
+        : `Capture on the client’s node to see which DNS pod the rejected queries go to. On that pod’s node, find the rule that rejects forwarded UDP port 53 (nft list ruleset, iptables-save, firewall-cmd --list-all).`,
+      'Until then, remove the DNS pod from that node (kubectl cordon, then delete the pod), so that the others get its queries.',
+    ],
+    prove: `run ndots query kubernetes.default @${pods[0] ?? servers[0]} several times in such a pod, and tcpdump -ni any icmp or icmp6 on its node, which shows the errors`,
+    disproved: `no rule on ${pods.length > 0 ? listed(senders) : 'these nodes'} selects these packets`,
+    exchanges: losses,
+  };
+}
 
 /** True if these servers answered these clients before this time. */
 function answeredBefore(
