@@ -36,6 +36,7 @@ export class PairedExchange implements SeenExchange {
   stray: Peer | null = null;
   misfit: Misfit | null = null;
   damaged: boolean = false;
+  damagedQuery: boolean;
   routed: boolean = false;
   growing: object | null = null;
   asker: Asker | null = null;
@@ -58,6 +59,7 @@ export class PairedExchange implements SeenExchange {
     attempt: number,
     copies: CopiedBytes,
   ) {
+    this.damagedQuery = message.damaged ?? false;
     this.protocol = message.protocol;
     this.client = client;
     this.server = server;

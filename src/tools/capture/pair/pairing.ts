@@ -195,6 +195,7 @@ export class Pairing {
     if (same !== undefined && isCopy(same, message)) {
       this.counts.copies++;
       if (message.ttl < same.ttl) same.exchange.routed = true;
+      if (message.damaged === true) same.exchange.damagedQuery = true;
       return;
     }
     const before = same ?? null;
@@ -290,6 +291,7 @@ export class Pairing {
   /** Handles the same packet with another destination and perhaps another source. */
   #hop(first: PendingQuery, message: PassingMessage, key: string): void {
     const { exchange } = first;
+    if (message.damaged === true) exchange.damagedQuery = true;
     if (exchange.hops.length === HOPS_MAX) {
       this.#remarks.add('a query passed more addresses than are tracked');
       this.counts.copies++;

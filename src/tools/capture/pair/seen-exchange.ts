@@ -77,6 +77,8 @@ export interface SeenExchange extends Exchange {
   misfit?: Misfit | null;
   /** True if its reply has a wrong UDP checksum. Omitted if it is not from packets. */
   damaged?: boolean;
+  /** True if its query was seen with a wrong UDP checksum at one place or more. Omitted if it is not from packets. */
+  damagedQuery?: boolean;
   /** Set for a log line, which does not have the query's options and may not have times. Omitted for a message. */
   readonly logged?: Logged;
   /** Set after the exchange has ended. Omitted or null if it was not looked up. */

@@ -28,6 +28,7 @@ import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
 import { addressesDiffer } from './differing-addresses.ts';
+import { damagedQueries } from './damaged-queries.ts';
 import { danglingAlias } from './dangling-alias.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
@@ -161,6 +162,7 @@ export const findingKinds: readonly FindingKind[] = [
   udpBlocked,
   newFlowsDropped,
   noPortsLeft,
+  damagedQueries,
   cutAlone,
   silentZone,
   untranslatedService,

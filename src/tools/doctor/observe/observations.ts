@@ -117,6 +117,8 @@ export class Observations {
   readonly serverNames: ServerNames = new ServerNames();
   /** Those behind the addresses of services, where the capture shows them. */
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  /** By server: answered queries whose checksum was wrong, as if the capture, and not the network, had changed it. */
+  readonly answeredDamaged: BoundedMap<string, { count: number }> = new BoundedMap(MOST.servers);
   /** By server: the times of queries, for a limit on packets. */
   readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
   /** By server: equal questions, for a limit on equal replies. */
@@ -346,6 +348,11 @@ export class Observations {
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
+    if (exchange.damagedQuery === true && !isLost(exchange)) {
+      const at = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
+      const answered = this.answeredDamaged.at(at, () => ({ count: 0 }));
+      if (answered !== null) answered.count++;
+    }
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
       this.#keep(exchange, this.truncated, MOST.events);
   }

@@ -50,7 +50,7 @@ export interface PassingMessage {
   port: number;
   /** True if the capture has only its beginning. */
   cut: boolean;
-  /** True if it comes from a name server and has a wrong UDP checksum. Omitted if it has no checksum. */
+  /** True if it goes to or comes from a name server and has a wrong UDP checksum. Omitted if it has no checksum. */
   damaged?: boolean;
 }
 
@@ -481,7 +481,10 @@ export class Dissector {
     message.size = isSized ? length - 8 : end + missing - at - 8;
     message.cut = missing > 0 || at + length > end;
     message.damaged =
-      isSized && !message.cut && this.#ports.has(source) && hasWrongChecksum(packet, length);
+      isSized &&
+      !message.cut &&
+      (this.#ports.has(source) || this.#ports.has(target)) &&
+      hasWrongChecksum(packet, length);
   }
 
   /** Fills `#message` with a TCP message whose last byte is in this packet. */
