@@ -36,6 +36,15 @@ test('names refused to one client and answered to another show a rule', async ()
   assert.doesNotMatch(found.disproved, /another client/);
 });
 
+test('a client that is refused whatever it asks is told of an access rule, and of no answers', async () => {
+  const found = await refusedFor(() => true);
+  assert.match(found?.title ?? '', /refuses every query/);
+  assert.match(found!.why, /access rule/);
+  assert.match(found!.seen.join(' '), /none of their queries was answered/);
+  const often = await refusedFor((_, name) => name > 0);
+  assert.match(often!.seen.join(' '), /while their other queries were answered/);
+});
+
 test('names refused to each client at times show a limit, however few', async () => {
   const found = await refusedFor((_, name, round) => (round * 5 + name) % 83 === 7, 60);
   assert.equal(found?.severity, 'warning');

@@ -16,6 +16,7 @@ import { keysOf, listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
+  MIN_REFUSED_NAMES,
   REFUSED_AT_TIMES,
   REFUSED_IN_TURN,
 } from '../thresholds/errors.ts';
@@ -46,7 +47,12 @@ export const refused: FindingKind = {
   inCapture(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
     const names = observed.names.list
-      .filter(({ name, outcomes }) => outcomes.refused > 0 && !claims.names.has(name))
+      .filter(
+        (view) =>
+          view.outcomes.refused > 0 &&
+          !claims.names.has(view.name) &&
+          !endsFailedSearch(view, observed),
+      )
       .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
     const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
     // A refusal that a name server forwards is seen twice, and the clients are affected.
@@ -81,6 +87,15 @@ export const refused: FindingKind = {
     const alone = soleRefuser(observed, clients, server);
     const rule =
       byClient || causes.length > 0 || pods !== null ? null : refusalRule(observed, names);
+    const isAll =
+      !byClient &&
+      barred.length === clients.length &&
+      !isOnlySome &&
+      causes.length === 0 &&
+      rule === null &&
+      alone === null &&
+      ofThese === 0 &&
+      new Set(names.map(({ name }) => name)).size >= MIN_REFUSED_NAMES;
     const isLimit = isByChance && rule === null && alone === null;
     const zone =
       byClient || isLimit || alone !== null || rule !== null || pods !== null
@@ -109,6 +124,17 @@ export const refused: FindingKind = {
         ],
         disproved: 'the same client is answered for another name',
         confidence: 0.92,
+      },
+      isAll && {
+        title: 'A name server refuses every query from its clients in this capture',
+        seen: [],
+        why: 'A server that refuses every query, whatever its name, most likely has an access rule that does not allow these clients: acl in a Corefile, or allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s). New node pools and new pod ranges are often missing there. Otherwise, the server is only authoritative and has none of these zones.',
+        fix: [
+          `On ${server}, allow the addresses of these clients (in the Corefile’s acl, or in allow-query, allow-recursion or access-control).`,
+          'If clients with other addresses are answered for the same names, the rule is the cause. Otherwise, add a server block or a forward for these names.',
+        ],
+        disproved: 'a client with another address is also refused for the same name',
+        confidence: 0.88,
       },
       rule !== null && {
         ...(rule.denied.length === 0
@@ -237,7 +263,9 @@ export const refused: FindingKind = {
         ),
         byClient
           ? `The refusals depend on the client. All queries from ${listed(barred.map(({ address }) => address))} are refused${isOnlySome ? ', while other clients are answered' : ''}.`
-          : `${listed(clients.map(({ address }) => address))} got this error, while their other queries were answered.`,
+          : hasAnswers(clients)
+            ? `${listed(clients.map(({ address }) => address))} got this error, while their other queries were answered.`
+            : `${listed(clients.map(({ address }) => address))} got this error, and none of their queries was answered.`,
         ...cause.seen,
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
@@ -257,6 +285,24 @@ export const refused: FindingKind = {
     };
   },
 };
+
+/**
+ * True for a name without a domain, at servers that fail with SERVFAIL for others. A resolver queries
+ * it as the last step of a lookup that failed before, and hardly any server has it.
+ */
+function endsFailedSearch(
+  { name, servers }: NameView,
+  { servers: all, backends }: Observations,
+): boolean {
+  if (name.indexOf('.') < name.length - 1) return false;
+  return [...servers].some(
+    ([address, { refused: count }]) =>
+      count > 0 &&
+      [all.get(address), backends.get(address)].some(
+        (view) => (view?.outcomes.servfail ?? 0) >= MIN_CASES,
+      ),
+  );
+}
 
 /**
  * The clients' other servers, if this one refuses (nearly) every query that it answers and the
@@ -408,6 +454,11 @@ function slowNames({ affected }: Observations): readonly string[] {
   const names = keysOf(ofTop.length >= MOST * slow.length ? ofTop : slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
   return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;
+}
+
+/** True if a query of these clients was answered without an error. */
+function hasAnswers(clients: readonly ClientView[]): boolean {
+  return clients.some(({ outcomes: { found, nodata, nxdomain } }) => found + nodata + nxdomain > 0);
 }
 
 function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {

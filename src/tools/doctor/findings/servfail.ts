@@ -16,7 +16,7 @@ import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
-import { isWithin } from '../../../server/wire/within-zone.ts';
+import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
 import { failedInSilence, waitedForLost } from '../observe/consequences.ts';
 import {
   excluded,
@@ -39,6 +39,7 @@ import {
   ALWAYS_FAILS,
   CACHED_FAILURE_SHARE,
   CLUSTER_SERVFAIL,
+  FAILS_IN_TURN,
   MIN_FINE_REPLIES,
   QUICK_FAILURES,
 } from '../thresholds/errors.ts';
@@ -341,17 +342,18 @@ export const serverFails: FindingKind = {
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
     const beyond = byName === null ? null : causeBeyond(observed, names);
+    const turns = byName === null ? failsInTurn(names, servfail) : null;
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
       code: this.code,
       title:
         byName === null
-          ? `A name server answers with ${mostly}`
+          ? (turns?.title ?? `A name server answers with ${mostly}`)
           : byName.isAllOutside
             ? `External names fail with ${mostly}, while cluster names do not`
             : `Some names always fail with ${mostly}, while others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
-      confidence: byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
+      confidence: turns !== null ? 0.85 : byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
         sentence(
           `${share(servfail, asked)} queries got ${errors.join(' or ')}, ${causes.length > 0 ? `which came from the upstream ${worst.address}` : `mostly from ${worst.address || 'this server'}`}${ofThese}. They include ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -368,6 +370,7 @@ export const serverFails: FindingKind = {
                 : []),
               `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered, while ${byName.fine} other names have never failed.`,
             ]),
+        ...(turns === null ? [] : [turns.seen]),
         ...(beyond === null ? [] : [beyond.seen]),
         ...(target === ''
           ? []
@@ -390,6 +393,7 @@ export const serverFails: FindingKind = {
           ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
           : `${mostly} comes from a server that does not understand or support the query’s options (EDNS, cookies), type or operation. The DNS server passes it on from its upstream.`,
       fix: [
+        ...(turns === null ? [] : [turns.fix]),
         ...(beyond === null ? [] : [beyond.fix]),
         ...(byName?.isAllOutside === true
           ? [
@@ -488,6 +492,55 @@ function goesByName(
   return isAlways && fine >= ALWAYS_FAILS.fine && (isAllOutside || failing.size <= fine)
     ? { failing: failing.size, fine, isAllOutside, sinceMs: sinceMs === Infinity ? null : sinceMs }
     : null;
+}
+
+/**
+ * Describes servers of which one fails for names that another one answers, by turns; null: names fail for
+ * another reason.
+ */
+function failsInTurn(
+  names: readonly NameView[],
+  servfail: number,
+): { readonly title: string; readonly seen: string; readonly fix: string } | null {
+  const mixed = names.filter(
+    ({ outcomes, denial }) =>
+      failures(outcomes) >= MIN_CASES &&
+      outcomes.found + outcomes.nodata + outcomes.nxdomain >= MIN_CASES &&
+      // Failures in a row are a time, and not one of several servers.
+      denial !== null &&
+      denial.count < MOST * failures(outcomes),
+  );
+  const count = mixed.reduce((sum, { outcomes }) => sum + failures(outcomes), 0);
+  if (mixed.length < FAILS_IN_TURN.names || count < MOST * servfail) return null;
+  const zone = mixed.map(({ name }) => name).reduce(commonZone);
+  const byServer = new Map<string, Outcomes>();
+  for (const { servers: theirs } of mixed)
+    for (const [address, outcomes] of theirs) {
+      const sum = byServer.get(address) ?? noOutcomes();
+      addOutcomes(sum, outcomes);
+      byServer.set(address, sum);
+    }
+  const all = [...byServer];
+  const failing = all.filter(([, outcomes]) => failures(outcomes) === answered(outcomes));
+  const fine = all.filter(([, outcomes]) => failures(outcomes) === 0);
+  const where = zone.split('.').length > 2 ? `the zone ${zone.slice(0, -1)}` : 'these names';
+  const why =
+    'A secondary server whose copy of the zone has expired because it cannot reach its primary server fails like this.';
+  if (failing.length > 0 && fine.length > 0 && failing.length + fine.length === all.length) {
+    const [bad, good] = [failing, fine].map((each) => listed(each.map(([address]) => address)));
+    return {
+      title: `${bad} fails for names that another server answers`,
+      seen: `${bad} ${failing.length === 1 ? 'answers' : 'answer'} every query for ${where} with an error, while ${good} ${fine.length === 1 ? 'answers' : 'answer'} the same names. ${why}`,
+      fix: `Check whether ${bad} has loaded ${where}, and whether it reaches the primary server (BIND: rndc zonestatus; its log names failed transfers).`,
+    };
+  }
+  if (all.length !== 1) return null;
+  const [address] = all[0]!;
+  return {
+    title: `One of the servers behind ${address} fails for names that another one answers`,
+    seen: `The same names get an error at some times and an answer at others, by turns, so the servers behind ${address} most likely differ: one of them cannot answer for ${where}. ${why}`,
+    fix: `Query each server behind ${address} at its own address. Check whether the one that fails has loaded ${where}, and whether it reaches the primary server or its upstream.`,
+  };
 }
 
 /** The name's alias target, taken from its failed replies; empty if none contains it. */

@@ -41,6 +41,7 @@ import { failedConnections } from './failed-connections.ts';
 import { failedValidation } from './failed-validation.ts';
 import { failingType } from './failing-type.ts';
 import { familiesDiffer } from './families-differ.ts';
+import { expiredZone } from './expired-zone.ts';
 import { externalTarget } from './external-target.ts';
 import { foreignResolver } from './foreign-resolver.ts';
 import { forgedReplies } from './forged-replies.ts';
@@ -170,6 +171,7 @@ export const findingKinds: readonly FindingKind[] = [
   serviceSilent,
   externalTarget,
   deadBackend,
+  expiredZone,
   silentServer,
   responseLimit,
   packetCap,

@@ -117,3 +117,9 @@ export const REFUSED_RATE = { near: 0.5, steady: 0.6, above: 1.5, ofOne: 0.5 };
 
 /** Fewer waiting queries do not fill a forwarder’s limit. Queries; chosen: dnsmasq’s default is 150, forward has none. */
 export const FORWARD_LIMIT_LEAST = 20;
+
+/** One of several servers fails: the names and types that it fails for. Chosen. */
+export const FAILS_IN_TURN = { names: 2 };
+
+/** With fewer refused names, refusals may depend on the name rather than the client. Names; chosen. */
+export const MIN_REFUSED_NAMES = 2;

@@ -1,0 +1,69 @@
+/** Secondary servers that cannot refresh a zone, and have no answers for it any more. */
+import { isWithin } from '../../../server/wire/within-zone.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import { expiredZones } from '../observe/failing-zones.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import { listed, sentence } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { excluded, type FindingKind } from './finding.ts';
+
+/** A server asks its primary server for a zone in vain, and answers SERVFAIL for the zone's names. */
+export const expiredZone: FindingKind = {
+  code: 'ND4002',
+  title: 'A secondary name server has no valid copy of a zone and answers SERVFAIL',
+  name: 'secondary servers without a valid zone',
+  inCapture(observed, claims) {
+    for (const { zone, server, primary, queries } of expiredZones(observed)) {
+      const views = observed.names.list.filter(({ name }) => isWithin(name, zone));
+      const failing = views.filter(({ servers }) => (servers.get(server)?.servfail ?? 0) > 0);
+      const count = failing.reduce((sum, each) => sum + each.servers.get(server)!.servfail, 0);
+      // A secondary server with a valid copy answers.
+      if (count < MIN_CASES) continue;
+      if (views.some(({ servers }) => (servers.get(server)?.found ?? 0) > 0)) continue;
+      const others = new Set(
+        views.flatMap(({ servers }) =>
+          [...servers].flatMap(([address, { found }]) =>
+            found > 0 && address !== server ? address : [],
+          ),
+        ),
+      );
+      const losses = claims
+        .openTo(primary)
+        .filter(({ client, name }) => client.address === server && name === zone);
+      takeSilence(observed, claims, losses);
+      for (const { name } of views) claims.names.add(name);
+      return {
+        code: this.code,
+        title: `${server} cannot refresh the zone ${zone} and answers SERVFAIL for it`,
+        subject: server,
+        severity: 'critical',
+        confidence: 0.95,
+        seen: [
+          sentence(
+            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL, and none for this zone with an answer`,
+          ),
+          `${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
+          ...(others.size === 0
+            ? []
+            : [
+                `${listed([...others])} ${others.size === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
+              ]),
+        ],
+        why: 'A secondary server copies the zone from its primary server. If it cannot refresh the copy for the time that the SOA record allows (expire), it discards the zone and answers SERVFAIL. Clients that reach it fail, while those that reach another server of the zone do not.',
+        fix: [
+          `Make the primary server ${primary} reply to ${server} again (check whether it runs, its address, and firewalls for UDP and TCP port 53).`,
+          `Then make ${server} refresh the zone (BIND: rndc refresh ${zone}). Until then, take it out of the address or list that clients use.`,
+        ],
+        prove: `ndots query ${zone} SOA @${primary} from ${server}, and ndots query ${zone} SOA @${server} +norecurse`,
+        disproved: `${server} answers ${zone} SOA with the AA bit`,
+        exchanges: [
+          ...losses,
+          ...observed.affected.flatMap(({ exchanges }) =>
+            exchanges.filter((each) => isFailure(each) && isWithin(each.name, zone)),
+          ),
+        ],
+      };
+    }
+    return excluded('no server that fails for a zone asks another one for it in vain');
+  },
+};
