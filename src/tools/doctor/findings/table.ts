@@ -132,6 +132,7 @@ import { unusableReplies } from './unusable-replies.ts';
 import { virtualAddress } from './virtual-address.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
+import { wrongSignatureTimes } from './wrong-signature-times.ts';
 import { wrongNamespace } from './wrong-namespace.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
@@ -216,6 +217,7 @@ export const findingKinds: readonly FindingKind[] = [
   danglingAlias,
   missingTarget,
   failedValidation,
+  wrongSignatureTimes,
   ...statedReasons,
   suddenNegatives,
   forgedReplies,

@@ -58,6 +58,7 @@ import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
+import { Signatures } from './signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
@@ -197,6 +198,7 @@ export class Observations {
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
+  readonly signatures: Signatures = new Signatures();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
@@ -345,6 +347,7 @@ export class Observations {
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
     this.unchecked.add(exchange);
+    this.signatures.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);

@@ -1,0 +1,76 @@
+/** The times of the signatures (RRSIG) that a zone's own servers send to resolvers. */
+import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { ReadError, Reader } from '../../../server/wire/reader.ts';
+import { Records } from '../../../server/wire/records.ts';
+import { SECTION } from '../../../server/wire/writer.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { RRSIG } from '../thresholds/errors.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { isIterative } from './delegations.ts';
+
+const ZONES_MAX = 500;
+const SAMPLES_MAX = 200;
+
+/** The signatures of one zone. */
+export interface ZoneSignatures {
+  readonly zone: string;
+  readonly servers: Set<string>;
+  readonly names: Set<string>;
+  /** Answers with a signature that was valid, not yet valid, or no longer valid at that time. */
+  valid: number;
+  early: number;
+  expired: number;
+  /** Of the last answer, milliseconds since 1970. */
+  atMs: number;
+  inceptionMs: number;
+  expirationMs: number;
+}
+
+const records = new Records();
+
+export class Signatures {
+  readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
+
+  add(exchange: SeenExchange): void {
+    const { replyFlags, rcode, answers, reply, udpSize, server, name } = exchange;
+    if (reply === null || udpSize === 0 || rcode !== RCODE.NOERROR || answers === 0) return;
+    // Resolvers query the zone's own servers without RD.
+    if ((replyFlags & FLAG.AA) === 0 || !isIterative(exchange)) return;
+    const atMs = exchange.repliedMs ?? exchange.sentMs;
+    const view = new DataView(reply.buffer, reply.byteOffset, reply.byteLength);
+    let entry: ZoneSignatures | null = null;
+    let [isValid, isEarly] = [false, false];
+    for (records.over(reply); records.next() && records.section === SECTION.answer;) {
+      if (records.type !== TYPE.RRSIG || records.dataLength < RRSIG.leastBytes) continue;
+      entry ??= this.#zone(reply, records.dataAt + RRSIG.leastBytes);
+      if (entry === null) return;
+      const inceptionMs = 1000 * view.getUint32(records.dataAt + RRSIG.inceptionAt);
+      const expirationMs = 1000 * view.getUint32(records.dataAt + RRSIG.expirationAt);
+      if (inceptionMs <= atMs && atMs <= expirationMs) isValid = true;
+      if (inceptionMs > atMs) isEarly = true;
+      entry.inceptionMs = inceptionMs;
+      entry.expirationMs = expirationMs;
+    }
+    if (entry === null) return;
+    entry.atMs = atMs;
+    entry[isValid ? 'valid' : isEarly ? 'early' : 'expired']++;
+    if (entry.servers.size < SAMPLES_MAX) entry.servers.add(server.address);
+    if (entry.names.size < SAMPLES_MAX) entry.names.add(name);
+  }
+
+  #zone(reply: Uint8Array, signerAt: number): ZoneSignatures | null {
+    const reader = new Reader(reply);
+    reader.at = signerAt;
+    try {
+      return this.zones.at(reader.name().toLowerCase(), newZone);
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      return null;
+    }
+  }
+}
+
+const newZone = (zone: string): ZoneSignatures => ({
+  ...{ zone, servers: new Set(), names: new Set(), valid: 0, early: 0, expired: 0 },
+  ...{ atMs: 0, inceptionMs: 0, expirationMs: 0 },
+});
