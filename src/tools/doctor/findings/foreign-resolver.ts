@@ -20,11 +20,7 @@ export const foreignResolver: FindingKind = {
     });
     const ofPublic = ofRoot.length > 0 ? [] : deniedOutside(observed, knowing);
     const denials =
-      ofRoot.length > 0
-        ? ofRoot
-        : ofPublic.length > 0
-          ? ofPublic
-          : deniedWithoutPath(observed);
+      ofRoot.length > 0 ? ofRoot : ofPublic.length > 0 ? ofPublic : deniedWithoutPath(observed);
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );

@@ -60,10 +60,7 @@ export const neverFound: FindingKind = {
   },
 };
 
-function findingsOf(
-  observed: Observations,
-  missing: readonly MissingName[],
-): readonly Finding[] {
+function findingsOf(observed: Observations, missing: readonly MissingName[]): readonly Finding[] {
   const known = spellings(observed);
   const list = missing.map((each) => ({
     ...each,
@@ -75,7 +72,8 @@ function findingsOf(
     const isOfThese = (name: string): boolean => keys.has(name) || keys.has(noHostName(name) ?? '');
     const lookups = observed.affected.filter(
       (lookup) =>
-        isOfThese(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => isOfThese(name)),
+        isOfThese(absoluteName(lookup.name)) ||
+        lookup.exchanges.some(({ name }) => isOfThese(name)),
     );
     return {
       code: 'ND2008',
@@ -107,8 +105,8 @@ function findingsOf(
  * search domain was appended.
  */
 function notHostNames({ names }: Observations, claims: Claims): readonly MissingName[] {
-  const views = names.list.filter(
-    ({ name, type }) => type === TYPE.A || type === TYPE.AAAA ? noHostName(name) !== null : false,
+  const views = names.list.filter(({ name, type }) =>
+    type === TYPE.A || type === TYPE.AAAA ? noHostName(name) !== null : false,
   );
   return [...Map.groupBy(views, ({ name }) => noHostName(name)!)].flatMap(([name, all]) => {
     const denied = all.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);

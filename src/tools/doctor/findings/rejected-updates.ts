@@ -102,7 +102,8 @@ function causeOf({ exchange, sent, got }: Rejected, what: string): Cause {
           `Synchronize the clocks of ${client} (its node) and ${server} by NTP (timedatectl, chronyc tracking), and correct the one that is wrong.`,
           'Do not raise the allowed difference instead, since it protects against repeated old requests.',
         ],
-        disproved: 'date -u shows the same time on both machines (then a proxy delays the requests)',
+        disproved:
+          'date -u shows the same time on both machines (then a proxy delays the requests)',
       };
     case undefined:
     case 0:

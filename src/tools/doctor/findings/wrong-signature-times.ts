@@ -51,7 +51,8 @@ export const wrongSignatureTimes: FindingKind = {
         'Until then, exempt the zone at the resolver: domain-insecure in Unbound, validate-except in BIND.',
       ],
       prove: `run ndots query ${zone} SOA @${[...servers][0]!} +dnssec +norecurse, and compare the times in RRSIG with date -u`,
-      disproved: 'date -u shows a time within the signatures’ validity (then this capture’s clock is wrong)',
+      disproved:
+        'date -u shows a time within the signatures’ validity (then this capture’s clock is wrong)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => isWithin(name, zone)),
       ),
