@@ -214,3 +214,41 @@ test('an address from a DNS proxy on loopback, which rules redirect queries to, 
   assert.match(seen.join(' '), /answered by 127\.0\.0\.1:15053, a DNS proxy/);
   assert.match(verdict, /DNS proxy in the pod, 127\.0\.0\.1:15053/);
 });
+
+/** Two DNS pods in turn; connections to the address that one of them returns get no reply. */
+function disagreeing(isByServer: boolean, isAlways: boolean): Captured[] {
+  return inOrder(
+    Array.from({ length: 24 }, (_, i) => {
+      const startMs = i * 1000;
+      const isOld = isAlways ? i % 2 === 0 : i >= 12;
+      const address = isOld ? '10.96.88.65' : SERVER;
+      const [query, reply] = asked(startMs, ends(CLIENT, 30_000 + i), NAME, i + 1, {
+        address,
+        tookMs: 1,
+      });
+      const pod = ends(CLIENT, 30_000 + i, isOld ? '10.244.2.6' : '10.244.2.5');
+      const behind = asked(startMs + 0.1, pod, NAME, i + 1, { address, tookMs: 0.5 });
+      const way = { from: CLIENT, fromPort: 41_000 + i, to: address, toPort: 443 };
+      const course = isOld ? courses['silent']! : opens;
+      return [
+        query!,
+        ...(isByServer ? behind : []),
+        reply!,
+        ...course(way).map(([ms, bytes]) => at(startMs + 2 + ms, bytes)),
+      ];
+    }),
+  );
+}
+
+test('the DNS pod that returns the failing address is named', () => {
+  const { seen } = verdictOf(disagreeing(true, true));
+  assert.match(
+    seen[0]!,
+    /10\.244\.2\.6 returned 10\.96\.88\.65 .*, while 10\.244\.2\.5 returned 10\.96\.88\.64/,
+  );
+});
+
+test('a client sees that its answers alternate, but not if the address changed once', () => {
+  assert.match(verdictOf(disagreeing(false, true)).seen[0]!, /returned two answers in turn/);
+  assert.doesNotMatch(verdictOf(disagreeing(false, false)).seen.join(' '), /in turn/);
+});

@@ -1,9 +1,13 @@
 /** Connections that fail although the lookup before them was answered. */
 import { failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
 import { heldAddress } from '../observe/held-address.ts';
-import { sentence } from '../texts.ts';
+import { staleServer } from '../observe/stale-server.ts';
+import { listed, sentence } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
+
+const STALE_TITLE =
+  'DNS pods return different addresses for a name, and connections to one of them fail';
 
 /** The lookup returned an address, but the connection to it fails. */
 export const failedConnections: FindingKind = {
@@ -21,6 +25,7 @@ export const failedConnections: FindingKind = {
             `${observed.others.opened} other connections were seen, and none of them fails repeatedly`,
           );
     const held = heldAddress(observed, failing);
+    const stale = held === null ? staleServer(observed, failing) : null;
     const isIpv6 = onlyIpv6Fails(observed, failing);
     const proxied = failing.find(({ proxy }) => proxy !== null);
     const counted = new Map<string, number>();
@@ -29,11 +34,12 @@ export const failedConnections: FindingKind = {
         counted.set(client, (counted.get(client) ?? 0) + count);
     return {
       code: this.code,
-      title: held?.title ?? this.title,
-      severity: held?.newer === undefined ? 'warning' : 'critical',
+      title: held?.title ?? (stale === null ? this.title : STALE_TITLE),
+      severity:
+        held?.newer === undefined && (stale?.servers.length ?? 0) === 0 ? 'warning' : 'critical',
       confidence: 0.9,
       seen: [
-        ...(held?.seen ?? []),
+        ...(held?.seen ?? stale?.seen ?? []),
         ...failing.slice(0, MAX_LISTED_CONTACTS).map(({ text }) => sentence(text)),
         ...(failing.length > MAX_LISTED_CONTACTS
           ? [`Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
@@ -48,34 +54,46 @@ export const failedConnections: FindingKind = {
       why:
         held !== null
           ? held.why
-          : isIpv6
-            ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
-            : proxied !== undefined
-              ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
-              : 'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.',
+          : stale !== null
+            ? `The cluster’s DNS pods disagree. ${stale.servers.length > 0 ? `${listed(stale.servers)} ${stale.servers.length === 1 ? 'has' : 'have'} stale data` : 'One of them has stale data'}, because the watch on the API server hangs or was lost, or its zone has an old entry. Which pod a client reaches is chance, so some connections go to an address that no longer works. (Rarely, the failing address is the newer one, and its pod is not ready.)`
+            : isIpv6
+              ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
+              : proxied !== undefined
+                ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
+                : 'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.',
       fix:
         held !== null
           ? held.fix
-          : isIpv6
+          : stale !== null
             ? [
-                'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
-                'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
+                stale.servers.length > 0
+                  ? `Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide). If the failing address is no longer among them, delete the DNS pod at ${listed(stale.servers)} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
+                  : 'Query each DNS pod by its own address to see which one returns the failing address, compare with the cluster’s objects (kubectl get service,endpointslices -A -o wide), and delete the pod that differs.',
+                'Check the pod’s log for API connection errors (reflector, watch, i/o timeout).',
               ]
-            : [
-                ...(proxied === undefined
-                  ? []
-                  : [
-                      `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
-                    ]),
-                'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
-                ...(failing[0]!.name === null
-                  ? [
-                      'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
-                    ]
-                  : []),
-                'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
-              ],
-      prove: `run nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port} in the pod`,
+            : isIpv6
+              ? [
+                  'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
+                  'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
+                ]
+              : [
+                  ...(proxied === undefined
+                    ? []
+                    : [
+                        `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
+                      ]),
+                  'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
+                  ...(failing[0]!.name === null
+                    ? [
+                        'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
+                      ]
+                    : []),
+                  'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
+                ],
+      prove:
+        stale !== null
+          ? `run ndots query ${stale.name} @${stale.servers[0] ?? 'POD'} and compare with the other DNS pods`
+          : `run nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port} in the pod`,
       disproved: 'the name now has another address, and connections to that one succeed',
       exchanges: [],
       counted,
