@@ -15,7 +15,10 @@ export const lameDelegation: FindingKind = {
   inCapture(observed, claims) {
     const { delegations } = observed.replyFaults;
     const [worst] = delegations.refusals.list
-      .filter(({ count }) => count >= MIN_CASES)
+      .filter(
+        ({ count, names }) =>
+          count >= MIN_CASES && ![...names].every((name) => claims.names.has(name)),
+      )
       .toSorted((one, other) => other.count - one.count);
     if (worst === undefined) return excluded('no server refused a query without RD');
     const { server, count, names, samples } = worst;

@@ -24,6 +24,7 @@ import { reloads } from './unequal-configurations.ts';
 import { absentNames } from './absent-names.ts';
 import { addressConflict } from './address-conflict.ts';
 import { askedAgain } from './asked-again.ts';
+import { brokenDelegation } from './broken-delegation.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
@@ -173,6 +174,7 @@ export const findingKinds: readonly FindingKind[] = [
   externalTarget,
   deadBackend,
   expiredZone,
+  brokenDelegation,
   silentServer,
   responseLimit,
   packetCap,
