@@ -189,7 +189,7 @@ describe('with fewer rights', () => {
     assert.equal(code, 2);
     assert.equal(out, '');
     assert.match(err, /403 Forbidden/);
-    assert.match(err, /--rbac prints the rights/);
+    assert.match(err, /--rbac prints the permissions/);
   });
 
   test('without metrics, replies are still judged, and the missing metrics are reported', async () => {
@@ -231,7 +231,7 @@ describe('with fewer rights', () => {
     const { code, out, err } = await cluster.run('cluster', '-n', 'openshift-dns');
     assert.equal(code, 2);
     assert.equal(out, '');
-    assert.match(err, /no DNS service and no DNS pod in namespace openshift-dns/);
+    assert.match(err, /no DNS Service and no DNS pod in namespace openshift-dns/);
   });
 
   test('--rbac prints objects that grant the listed rights', async () => {
