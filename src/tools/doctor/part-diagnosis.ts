@@ -52,7 +52,7 @@ const ofServers: ReadonlySet<string> = new Set([
 /** Causes of failures. */
 const ofFailures: ReadonlySet<string> = new Set([
   ...['ND2003', 'ND3019', 'ND4004', 'ND4007', 'ND4038', 'ND4055', 'ND5001', 'ND8002'],
-  ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
+  ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037', 'ND4056', 'ND4057', 'ND4058', 'ND4059'],
 ]);
 /** Causes of late replies. */
 const ofLateness: ReadonlySet<string> = new Set([

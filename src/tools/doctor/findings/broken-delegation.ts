@@ -11,8 +11,8 @@ import { excluded, type FindingKind } from './finding.ts';
 
 /** A resolver follows a delegation, and no server of the zone is of use: some refuse, the rest is silent. */
 export const brokenDelegation: FindingKind = {
-  code: 'ND4010',
-  title: 'No server of a zone is of use: one refuses, another does not answer',
+  code: 'ND4059',
+  title: 'All servers of a zone fail: one refuses, another does not answer',
   name: 'servers that refuse',
   inCapture(observed, claims) {
     const refusals = observed.replyFaults.delegations.refusals.list.filter(
@@ -35,7 +35,10 @@ export const brokenDelegation: FindingKind = {
       const losses = silent.flatMap(({ address }) => claims.openTo(address));
       takeSilence(observed, claims, losses);
       for (const { name } of views) claims.names.add(name);
-      const [refusers, mute] = [listed(refusing.map(({ server }) => server)), listed(silent.map(addressOf))];
+      const [refusers, mute] = [
+        listed(refusing.map(({ server }) => server)),
+        listed(silent.map(addressOf)),
+      ];
       const count = refusing.reduce((sum, each) => sum + each.count, 0);
       const resolvers = new Set(losses.map(({ client }) => client.address));
       const failed = views.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);

@@ -7,7 +7,7 @@ import { excluded, type FindingKind } from './finding.ts';
 
 /** (Nearly) all losses at a server have a wrong checksum, and no query with one is answered. */
 export const damagedQueries: FindingKind = {
-  code: 'ND3040',
+  code: 'ND3046',
   title: 'Queries arrive with a wrong UDP checksum, and the kernel drops them',
   name: 'queries with a wrong checksum',
   inCapture(observed, claims) {

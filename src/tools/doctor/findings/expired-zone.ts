@@ -9,7 +9,7 @@ import { excluded, type FindingKind } from './finding.ts';
 
 /** A server asks its primary server for a zone in vain, and answers SERVFAIL for the zone's names. */
 export const expiredZone: FindingKind = {
-  code: 'ND4002',
+  code: 'ND4057',
   title: 'A secondary name server has no valid copy of a zone and answers SERVFAIL',
   name: 'secondary servers without a valid zone',
   inCapture(observed, claims) {

@@ -29,12 +29,12 @@ const refreshes = (missing: readonly string[]): Given[] =>
   ]).flat();
 
 test('the target of an SRV record that does not exist is named with the record', async () => {
-  const found = await findingOf('ND4032', [...others(20), ...refreshes([hosts[2]!])]);
+  const found = await findingOf('ND4058', [...others(20), ...refreshes([hosts[2]!])]);
   assert.equal(found?.severity, 'warning');
   assert.match(found.title, /^An SRV record points to a host/);
   assert.ok(found.seen[0]!.includes(owner) && found.seen[0]!.includes(hosts[2]!));
   assert.match(found.seen.join(' '), /mongo-0\./);
-  const none = await findingOf('ND4032', [...others(20), ...refreshes(hosts)]);
+  const none = await findingOf('ND4058', [...others(20), ...refreshes(hosts)]);
   assert.equal(none?.severity, 'critical');
-  assert.equal(await findingOf('ND4032', [...others(20), ...refreshes([])]), undefined);
+  assert.equal(await findingOf('ND4058', [...others(20), ...refreshes([])]), undefined);
 });

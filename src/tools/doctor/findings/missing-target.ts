@@ -17,7 +17,7 @@ interface Missing {
 
 /** An SRV answer names a host that gets NXDOMAIN. */
 export const missingTarget: FindingKind = {
-  code: 'ND4032',
+  code: 'ND4058',
   title: 'An SRV record points to a host that does not exist',
   name: 'an SRV record whose target does not exist',
   inCapture(observed, claims) {

@@ -36,7 +36,7 @@ type Cause = Pick<Finding, 'title' | 'why' | 'fix' | 'disproved' | 'confidence'>
 
 /** A server rejects changes, so the names that a program wants to publish are missing or old. */
 export const rejectedUpdates: FindingKind = {
-  code: 'ND4002',
+  code: 'ND4056',
   title: 'A name server rejects dynamic updates or signed requests',
   name: 'dynamic updates that are rejected',
   inCapture(observed, claims) {

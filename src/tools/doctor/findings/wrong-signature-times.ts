@@ -7,7 +7,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** Every signature of a zone is outside of its time, so resolvers that validate reject the zone. */
 export const wrongSignatureTimes: FindingKind = {
   code: 'ND4035',
-  title: 'A zone’s servers send DNSSEC signatures that are not valid at this time',
+  title: 'A resolver that validates DNSSEC rejects a zone’s signatures',
   name: 'DNSSEC failures',
   inCapture(observed, claims) {
     const { zones } = observed.signatures;
