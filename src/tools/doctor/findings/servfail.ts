@@ -350,7 +350,7 @@ export const serverFails: FindingKind = {
         byName === null
           ? (turns?.title ?? `A name server answers with ${mostly}`)
           : byName.isAllOutside
-            ? `External names fail with ${mostly}, while cluster names do not`
+            ? `External names fail with ${mostly}, while cluster names do not${byName.failing > 1 ? ': the upstream is unusable' : ''}`
             : `Some names always fail with ${mostly}, while others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
       confidence: turns !== null ? 0.85 : byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
@@ -368,7 +368,7 @@ export const serverFails: FindingKind = {
                       : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
                   ]
                 : []),
-              `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered, while ${byName.fine} other names have never failed.`,
+              `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
             ]),
         ...(turns === null ? [] : [turns.seen]),
         ...(beyond === null ? [] : [beyond.seen]),
@@ -389,9 +389,11 @@ export const serverFails: FindingKind = {
           : []),
       ],
       why:
-        mostly === 'SERVFAIL'
-          ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
-          : `${mostly} comes from a server that does not understand or support the query’s options (EDNS, cookies), type or operation. The DNS server passes it on from its upstream.`,
+        mostly === 'SERVFAIL' && byName?.isAllOutside === true && byName.failing > 1
+          ? 'The server answers cluster names from its own data, but gets nothing usable from its upstream for other names. The upstream is down, refuses or fails itself, or the connection to it fails (with DNS over TLS, perhaps because of a certificate). Programs retry, try the next search domain, or fail.'
+          : mostly === 'SERVFAIL'
+            ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
+            : `${mostly} comes from a server that does not understand or support the query’s options (EDNS, cookies), type or operation. The DNS server passes it on from its upstream.`,
       fix: [
         ...(turns === null ? [] : [turns.fix]),
         ...(beyond === null ? [] : [beyond.fix]),
@@ -400,7 +402,7 @@ export const serverFails: FindingKind = {
               'Query the DNS pods’ upstream (see the Corefile’s forward line or the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
             ]
           : []),
-        ...(byName === null
+        ...(byName === null || (byName.isAllOutside && byName.failing > 1)
           ? []
           : [
               `Query ${target === '' ? names[0]!.name : target} at its zone’s own servers. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName) or the forward for that zone.`,
@@ -489,7 +491,16 @@ function goesByName(
     [...others].every((name) => domains.isOfCluster(name)) &&
     ![...failing.keys()].some((name) => domains.isOfCluster(name));
   const isAlways = [...failing.values()].every((count) => count >= ALWAYS_FAILS.asked);
-  return isAlways && fine >= ALWAYS_FAILS.fine && (isAllOutside || failing.size <= fine)
+  // A server that denies names of the cluster has its data as well.
+  const denied = new Set(
+    list.flatMap(({ name, outcomes }) =>
+      outcomes.nxdomain > 0 && domains.isOfCluster(name) && !failing.has(name) ? name : [],
+    ),
+  );
+  const isSeen =
+    fine >= ALWAYS_FAILS.fine ||
+    (isAllOutside && fine > 0 && failing.size > 1 && fine + denied.size >= ALWAYS_FAILS.fine);
+  return isAlways && isSeen && (isAllOutside || failing.size <= fine)
     ? { failing: failing.size, fine, isAllOutside, sinceMs: sinceMs === Infinity ? null : sinceMs }
     : null;
 }
