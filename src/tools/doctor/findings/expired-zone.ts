@@ -7,7 +7,7 @@ import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
-/** A server asks its primary server for a zone in vain, and answers SERVFAIL for the zone's names. */
+/** A server gets no reply when it asks its primary for a zone, and answers SERVFAIL for the zone's names. */
 export const expiredZone: FindingKind = {
   code: 'ND4057',
   title: 'A secondary name server has no valid copy of a zone and answers SERVFAIL',
@@ -64,6 +64,6 @@ export const expiredZone: FindingKind = {
         ],
       };
     }
-    return excluded('no server that fails for a zone asks another one for it in vain');
+    return excluded('no server that fails for a zone asks another server for it without a reply');
   },
 };

@@ -30,7 +30,7 @@ test('a server that denies cluster names in the name of the root does not know t
   assert.equal(await findingOf('ND8001', [...denied('.', '8.8.8.8'), ...found]), undefined);
 });
 
-test('a public resolver is no DNS pod, whatever SOA record its denials carry', async () => {
+test('a public resolver is not a DNS pod, whatever SOA record its denials carry', async () => {
   const all = [...denied('example.', '9.9.9.9'), ...found];
   const finding = await findingOf('ND2007', all);
   assert.match(finding?.title ?? '', /second name server/);

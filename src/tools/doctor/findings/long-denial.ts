@@ -16,7 +16,7 @@ const SERVICES = 'svc.';
 export const longDenial: FindingKind = {
   code: 'ND8003',
   title: 'A new name stays invisible because its absence is cached',
-  name: 'denials that are cached for too long',
+  name: 'a cached "no such name"',
   inCapture(observed, claims) {
     const denied = deniedServices(observed, claims);
     const [one] = denied;

@@ -119,8 +119,8 @@ function notHostNames({ names }: Observations, claims: Claims): readonly Missing
 }
 
 /**
- * The text that a program looked up as a host name although it contains a port, a path or a scheme,
- * as an absolute name without search domains; null: the name contains none of them.
+ * The text that a program looked up as a host name, without search domains, although it contains a port, a path or a
+ * scheme. Null if it contains none of them.
  */
 function noHostName(name: string): string | null {
   // The last label with such a character ends what the program wrote.

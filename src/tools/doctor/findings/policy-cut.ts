@@ -157,7 +157,7 @@ function ofSomePods(found: OfSomePods): Finding {
         ? `Queries from the same clients that went to ${listed(finePods)} were answered.`
         : 'Other queries from the same clients to the same address were answered in the meantime, so the rule does not depend on the client. It rejects the queries that are sent to some of the servers behind this address.',
     ],
-    why: `Only a rule sends this error. A firewall, such as that of the pod’s node (firewalld, nftables), or a NetworkPolicy rejects what is sent to ${targets}. ${pods.length === 1 ? 'This pod is still an endpoint of the Service, so its' : 'They are still endpoints of the Service, so their'} share of the queries fails.`,
+    why: `Only a rule sends this error. A firewall, such as that of the pod’s node (firewalld, nftables), or a NetworkPolicy rejects packets to ${targets}. ${pods.length === 1 ? 'This pod is still an endpoint of the Service, so its' : 'They are still endpoints of the Service, so their'} share of the queries fails.`,
     fix: [
       pods.length > 0
         ? `On ${listed(senders)}, which is or precedes the node of ${targets}, find the rule that rejects forwarded UDP port 53 (nft list ruleset, iptables-save, firewall-cmd --list-all), and allow UDP and TCP port 53 to ${targets}.`

@@ -36,7 +36,7 @@ test('names refused to one client and answered to another show a rule', async ()
   assert.doesNotMatch(found.disproved, /another client/);
 });
 
-test('a client that is refused whatever it asks is told of an access rule, and of no answers', async () => {
+test('if every query from a client is refused, the cause is an access rule, and no answers are mentioned', async () => {
   const found = await refusedFor(() => true);
   assert.match(found?.title ?? '', /refuses every query/);
   assert.match(found!.why, /access rule/);

@@ -12,7 +12,7 @@ import { at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 const SERVER = '192.0.2.53';
 const [zone, name] = ['ext.example.net.', 'app.ext.example.net.'];
 const UPDATE_FLAGS = OPCODE.UPDATE << 11;
-/** How far the client's clock is behind. Seconds. */
+/** The seconds by which the client's clock is behind. */
 const BEHIND = 1500;
 
 function signed(message: Uint8Array, signedAt: number, error = 0, now = signedAt): Uint8Array {
@@ -48,7 +48,7 @@ const missing: Given[] = Array.from({ length: 5 }, (_, nth) => ({
   reply: { rcode: RCODE.NXDOMAIN, authority: [soa(zone)] },
 }));
 
-test('updates that a server rejects because the clocks differ are told apart from other errors', async () => {
+test('updates that a server rejects because the clocks differ are distinguished from other errors', async () => {
   const { findings } = await examine(
     inOrder([given([...others(30), ...missing]), updates(RCODE.BADTIME)]),
   );

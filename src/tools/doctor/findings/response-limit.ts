@@ -97,7 +97,7 @@ function crowdingText({ replays }: Observations, address: string): string | null
   return `In the ${RESPONSE_LIMIT.windowMs} ms before a lost query, ${address} received ${crowding.lost.toFixed(1)} queries on average, compared with ${crowding.fine.toFixed(1)} before the others.`;
 }
 
-/** The same where equal replies are limited, each question by itself. */
+/** The same if equal replies are limited, separately for each question. */
 function equalText({ equalQuestions }: Observations, address: string): string | null {
   const crowding = equalQuestions.get(address)?.crowding ?? null;
   if (!isCrowded(crowding)) return null;

@@ -17,7 +17,7 @@ interface StaleName {
 export const staleAnswers: FindingKind = {
   code: 'ND4038',
   title: 'A cache serves expired records because its upstream does not answer',
-  name: 'answers with TTL 0 from some moment on',
+  name: 'expired answers',
   inCapture(observed, claims) {
     const stale = staleNames(observed);
     const names = keysOf(stale, ({ name }) => name);

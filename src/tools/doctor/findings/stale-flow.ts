@@ -120,8 +120,8 @@ function silentFlows(observed: Observations): readonly FlowView[] {
 }
 
 /**
- * True if meanwhile the server also lost queries from sockets that are not silent, and was late with the rest. Some
- * sockets then lose all their queries in a row.
+ * True if the server also lost queries from sockets that are not silent during that time, and was late with the rest.
+ * Some sockets then lose all their queries in a row.
  */
 function isOfBusyServer(
   { servers, losses }: Observations,

@@ -104,8 +104,8 @@ test('the same on the node, which translates the forwarder’s address', async (
 });
 
 /**
- * On the node: queries leave through one interface; the replies of one pod come in through another one.
- * @param outThrough they go on to the client untranslated, through this one
+ * Queries leave the node through one interface, and the replies from one pod arrive through another.
+ * @param outThrough the interface through which they reach the client untranslated
  */
 function twoInterfaces(backThrough: number, outThrough?: number): readonly Captured[] {
   return inOrder(

@@ -10,7 +10,7 @@ const name = 'www.signed.example.';
 const edns = { udpSize: 1232, version: 0, dnssecOk: true, options: [] };
 const startS = Math.floor(at(0, new Uint8Array(0)).timeMs / 1000);
 
-/** Authoritative answers with signatures that are valid from so many days after the capture on. */
+/** Authoritative answers with signatures that become valid this number of days after the capture. */
 const signed = (days: number): Given[] =>
   Array.from({ length: 5 }, (_, nth) => ({
     ...{ atMs: nth * 1000, name, server: '192.0.2.53' },

@@ -1,4 +1,4 @@
-/** How many queries precede those that a server does not answer in full, compared with the others. */
+/** Compares the number of queries that precede incompletely answered ones with the number before others. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import { RESPONSE_LIMIT } from '../thresholds/lateness.ts';

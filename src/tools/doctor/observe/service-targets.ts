@@ -9,7 +9,7 @@ import { BoundedMap } from './bounded-map.ts';
 const OWNERS_MAX = 500;
 const TARGETS_MAX = 200;
 
-/** What the answers for one SRV name contained. */
+/** The targets in the answers for one SRV name. */
 export interface ServiceTargets {
   readonly owner: string;
   /** Absolute, lower case. */
