@@ -42,7 +42,10 @@ export const nodeUsage: Usage = {
   examples: [
     ['node1 -- capture -i any --process -c 50', 'show which process sends which query'],
     ['node1 -- capture -i any --process -o flow', 'follow each lookup to the connection after it'],
-    ['node1 -n kube-system -- top -i any --once --view clients', 'print the node’s busiest clients'],
+    [
+      'node1 -n kube-system -- top -i any --once --view clients',
+      'print the node’s busiest clients',
+    ],
   ],
   style: 'gnu',
   options: table,

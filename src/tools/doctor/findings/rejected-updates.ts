@@ -7,6 +7,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
+import { BADTIME_BYTES } from '../thresholds/errors.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { listed, sentence } from '../texts.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -18,8 +19,6 @@ const TSIG_ERRORS: ReadonlyMap<number, string> = new Map([
   [RCODE.BADTIME, 'BADTIME'],
   [RCODE.BADTRUNC, 'BADTRUNC'],
 ]);
-/** The length of the server's time in a reply with BADTIME. Bytes; RFC 8945 section 5.2.3. */
-const TIME_BYTES = 6;
 
 interface Rejected {
   readonly exchange: SeenExchange;
@@ -142,7 +141,7 @@ function clockTexts(
 ): readonly string[] {
   const clientAt = sent?.signedAt ?? signedAt;
   const allowed = sent?.fudge ?? fudge;
-  const isTold = other.length === TIME_BYTES;
+  const isTold = other.length === BADTIME_BYTES;
   const serverAt = isTold ? other.reduce((sum, byte) => sum * 256 + byte, 0) : sentMs / 1000;
   const ahead = Math.round(clientAt - serverAt);
   const captureAhead = Math.abs(clientAt - sentMs / 1000) <= allowed;

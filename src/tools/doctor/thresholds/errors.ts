@@ -123,3 +123,6 @@ export const FAILS_IN_TURN = { names: 2 };
 
 /** With fewer refused names, refusals may depend on the name rather than the client. Names; chosen. */
 export const MIN_REFUSED_NAMES = 2;
+
+/** The length of the server's time in a reply with BADTIME. Bytes; RFC 8945 section 5.2.3. */
+export const BADTIME_BYTES = 6;

@@ -28,7 +28,7 @@ export interface ZoneSignatures {
 
 const records = new Records();
 
-export class Signatures {
+export class ZoneSignatures {
   readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
 
   add(exchange: SeenExchange): void {
