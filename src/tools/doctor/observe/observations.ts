@@ -58,7 +58,7 @@ import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
-import { ZoneSignatures } from './zone-signatures.ts';
+import { SeenSignatures } from './seen-signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
@@ -198,7 +198,7 @@ export class Observations {
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
-  readonly signatures: ZoneSignatures = new ZoneSignatures();
+  readonly signatures: SeenSignatures = new SeenSignatures();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();

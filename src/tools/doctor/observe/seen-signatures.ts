@@ -28,7 +28,7 @@ export interface ZoneSignatures {
 
 const records = new Records();
 
-export class ZoneSignatures {
+export class SeenSignatures {
   readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
 
   add(exchange: SeenExchange): void {
