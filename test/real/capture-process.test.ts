@@ -284,7 +284,7 @@ describe('without permission to look up processes', { skip: missing ?? false }, 
       timeout: 60_000,
     });
     assert.match(stderr, /cannot load BPF programs into the kernel: bpf map: ENOSYS/);
-    assert.match(stderr, /seccomp forbids it[\s\S]*Leave --bpf out/);
+    assert.match(stderr, /seccomp forbids it[\s\S]*Omit --bpf/);
     assert.equal(status, 2);
   });
 

@@ -20,7 +20,7 @@ const skip = spawnSync('dig', ['-v']).status === 0 ? false : 'dig is not install
 async function startExample(t: Pick<TestContext, 'after'>, port: number): Promise<Child> {
   const child = start('ndots', [program, 'serve', '--example', '-dns.port', String(port)]);
   t.after(() => child.stop());
-  await printed(child, /Ctrl-C ends/, 20_000);
+  await printed(child, /Press Ctrl-C to stop/, 20_000);
   return child;
 }
 
@@ -64,7 +64,7 @@ test(
   async (t) => {
     const child = start('ndots', ['unshare', ...alone, program, 'serve', '--example']);
     t.after(() => child.stop());
-    await printed(child, /Ctrl-C ends/, 20_000);
+    await printed(child, /Press Ctrl-C to stop/, 20_000);
     // By then, startup checks have finished.
     await new Promise((resolve) => setTimeout(resolve, 5000));
     assert.doesNotMatch(child.output(), /ERROR|WARNING/);

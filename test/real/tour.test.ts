@@ -50,7 +50,7 @@ describe('the tour', () => {
     [port] = await freePorts(1);
     const program = resolve('bin/ndots');
     child = start('ndots', [program, 'serve', '--example', '-dns.port', String(port)]);
-    await printed(child, /Ctrl-C ends/, 20_000);
+    await printed(child, /Press Ctrl-C to stop/, 20_000);
   });
   after(() => child.stop());
 

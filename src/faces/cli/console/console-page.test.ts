@@ -66,7 +66,7 @@ describe('the server of the console', () => {
   test('shows the current numbers and findings without scripts', async () => {
     const page = await (await get('/', withToken())).text();
     assert.match(page, /<dt>Queries<\/dt><dd>/);
-    assert.match(page, /DNS over TCP does not get through/);
+    assert.match(page, /DNS over TCP is blocked/);
   });
 
   test('allows only its own scripts and data, and no framing', async () => {
@@ -127,7 +127,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
   test('a whole diagnosis works by keyboard', async () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('6');
-      const finding = page.getByRole('button', { name: /DNS over TCP does not get through/ });
+      const finding = page.getByRole('button', { name: /DNS over TCP is blocked/ });
       await finding.waitFor();
       await finding.focus();
       await page.keyboard.press('Enter');

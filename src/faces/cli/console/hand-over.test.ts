@@ -83,7 +83,7 @@ describe('what the console hands over', () => {
       { ...findings, rows: [row, ...findings.rows.slice(1)] },
       '<b>capture</b>',
     );
-    assert.match(page, /DNS over TCP does not get through/);
+    assert.match(page, /DNS over TCP is blocked/);
     assert.doesNotMatch(page, /<script|<img|<b>|https?:\/\//);
   });
 });

@@ -180,7 +180,7 @@ describe('a decision of the API server', () => {
   test('refuses if the API server may not be asked, and names the permission', async () => {
     api.isForbidden = true;
     assert.equal(await statusOf('ada'), 503);
-    assert.match(lines[0]!, /ClusterRole must allow create of tokenreviews/);
+    assert.match(lines[0]!, /ClusterRole must allow create on tokenreviews/);
   });
 
   test('costs at most 32 pending reviews and 20 requests per second, however many tokens are forged', async () => {
