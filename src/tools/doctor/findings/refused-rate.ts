@@ -1,4 +1,5 @@
 /** A server that refuses queries from one source above a certain rate. */
+import { median } from '../observe/median.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { isServer, programs } from '../observe/roles.ts';
@@ -104,9 +105,9 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
   const calm = history.filter(([second, { asked }]) => !counts.has(second) && asked > 0);
   if (busy.length < MIN_CASES || calm.length < MIN_CASES) return null;
   const served = busy.map(([second, { asked, lost }]) => asked - lost - counts.get(second)!);
-  const usual = middle(served);
+  const usual = median(served);
   const most = Math.max(...calm.map(([, { asked }]) => asked));
-  const sent = middle(busy.map(([, { asked }]) => asked));
+  const sent = median(busy.map(([, { asked }]) => asked));
   const near = served.filter((count) => Math.abs(count - usual) <= REFUSED_RATE.near * usual);
   const within = calm.filter(([, { asked }]) => asked <= REFUSED_RATE.above * usual);
   if (usual < 1 || sent < REFUSED_RATE.above * Math.max(usual, most)) return null;
@@ -132,8 +133,4 @@ function answersAlike(
     0,
   );
   return answered >= MIN_QUERIES;
-}
-
-function middle(list: readonly number[]): number {
-  return list.toSorted((one, other) => one - other)[list.length >> 1]!;
 }

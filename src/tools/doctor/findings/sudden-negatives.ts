@@ -1,4 +1,5 @@
 /** Zones that are empty all at once. */
+import { median } from '../observe/median.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence } from '../texts.ts';
@@ -114,8 +115,4 @@ function isOfServers(views: ReadonlySet<NameView>): boolean {
     all.some(({ found, denied }) => found >= MIN_SERVER_ANSWERS && denied === 0) &&
     all.some(({ found, denied }) => denied >= MIN_SERVER_ANSWERS && found === 0)
   );
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[values.length >> 1]!;
 }

@@ -1,4 +1,5 @@
 /** Round-trip times to servers, from the fastest replies and TCP handshakes. */
+import { median } from './median.ts';
 import { addressOf, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { COPY_MS, SLOW_PATH } from '../thresholds/transport.ts';
@@ -88,7 +89,7 @@ export class PathTimes {
     const far = pairs.filter(({ replies }) => {
       const fastest = Math.min(...replies);
       const isPath = fastest >= SLOW_PATH.ms && fastest <= SLOW_PATH.mostMs;
-      return isPath && middle(replies) <= SLOW_PATH.spread * fastest;
+      return isPath && median(replies) <= SLOW_PATH.spread * fastest;
     });
     const counted = (list: readonly PairTimes[]): number =>
       list.reduce((sum, { replies }) => sum + replies.length, 0);
@@ -100,11 +101,11 @@ export class PathTimes {
     const inside = this.#inside.get(server) ?? [];
     return {
       fastestMs,
-      usualMs: middle(replies),
+      usualMs: median(replies),
       handshakes: handshakes.length,
-      handshakeMs: handshakes.length === 0 ? 0 : middle(handshakes),
+      handshakeMs: handshakes.length === 0 ? 0 : median(handshakes),
       inside: inside.length,
-      insideMs: inside.length === 0 ? 0 : middle(inside),
+      insideMs: inside.length === 0 ? 0 : median(inside),
     };
   }
 
@@ -132,8 +133,4 @@ export function isProven({
 
 function push(times: number[], ms: number): void {
   if (times.length < TIMES_MAX) times.push(ms);
-}
-
-function middle(times: readonly number[]): number {
-  return times.toSorted((one, other) => one - other)[times.length >> 1]!;
 }
