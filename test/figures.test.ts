@@ -30,11 +30,6 @@ const rows: Readonly<
     true,
   ],
   'serve a zone file of 100 000 names': ['zone', 'CPU per query, ndots : knot', false],
-  'read a capture of 1 000 000 packets and diagnose it': [
-    'capture',
-    'doctor: CPU time, of tcpdump’s',
-    false,
-  ],
 };
 
 test('each figure of the README is the middle of the recorded runs, with the version of the peer in the last one', () => {
