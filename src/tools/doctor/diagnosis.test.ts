@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
 import { back, dnsMessage, udpPacket } from '../../../test/kit/packets.ts';
 import { diagnose } from './diagnosis.ts';
+import { randomLoss } from './findings/random-loss.ts';
+import { Claims } from './observe/claims.ts';
 import { Observations } from './observe/observations.ts';
 import { Reading } from '../capture/read/reading.ts';
 
@@ -15,6 +17,35 @@ test('many silent addresses beside many DNS pods, each asked for a name of its o
     () => diagnose(few),
   );
 });
+
+test('losses from many clients to many servers are judged in time that grows with their number', async () => {
+  const [many, few] = [crowd(3200), crowd(400)];
+  await costsAtMost(
+    24,
+    () => randomLoss.inCapture!(many, new Claims(many)),
+    () => randomLoss.inCapture!(few, new Claims(few)),
+  );
+});
+
+/** This many clients, each of which sends one query to a server of its own. Half of the queries get no reply. */
+function crowd(count: number): Observations {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  const timeMs = 1.7e12;
+  for (let nth = 0; nth < count; nth++) {
+    const address = (net: number): string => `10.${net}.${nth >> 8}.${nth & 255}`;
+    const fromPort = 1024 + ((nth * 7919) % 60_000);
+    const ends = { from: address(1), fromPort, to: address(2), toPort: 53 };
+    for (const reply of nth % 2 === 0 ? [false] : [false, true]) {
+      const message = dnsMessage(`x${nth}.crowd.example.`, 'A', { id: 7, reply });
+      const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + nth, 64);
+      reading.takeNetwork(bytes, 0, bytes.length, timeMs + 30 * nth, 0);
+    }
+  }
+  reading.end();
+  return observed;
+}
 
 /** This many silent addresses beside as many DNS pods. */
 function silent(count: number): Observations {

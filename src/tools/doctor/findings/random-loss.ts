@@ -216,10 +216,11 @@ function sparedBeside(
 } | null {
   const counted = { asked: 0, lost: 0, othersAsked: 0, othersLost: 0 };
   const others: string[] = [];
+  const [losers, wanted] = [new Set(clients), new Set(servers)];
   for (const { address, servers: theirs } of observed.clients.list)
-    for (const server of servers) {
-      const { asked = 0, lost = 0 } = theirs.get(server) ?? {};
-      if (clients.includes(address)) {
+    for (const [server, { asked, lost }] of theirs) {
+      if (!wanted.has(server)) continue;
+      if (losers.has(address)) {
         counted.asked += asked;
         counted.lost += lost;
       } else if (asked > 0) {

@@ -49,6 +49,9 @@ interface Asker {
   smallAnew: number;
   /** Queries for the root, which forwarders use as health checks. */
   probes: number;
+  /** Its questions of the last seconds, and of the seconds before them. */
+  present: Questions;
+  before: Questions;
 }
 
 /** An exchange, and the number of earlier ones with its id and question. */
@@ -57,15 +60,19 @@ interface Last {
   readonly run: number;
 }
 
+/** By name, one for each type. */
+type Questions = Map<string, Last[]>;
+
+const none: Questions = new Map();
+
 /** Collects repeated queries whose reply had passed. */
 export class AskedAgain {
   readonly #domains: SearchDomains;
   readonly #repeats: RepeatedQuery[] = [];
   /** By client and name: one half of a pair that was repeated, until the other half is. */
   readonly #halves = new Map<string, RepeatedQuery>();
-  /** By client, type and name: those of the last seconds, and of the seconds before them. */
-  #present = new Map<string, Last>();
-  #before: ReadonlyMap<string, Last> = new Map();
+  /** The number of questions that all clients have in `present`. */
+  #questions = 0;
   #sinceMs = -Infinity;
   /** The cached `unexplained`, until something is added. */
   #settled: readonly RepeatedQuery[] | null = null;
@@ -101,13 +108,8 @@ export class AskedAgain {
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
     this.#forget(sentMs);
     if (isUsable(exchange) && needsFragments(exchange.replyBytes)) this.#addLong(exchange);
-    const key = `${client.address} ${type} ${name}`;
-    const last = this.#last(key);
-    const half = `${client.address} ${name}`;
-    const other = this.#halves.get(half)?.again;
-    // Both families are repeated by a program that queries the name every 5 s.
-    if (other !== undefined && other.type !== type && isTogether(other, exchange))
-      this.#halves.delete(half);
+    const last = lastOf(asker, name, type);
+    if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
     if (last !== undefined) {
       const isSameId = last.exchange.id === id;
@@ -122,8 +124,8 @@ export class AskedAgain {
       ) {
         if (isStopped(last.exchange, exchange, asker, this.#domains))
           this.#keep(last.exchange, exchange);
-        else if (this.#wasPair(last.exchange))
-          setFirst(this.#halves, half, { first: last.exchange, again: exchange });
+        else if (wasPair(asker, last.exchange))
+          setFirst(this.#halves, halfKey(exchange), { first: last.exchange, again: exchange });
       }
     }
     if (sentMs >= asker.lastMs) {
@@ -132,7 +134,24 @@ export class AskedAgain {
       asker.lastName = name;
       asker.lastId = id;
     }
-    if (isUsable(exchange)) this.#present.set(key, { exchange, run });
+    if (isUsable(exchange)) this.#remember(asker, exchange, run);
+  }
+
+  /** Both families are repeated by a program that queries the name every 5 s. */
+  #pair(exchange: SeenExchange): void {
+    const half = halfKey(exchange);
+    const other = this.#halves.get(half)?.again;
+    if (other !== undefined && other.type !== exchange.type && isTogether(other, exchange))
+      this.#halves.delete(half);
+  }
+
+  #remember({ present }: Asker, exchange: SeenExchange, run: number): void {
+    const { name, type } = exchange;
+    const ofName = present.get(name);
+    const at = ofName?.findIndex((each) => each.exchange.type === type) ?? -1;
+    if (at < 0) this.#questions++;
+    if (ofName === undefined) present.set(name, [{ exchange, run }]);
+    else ofName[at < 0 ? ofName.length : at] = { exchange, run };
   }
 
   /** Questions with large replies that were repeated with the same id. */
@@ -212,8 +231,10 @@ export class AskedAgain {
   /** Drops the parts that use the most memory. */
   clear(): void {
     this.#long.clear();
-    this.#present.clear();
-    this.#before = new Map();
+    for (const asker of this.#askers.values()) {
+      asker.present = new Map();
+      asker.before = none;
+    }
   }
 
   /**
@@ -244,24 +265,14 @@ export class AskedAgain {
     });
   }
 
-  /** True if the query for the other address family left together with it. */
-  #wasPair(exchange: SeenExchange): boolean {
-    const { client, type, name } = exchange;
-    const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
-    if (otherType === null) return false;
-    const other = this.#last(`${client.address} ${otherType} ${name}`);
-    return other !== undefined && isTogether(other.exchange, exchange);
-  }
-
-  #last(key: string): Last | undefined {
-    return this.#present.get(key) ?? this.#before.get(key);
-  }
-
   /** Queries this old are not repeated. */
   #forget(nowMs: number): void {
-    if (nowMs - this.#sinceMs < SAME_QUERY_MS && this.#present.size < QUESTIONS_MAX) return;
-    this.#before = this.#present;
-    this.#present = new Map();
+    if (nowMs - this.#sinceMs < SAME_QUERY_MS && this.#questions < QUESTIONS_MAX) return;
+    for (const asker of this.#askers.values()) {
+      asker.before = asker.present;
+      if (asker.present.size > 0) asker.present = new Map();
+    }
+    this.#questions = 0;
     this.#sinceMs = nowMs;
   }
 
@@ -272,6 +283,23 @@ export class AskedAgain {
     this.#repeats.push({ first, again });
   }
 }
+
+/** The client's last exchange with this question. */
+function lastOf({ present, before }: Asker, name: string, type: number): Last | undefined {
+  const isAsked = ({ exchange }: Last): boolean => exchange.type === type;
+  return present.get(name)?.find(isAsked) ?? before.get(name)?.find(isAsked);
+}
+
+/** True if the query for the other address family left together with it. */
+function wasPair(asker: Asker, exchange: SeenExchange): boolean {
+  const { type, name } = exchange;
+  const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
+  if (otherType === null) return false;
+  const other = lastOf(asker, name, otherType);
+  return other !== undefined && isTogether(other.exchange, exchange);
+}
+
+const halfKey = ({ client, name }: SeenExchange): string => `${client.address} ${name}`;
 
 function isAfter(
   { sentMs, repliedMs }: SeenExchange,
@@ -317,7 +345,7 @@ function isUsable(exchange: SeenExchange): boolean {
 
 const newAsker = (): Asker => ({
   ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
-  ...{ otherMs: -Infinity, smallAnew: 0, probes: 0 },
+  ...{ otherMs: -Infinity, smallAnew: 0, probes: 0, present: new Map(), before: none },
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
