@@ -15,17 +15,15 @@ export function stoppedBefore(
   const before = losses.filter(
     ({ hops, server }) => hops.length === 0 && backends.get(server.address) === undefined,
   );
-  const asked = [...new Set(before.map(({ server }) => server.address))];
+  const asked = new Set(before.map(({ server }) => server.address));
   // Clients on other nodes are seen on one side only.
   const theirs = new Set(before.map(({ client }) => client.address));
   let [replied, passed] = [0, 0];
   for (const address of theirs) {
     const view = clients.get(address);
     passed += view?.translated ?? 0;
-    for (const server of asked) {
-      const of = view?.servers.get(server);
-      if (of !== undefined) replied += of.asked - of.lost;
-    }
+    for (const [server, of] of view?.servers ?? [])
+      if (asked.has(server)) replied += of.asked - of.lost;
   }
   if (before.length < LOSS_LATER_HALF * losses.length || before.length < MIN_CASES) return null;
   return replied > 0 && passed >= NEARLY_ALL * replied ? { lost: before, passed } : null;
