@@ -434,6 +434,80 @@ export const figureGroups: readonly FigureGroup[] = [
       { what: '`capture`, lost packets', figure: 'capture: packets lost, the most of a run' },
       { what: '`doctor`, lost packets', figure: 'doctor: packets lost, the most of a run' },
       { what: '`doctor`, share of one CPU', figure: 'doctor: of one CPU' },
+      {
+        what: '`watch serve`, share of one CPU',
+        figure: 'watch serve: of one CPU',
+        goal: { atMost: 50 },
+      },
+      {
+        what: '`watch serve`, memory',
+        figure: 'watch serve: resident memory',
+        goal: { atMost: 150 },
+      },
+      { what: '`top`, share of one CPU', figure: 'top: of one CPU', goal: { atMost: 50 } },
+      {
+        what: '`top`, memory after a minute',
+        figure: 'top: resident memory after a minute',
+        goal: { atMost: 150 },
+      },
+      {
+        what: '`capture --process`, CPU time',
+        figure: '-o none --process : -o none, CPU time',
+        peer: '`capture` without it, 20 000 queries per second',
+        goal: { atMost: 1.3 },
+      },
+      {
+        what: '`capture --process --bpf`, CPU time',
+        figure: '-o none --process --bpf : -o none, CPU time',
+        peer: '`capture` without it, 20 000 queries per second',
+        goal: { atMost: 1.3 },
+      },
+    ],
+  },
+  {
+    title: 'Console',
+    benchmark: 'console-page',
+    about: 'The page in Chromium, with 100 000 lookups in its table.',
+    rows: [
+      {
+        what: 'files of the page, compressed',
+        figure: 'console page: first files, compressed',
+        goal: { atMost: 60 },
+      },
+      {
+        what: 'first paint',
+        figure: 'console page: first paint, median',
+        goal: { atMost: 300 },
+      },
+      {
+        what: 'JavaScript heap',
+        figure: 'console page: JavaScript heap with 100 000 lookups',
+        goal: { atMost: 60 },
+      },
+      {
+        what: 'longest task, CPU time',
+        figure: 'console page: longest task, CPU time',
+        goal: { atMost: 50 },
+      },
+    ],
+  },
+  {
+    title: 'A server that a console reads',
+    benchmark: 'console-tabs',
+    about: '20 000 queries per second, one worker.',
+    rows: [
+      {
+        what: 'CPU time per query, nobody reads',
+        figure: 'console without a reader : no console, CPU per query',
+        peer: 'the same server without the directive `console`',
+        goal: { atMost: 1.01 },
+      },
+      {
+        what: 'CPU time per query, ten open tabs',
+        figure: 'console with ten tabs : no console, CPU per query',
+        peer: 'the same server without the directive `console`',
+        goal: { atMost: 1.05 },
+      },
     ],
   },
   {
