@@ -88,6 +88,16 @@ A zone without scheme is served over UDP, and over TCP with use_tcp; tls://, htt
 {{- join "," $ports -}}
 {{- end -}}
 
+{{- /* The ports of `console` and `admin`, unless they are on the loopback interface, which is the default. */ -}}
+{{- define "ndots.controlPorts" -}}
+{{- $ports := list -}}
+{{- range .Values.servers -}}{{- range .plugins -}}
+{{- $address := default "localhost" .parameters | toString | trim -}}
+{{- if and (has .name (list "admin" "console")) (not (regexMatch "^(localhost|127\\.|\\[::1\\])" $address)) }}{{ with regexFind "[0-9]+$" $address }}{{ $ports = append $ports . }}{{ end }}{{ end -}}
+{{- end -}}{{- end -}}
+{{- join "," (sortAlpha $ports) -}}
+{{- end -}}
+
 {{- /* "true" if a `kubernetes` block, or a file that extraConfig imports, may read pods. */ -}}
 {{- define "ndots.readsPods" -}}
 {{- $reads := false -}}
