@@ -48,12 +48,14 @@ export async function runOnNode(run: NodeRun): Promise<number | null> {
   signal.addEventListener('abort', end, { once: true });
   try {
     if (signal.aborted) return null;
-    return await followContainer({
+    const code = await followContainer({
       ...run,
       container: { name: CONTAINER, image },
       statuses: 'containerStatuses',
       signal: cut.signal,
     });
+    // A program that handles SIGTERM may report success before the pod is gone.
+    return signal.aborted ? null : code;
   } catch (error) {
     // The pod may be gone before its status can be read.
     if (signal.aborted) return null;
