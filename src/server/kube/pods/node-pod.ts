@@ -16,7 +16,9 @@ export interface NodeRun extends Omit<FollowedContainer, 'statuses' | 'container
 }
 
 /** The same capabilities as in deploy/capture, whose page gives the reason for each. */
-const capabilities = ['NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE', 'NET_ADMIN', 'SYS_NICE'];
+const capabilities = [
+  ...['NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE', 'DAC_READ_SEARCH', 'NET_ADMIN', 'SYS_NICE'],
+];
 /** Seconds between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 5;
 const CONTAINER = 'ndots';
