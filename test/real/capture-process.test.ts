@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -36,6 +36,14 @@ function bounded(given: readonly string[]): readonly string[] {
 function withoutCgroups(): readonly string[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
   return ['unshare', '-m', 'sh', '-c', `umount -l ${mountedCgroups(mounts)} && exec "$@"`, 'sh'];
+}
+
+/** Runs a program whose cgroup v2 is mounted from its own cgroup downwards, like in a pod without the node's mount. */
+function inOwnCgroup(group: string): readonly string[] {
+  const mounted = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'))!;
+  const enter = `echo $$ > ${group}/cgroup.procs && exec unshare -mC "$@"`;
+  const mount = `umount -l ${mounted} && mount -t cgroup2 cgroup2 ${mounted} && exec "$@"`;
+  return ['sh', '-c', enter, 'sh', 'sh', '-c', mount, 'sh'];
 }
 
 /** Runs a program that sees only one network namespace's name, just as a pod cannot see those on the node. */
@@ -184,6 +192,38 @@ os.wait()'`;
     }
   });
 
+  /** The queries of programs that another user runs, seen by a capture with these capabilities. */
+  async function ofOtherUser(given: readonly string[]): Promise<readonly ExchangeDocument[]> {
+    const child = await world.captureBy(
+      [...bounded(given), process.execPath, resolve(main)],
+      ...['--process', '-o', 'json'],
+    );
+    const user = 'setpriv --reuid 65532 --regid 65532 --clear-groups';
+    await world.run(`for i in 1 2 3; do ${user} getent ahosts user-$i.test; done; true`);
+    const found = documentsIn(await ended(child)).filter(({ question }) =>
+      question.name.startsWith('user-'),
+    );
+    assert.ok(found.length > 0);
+    return found;
+  }
+
+  test("the DaemonSet finds the processes of other users, such as CoreDNS's", async () => {
+    // On a busy machine, the search for some sockets starts too late.
+    const found = (await ofOtherUser(capabilities)).filter(({ asker }) => asker!.why !== 'closed');
+    assert.ok(found.length > 0);
+    for (const { asker } of found) {
+      assert.equal(asker!.why, null);
+      assert.equal(asker!.uid, 65532);
+      assert.equal(asker!.processes[0]!.command, 'getent');
+    }
+  });
+
+  test('without DAC_READ_SEARCH, processes of other users are reported as not permitted', async () => {
+    const rest = capabilities.filter((each) => each !== 'DAC_READ_SEARCH');
+    for (const { asker } of await ofOtherUser(rest))
+      assert.match(asker!.why ?? 'known', /refused|closed/);
+  });
+
   test('without SYS_PTRACE the container is known, and the process is reported as not permitted', async () => {
     const rest = capabilities.filter((each) => each !== 'SYS_PTRACE');
     const child = await world.captureBy(
@@ -238,6 +278,17 @@ os.wait()'`;
     assert.deepEqual([truth.lookups, truth.wrong, truth.wrongContainer], [3, [], []]);
     const known = documentsIn(output).filter(({ asker }) => asker!.why === null);
     for (const { asker } of known) assert.equal(asker!.container!.id, CONTAINER.client);
+  });
+
+  test('--bpf reports a cgroup mount that does not include other pods', async () => {
+    const note = /--bpf sees only processes below the cgroup that is mounted here/;
+    const words = ['--process', '--bpf', '-o', 'json'];
+    const mounted = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'))!;
+    const group = mkdtempSync(join(mounted, 'ndots-own-'));
+    const own = await world.captureBy([...inOwnCgroup(group), resolve('bin/ndots')], ...words);
+    assert.match(await ended(own), note);
+    rmdirSync(group);
+    assert.doesNotMatch(await during(['--bpf', '-o', 'json'], async () => undefined), note);
   });
 
   test('namespaces that disappear and appear do not end the capture', async () => {

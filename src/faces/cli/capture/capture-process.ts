@@ -1,5 +1,6 @@
 /** `ndots capture --process`: prepares to look up socket owners in the kernel. */
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LibcMissing, SystemError } from '../../../server/runtime/libc.ts';
@@ -21,6 +22,8 @@ const OWN = '/proc/self/ns/net';
 const MACHINE = '/proc/1/ns/net';
 /** The host's PID namespace always has this inode number, PROC_PID_INIT_INO. */
 const FIRST_PIDS = 'pid:[4026531836]';
+/** A file that every cgroup has except the machine's root. */
+const NOT_ROOT = 'cgroup.type';
 /** A lookup's socket is open for only a few milliseconds, so the search must not wait for a CPU. */
 const PRIORITY = -10;
 /** Number of searches before the first query. */
@@ -67,6 +70,10 @@ export function openAttribution(
       { name: `net:[${statSync(path).ino}]`, path },
     );
     const sent = bpf ? new SentQueries(new SocketPrograms(cgroups!, ports)) : null;
+    if (bpf && existsSync(join(cgroups!, NOT_ROOT)))
+      note(
+        '--bpf sees only processes below the cgroup that is mounted here; in Kubernetes, mount the node’s /sys/fs/cgroup',
+      );
     if (cgroups === null)
       note('no cgroup v2 here, so containers are read from the processes, which takes longer');
     if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
@@ -96,7 +103,8 @@ function requireForPrograms(cgroups: string | null): void {
     throw new Problem({
       code: 'process-no-pids',
       text: '--bpf needs the host’s PID namespace, because the kernel reports host PIDs',
-      remedy: 'In Kubernetes, set hostPID: true.',
+      hint: 'A node that is itself a container, as in kind and k3d, has another one even with hostPID: true.',
+      remedy: 'In Kubernetes, set hostPID: true, or omit --bpf.',
     });
 }
 
@@ -139,7 +147,7 @@ function told(error: unknown, bpf: boolean): unknown {
     return new Problem({
       code: 'process-not-permitted',
       text: 'cannot enter network namespaces: permission denied',
-      hint: '--process needs CAP_SYS_ADMIN (network namespaces), CAP_SYS_PTRACE (files of processes) and CAP_NET_ADMIN (connection tracking).',
+      hint: '--process needs CAP_SYS_ADMIN (network namespaces), CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (files of processes), and CAP_NET_ADMIN (connection tracking).',
       remedy: 'Use sudo, or omit --process.',
       cause: error,
     });
