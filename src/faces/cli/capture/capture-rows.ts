@@ -24,11 +24,8 @@ const FELT_MS = 1000;
 
 /** One line per exchange, with its time, client, query and result. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
-  const { client, server, hops, stray } = exchange;
-  const behind = [...hops.map((hop) => hop.server), ...behindOf(exchange)]
-    .map((server) => ` ⇒ ${name(server)}`)
-    .join('');
-  const way = `${askerOf(exchange, paint)}${name(client)} → ${name(server)}${behind}${answererOf(exchange, paint)}`;
+  const { client, stray } = exchange;
+  const way = `${askerOf(exchange, paint)}${name(client)} → ${serverOf(exchange, name)}${answererOf(exchange, paint)}`;
   const question = `${typeName(exchange.type)} ${paint.strong(exchange.name)}`;
   const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
   const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
@@ -36,9 +33,11 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
   return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
 }
 
-/** The server behind an address translation, if the kernel's connection tracking is the only source for it. */
-function behindOf({ behind = null }: SeenExchange): readonly Peer[] {
-  return behind === null ? [] : [behind];
+/** The server that the client addressed, and where address translations lead: `10.96.0.10:53 ⇒ 10.244.3.7:53`. */
+function serverOf({ server, hops, behind = null }: SeenExchange, name: PeerNaming): string {
+  // The second one is known only from the kernel's connection tracking.
+  const more = [...hops.map((hop) => hop.server), ...(behind === null ? [] : [behind])];
+  return [server, ...more].map((each) => name(each)).join(' ⇒ ');
 }
 
 /** The client process to print before its address: `341cbd92c83b/curl[29549] `. */
@@ -67,16 +66,49 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
     ...(isTimeless(first) ? [] : [printElapsed(endMs - startMs)]),
   ];
   const head = `${paint.dim(when(first, startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}${framesOf(first, paint)}`;
-  const rows = candidates.map((candidate) => {
+  const rows = candidates.flatMap((candidate) => {
     const own = exchanges.filter((exchange) => exchange.name === candidate);
-    const at = (isTimeless(first) ? '-' : printElapsed(own[0]!.sentMs - startMs)).padStart(8);
-    const parts = own.map(
-      (exchange) =>
-        `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
-    );
-    return `  ${paint.dim(at)}  ${candidate}  ${parts.join(', ')}`;
+    const at = isTimeless(first) ? '-' : printElapsed(own[0]!.sentMs - startMs);
+    const row = `  ${paint.dim(at.padStart(8))}  ${candidate}  ${outcomes(own, paint)}`;
+    return [row, ...upstreamRows(own, startMs, name, paint)];
   });
   return [head, ...processRows(lookup, name, paint), ...rows].join('\n');
+}
+
+/** `A 192.0.2.1 0.3 ms, AAAA NODATA 0.4 ms`. */
+function outcomes(exchanges: readonly SeenExchange[], paint: Paint): string {
+  return exchanges
+    .map(
+      (exchange) =>
+        `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
+    )
+    .join(', ');
+}
+
+/** The queries that servers sent to answer these, with those that their servers sent, one row for each server. */
+function upstreamRows(
+  exchanges: readonly SeenExchange[],
+  fromMs: number,
+  name: PeerNaming,
+  paint: Paint,
+  depth = 1,
+): string[] {
+  const groups = new Map<string, SeenExchange[]>();
+  for (const { name: question, upstream } of exchanges)
+    for (const own of upstream ?? []) {
+      const { asker = null } = own;
+      const who = asker === null ? '' : askerText({ ...asker, container: null }, paint);
+      const what = own.name === question ? '' : ` for ${own.name}`;
+      const text = `${who} asks ${serverOf(own, name)}${what}`;
+      const group = groups.get(text);
+      if (group === undefined) groups.set(text, [own]);
+      else if (!group.includes(own)) group.push(own);
+    }
+  return [...groups].flatMap(([text, own]) => {
+    const at = printElapsed(Math.max(0, own[0]!.sentMs - fromMs)).padStart(8);
+    const row = `  ${paint.dim(at)}  ${'  '.repeat(depth)}${text}  ${outcomes(own, paint)}`;
+    return [row, ...upstreamRows(own, fromMs, name, paint, depth + 1)];
+  });
 }
 
 /** The client and server processes. */
@@ -87,15 +119,18 @@ function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint):
   const { asker } = exchanges.find((each) => each.asker?.why === null) ?? first;
   const details = askerDetails(asker!);
   const answered = exchanges.filter((each) => each.answerer?.why === null);
-  const by = new Map(
-    answered.map((each) => {
-      const host = each.hops.at(-1)?.server ?? each.behind ?? each.server;
-      return [name(host), askerText(each.answerer!, paint)];
-    }),
+  const byServer = Map.groupBy(
+    answered,
+    (each) => `${askerText(each.answerer!, paint)} at ${serverOf(each, name)}`,
   );
   return [
     `  ${'asked'.padStart(8)}  by ${askerText(asker!, paint)}${details === '' ? '' : `  ${paint.dim(details)}`}`,
-    ...[...by].map(([where, who]) => `  ${'answered'.padStart(8)}  by ${who} at ${where}`),
+    ...[...byServer].map(([server, own]) => {
+      // It may still have asked in a way that a capture does not show, such as over TLS.
+      const isAlone = own.every(({ upstream }) => upstream?.length === 0);
+      const how = isAlone ? `  ${paint.dim('no upstream query seen')}` : '';
+      return `  ${'answered'.padStart(8)}  by ${server}${how}`;
+    }),
   ];
 }
 
@@ -174,8 +209,20 @@ export interface ExchangeDocument {
   readonly asker?: AskerDocument;
   readonly answerer?: AskerDocument;
   readonly behind?: Peer;
+  /** With --process: the queries that the server sent to answer this one, if its process is known. */
+  readonly upstream?: readonly UpstreamDocument[];
   readonly query: MessageDocument | null;
   readonly reply: MessageDocument | null;
+}
+
+/** A query that a server sent while it was answering one. */
+export interface UpstreamDocument {
+  readonly server: Peer;
+  readonly question: ExchangeDocument['question'];
+  readonly rcode: string | null;
+  /** Milliseconds after the client's query. It is negative if other clients were already waiting for the answer. */
+  readonly afterMs: number;
+  readonly latencyMs: number | null;
 }
 
 /** @param peer returns the address, the port and, if known, the name */
@@ -190,7 +237,7 @@ export function exchangeDocument(
     client: peer(exchange.client),
     server: peer(exchange.server),
     protocol: exchange.protocol,
-    question: { name: exchange.name, type: typeName(exchange.type) },
+    question: questionDocument(exchange),
     verdict: ending === 'answered' ? 'answered' : ending === 'open' ? 'open' : 'lost',
     rcode: rcode < 0 ? null : rcodeName(rcode),
     latencyMs: rounded(latencyOf(exchange)),
@@ -202,9 +249,22 @@ export function exchangeDocument(
     })),
     frames: [queryFrame, replyFrame].filter((frame) => frame > 0),
     ...askerDocuments(exchange),
+    ...((exchange.upstream ?? null) !== null && {
+      upstream: exchange.upstream!.map((own) => ({
+        server: own.server,
+        question: questionDocument(own),
+        rcode: own.rcode < 0 ? null : rcodeName(own.rcode),
+        afterMs: rounded(own.sentMs - sentMs)!,
+        latencyMs: rounded(latencyOf(own)),
+      })),
+    }),
     query: documentOf(exchange.query),
     reply: exchange.reply === null ? null : documentOf(exchange.reply),
   };
+}
+
+function questionDocument({ name, type }: SeenExchange): ExchangeDocument['question'] {
+  return { name, type: typeName(type) };
 }
 
 function documentOf(bytes: Uint8Array): MessageDocument | null {

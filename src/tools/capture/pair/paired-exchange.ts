@@ -42,6 +42,7 @@ export class PairedExchange implements SeenExchange {
   asker: Asker | null = null;
   answerer: Asker | null = null;
   behind: Peer | null = null;
+  upstream: readonly SeenExchange[] | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
   /** The number of bytes in the capture. */

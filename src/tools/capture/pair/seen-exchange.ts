@@ -28,6 +28,15 @@ export function addressOf({ address, host }: ServerPeer): string {
   return host ?? address;
 }
 
+/** The server at the end of all address translations. */
+export function finalServer({
+  server,
+  hops,
+  behind = null,
+}: Pick<SeenExchange, 'server' | 'hops' | 'behind'>): ServerPeer {
+  return hops.at(-1)?.server ?? behind ?? server;
+}
+
 /** The part of a reply that does not match its query, which is the ID, the question, or the QR flag. */
 export type Misfit = 'id' | 'question' | 'flag';
 
@@ -87,6 +96,8 @@ export interface SeenExchange extends Exchange {
   answerer?: Asker | null;
   /** The server after a translation that is visible only in the kernel's connection tracking. */
   behind?: Peer | null;
+  /** The queries that the server sent to answer this one. Omitted or null if that is not known. */
+  upstream?: readonly SeenExchange[] | null;
   /** The open lookup it belongs to, used only for grouping. */
   growing: object | null;
   /** Moves its bytes to the memory for long-lived exchanges. Omitted if it has memory of its own. */

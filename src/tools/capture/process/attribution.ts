@@ -12,6 +12,7 @@ import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
 import { unknownAsker, type Asker, type WhyUnknown } from '../pair/asker.ts';
 import type { NetworkSpaces } from './network-spaces.ts';
 import type { SentQueries } from './sent-queries.ts';
+import { ServerQueries } from './server-queries.ts';
 import type { SocketHolders } from './socket-holders.ts';
 
 /** The number of connection ends for which sockets are remembered. */
@@ -70,6 +71,7 @@ export class Attribution {
   readonly #parts: AttributionParts;
   readonly #known = new Map<string, KnownSocket>();
   readonly #open = new WeakMap<SeenExchange, Finding>();
+  readonly #queries = new ServerQueries();
   readonly #counts: { attributed: number; unknown: Partial<Record<WhyUnknown, number>> } = {
     attributed: 0,
     unknown: {},
@@ -109,6 +111,8 @@ export class Attribution {
     const asker = found === undefined ? unknownAsker('unseen') : found.asker;
     exchange.asker = isProved || asker.why !== null ? asker : unknownAsker('closed');
     exchange.answerer = exchange.ending === 'answered' ? this.#answerer(exchange) : null;
+    exchange.upstream = this.#queries.of(exchange);
+    this.#queries.add(exchange);
     const { why } = exchange.asker;
     if (why === null) this.#counts.attributed++;
     else this.#counts.unknown[why] = (this.#counts.unknown[why] ?? 0) + 1;
