@@ -4,21 +4,28 @@
  * started.
  */
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
+import { getPriority } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import type { AskerDocument } from '../../src/faces/cli/capture/asker-rows.ts';
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 import { start } from '../kit/child.ts';
+import {
+  CAPTURE_DAEMON_SET as DAEMON_SET,
+  CAPTURE_MANIFESTS,
+  CAPTURE_NAMESPACE as NAMESPACE,
+  CAPTURE_SELECTOR as SELECTOR,
+  captureLog,
+  capturePod,
+  containersOf,
+  exchangesOf,
+  whileChanged,
+} from './capture-daemon-set.ts';
 import { DNS_PODS } from './cluster-dns.ts';
-import { NodeCluster, type PodState } from './node-cluster.ts';
+import { NodeCluster } from './node-cluster.ts';
 import { TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 
-const manifests = resolve(import.meta.dirname, '../../deploy/capture');
-const NAMESPACE = 'ndots-capture';
-const DAEMON_SET = 'daemonset/ndots-capture';
-const SELECTOR = 'app=ndots-capture';
 /** Must match src/faces/cli/capture/capture-process.ts. */
 const SEARCH_NICE = -10;
 
@@ -27,7 +34,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
   before(async () => {
     node = await NodeCluster.start();
     await node.putSeccompProfiles();
-    const yaml = await node.kubectl('kustomize', manifests);
+    const yaml = await node.kubectl('kustomize', CAPTURE_MANIFESTS);
     assert.match(yaml, /--bpf/);
     // The kernel reports process IDs in the machine's namespace, while this node has its own.
     await node.kubectlWith(yaml.replace(/^ *- --bpf\n/m, ''), 'apply', '-f', '-');
@@ -37,11 +44,6 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
 
   const inClient = (...words: readonly string[]): Promise<unknown> =>
     node.tryKubectl('-n', 'shop', 'exec', 'deploy/client', '--', ...words);
-
-  const containersOf = async (namespace: string, selector: string): Promise<readonly string[]> =>
-    (await node.pods(namespace, selector)).map(({ status }) =>
-      status.containerStatuses![0]!.containerID!.replace('containerd://', ''),
-    );
 
   let looked = 0;
   /**
@@ -54,21 +56,13 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     return label;
   }
 
-  /** The exchanges in a capture's output whose names start with this. */
-  const exchangesOf = (label: string, output: string): readonly ExchangeDocument[] =>
-    output
-      .split('\n')
-      .filter((line) => line.startsWith('{"kind":"Exchange"'))
-      .map((line) => JSON.parse(line) as ExchangeDocument)
-      .filter(({ question }) => question.name.startsWith(label));
-
   /**
    * Asserts that all processes in the exchanges were started by the test.
    * @returns the number of those with a command line
    */
   async function assertTrue(exchanges: readonly ExchangeDocument[]): Promise<number> {
-    const [client] = await containersOf('shop', 'app=client');
-    const servers = await containersOf('kube-system', DNS_PODS);
+    const [client] = await containersOf(node, 'shop', 'app=client');
+    const servers = await containersOf(node, 'kube-system', DNS_PODS);
     const asked = exchanges.filter(({ asker }) => (asker?.container ?? null) !== null);
     for (const { asker, answerer, client: from } of asked) {
       // CoreDNS queries the upstream for the same name.
@@ -88,15 +82,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     ).length;
   }
 
-  /** The DaemonSet's pod. During a rollout, the set's name may also refer to the terminating pod. */
-  async function capturePod(): Promise<PodState> {
-    const [pod] = await node.pods(NAMESPACE, SELECTOR);
-    assert.ok(pod !== undefined, 'the DaemonSet has no pod');
-    return pod;
-  }
-
-  const logs = async (): Promise<string> =>
-    node.kubectl('-n', NAMESPACE, 'logs', (await capturePod()).metadata.name, '--tail=-1');
+  const logs = (): Promise<string> => captureLog(node);
 
   test('deploy/capture starts with its capabilities and its profile, and names the process of lookups', async () => {
     let all = 0;
@@ -113,7 +99,14 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
       return named >= 10 ? null : `${named} of ${all} queries`;
     });
     say(`deploy/capture named the process of ${named} of ${all} queries`);
-    const [status] = (await capturePod()).status.containerStatuses!;
+    const servers = await containersOf(node, 'kube-system', DNS_PODS);
+    const answered = (await ofClient()).flatMap(({ answerer }) => answerer ?? []);
+    assert.ok(answered.length > 0);
+    for (const { container, processes } of answered) {
+      assert.ok(servers.includes(container!.id), JSON.stringify(container));
+      assert.equal(processes[0]!.command, 'coredns');
+    }
+    const [status] = (await capturePod(node)).status.containerStatuses!;
     assert.deepEqual([status!.ready, status!.restartCount], [true, 0], JSON.stringify(status));
     assert.equal(await niceOfCapture(), SEARCH_NICE);
   });
@@ -132,30 +125,45 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
     NET_RAW: () => ended(/cannot capture packets: permission denied/),
     SYS_ADMIN: () => ended(/cannot enter network namespaces: permission denied/),
     SYS_PTRACE: () => missing(({ container, why }) => container === null && why === 'refused'),
+    DAC_READ_SEARCH: async () => {
+      await lookUp();
+      // CoreDNS does not run as root, but the client does.
+      const servers = (await ofClient()).flatMap(({ answerer }) => answerer ?? []);
+      assert.ok(
+        servers.every(({ processes }) => processes.length === 0),
+        JSON.stringify(servers),
+      );
+      return servers.some(({ why }) => why === 'refused') ? null : JSON.stringify(servers);
+    },
     NET_ADMIN: async () => {
       const shown = await flowWith(/connects to 10\.96\.0\.1:443/);
       return shown.includes('⇒') ? shown : null;
     },
     SYS_NICE: async () => {
       const nice = await niceOfCapture();
-      return nice === 0 ? null : `nice ${nice}`;
+      // It has the nice value of the node, which is that of this test.
+      return nice === getPriority() ? null : `nice ${nice}`;
     },
   };
 
   /** Checks that the capture has exited with a message. */
   async function ended(message: RegExp): Promise<string | null> {
-    const [status] = (await capturePod()).status.containerStatuses ?? [];
+    const [status] = (await capturePod(node)).status.containerStatuses ?? [];
     if (status?.ready !== false) return JSON.stringify(status);
     const text = await logs();
     return message.test(text) ? null : text;
   }
 
+  /** The queries of the client pod in the log, without those that the DNS pods sent for them. */
+  async function ofClient(): Promise<readonly ExchangeDocument[]> {
+    const { podIP } = (await node.pods('shop', 'app=client'))[0]!.status;
+    return exchangesOf('seen', await logs()).filter(({ client }) => client.address === podIP);
+  }
+
   /** Looks up a name in the client pod and checks how the queries so far are described. */
   async function missing(is: (asker: AskerDocument) => boolean): Promise<string | null> {
     await lookUp();
-    const { podIP } = (await node.pods('shop', 'app=client'))[0]!.status;
-    const own = exchangesOf('seen', await logs()).filter(({ client }) => client.address === podIP);
-    const askers = own.map(({ asker }) => asker!);
+    const askers = (await ofClient()).map(({ asker }) => asker!);
     assert.ok(
       askers.every(({ processes }) => processes.length === 0),
       JSON.stringify(askers),
@@ -168,7 +176,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
    * sends it requests.
    */
   async function flowWith(pattern: RegExp): Promise<string> {
-    const pod = (await capturePod()).metadata.name;
+    const pod = (await capturePod(node)).metadata.name;
     const capture = start(
       'capture -o flow',
       node.space.inside(
@@ -209,25 +217,11 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
         ),
       ) as readonly string[];
       assert.deepEqual(given.toSorted(), Object.keys(losses).toSorted());
-      const give = (value: readonly string[]): Promise<string> =>
-        node.kubectl(
-          ...['-n', NAMESPACE, 'patch', DAEMON_SET, '--type=json', '-p'],
-          JSON.stringify([{ op: 'replace', path, value }]),
-        );
-      const before = await capturePod();
-      await give(given.filter((each) => each !== capability));
-      try {
-        await until('a pod without the capability to run', async () => {
-          const [pod] = await node.pods(NAMESPACE, SELECTOR);
-          const [status] = pod?.status.containerStatuses ?? [];
-          const started = status?.state['running'] ?? status?.state['terminated'];
-          return pod?.metadata.uid !== before.metadata.uid && started ? null : 'not yet';
-        });
-        await until(`the loss of ${capability}`, loss);
-      } finally {
-        await give(given);
-        await node.rolledOut(NAMESPACE, DAEMON_SET);
-      }
+      const set = (value: readonly string[]): readonly object[] => [{ op: 'replace', path, value }];
+      const patch = set(given.filter((each) => each !== capability));
+      await whileChanged(node, { patch, undo: set(given) }, () =>
+        until(`the loss of ${capability}`, loss),
+      );
     });
 
   test('kubectl ndots node runs a capture on the node, and deletes its pod', async () => {

@@ -54,6 +54,16 @@ export function hierarchies(): readonly Hierarchy[] {
 export const groupsNamed = (name: string): readonly string[] =>
   hierarchies().map((each) => join(MOUNTED, each.name, each.own, name));
 
+/**
+ * The cgroup v2 group among these groups.
+ * @throws if this machine has only cgroup v1
+ */
+export function groupV2(groups: readonly string[]): string {
+  const at = hierarchies().findIndex(({ option }) => option === null);
+  if (at < 0) throw new Error('cgroup v2 is not mounted here');
+  return groups[at]!;
+}
+
 export function makeGroups(groups: readonly string[]): void {
   for (const group of groups) {
     mkdirSync(group, { recursive: true });

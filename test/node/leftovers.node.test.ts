@@ -15,6 +15,7 @@ const STARTS_MS = 600_000;
 /** Titles of runs, with the modules and expressions that start their nodes. */
 const runs = [
   ['only namespaces', 'node-space.ts', 'NodeSpace.make()'],
+  ["this machine's process namespace", 'node-space.ts', "NodeSpace.make('machine')"],
   ['a whole cluster', 'node-cluster.ts', 'NodeCluster.start()'],
 ] as const;
 

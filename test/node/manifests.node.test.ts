@@ -123,7 +123,4 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
       await node.kubectl('apply', '--server-side', '-f', deploy('check/crds.yaml'));
       await startsAndGoes(`the chart: ${part}`, helmTemplate({ ...usual, ...values }));
     });
-
-  test("the chart's HPA", { skip: 'the cluster has no metrics API' }, () => undefined);
-  test("the chart's NetworkPolicy", { skip: 'the bridge plugin enforces none' }, () => undefined);
 });

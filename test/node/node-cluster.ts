@@ -24,7 +24,7 @@ import {
   upstreamCorefile,
   type ProxyMode,
 } from './node-settings.ts';
-import { NodeSpace, type RanInside } from './node-space.ts';
+import { NodeSpace, type NodePids, type RanInside } from './node-space.ts';
 import { say, until } from './progress.ts';
 
 const KUBECONFIG = '/etc/kubernetes/admin.conf';
@@ -70,9 +70,9 @@ export class NodeCluster implements AsyncDisposable {
   }
 
   /** Builds missing programs, then starts the cluster with kubeadm's CoreDNS and the objects in `shop.yaml`. */
-  static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
+  static async start(mode: ProxyMode = 'iptables', pids: NodePids = 'own'): Promise<NodeCluster> {
     const programs = await nodePrograms();
-    const space = await NodeSpace.make();
+    const space = await NodeSpace.make(pids);
     const node = new NodeCluster(space, programs);
     try {
       await node.#begin(mode);

@@ -3,7 +3,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { groupsNamed, hierarchies, makeGroups } from './control-group.ts';
+import { groupsNamed, groupV2, hierarchies, makeGroups } from './control-group.ts';
 import { nodeFolder, record, remove, removeLeftovers, type NodeRecord } from './leftovers.ts';
 import { NODE_ADDRESS, UPSTREAM_ADDRESS } from './node-settings.ts';
 import { until } from './progress.ts';
@@ -19,6 +19,12 @@ export interface RanInside {
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
+ * The process namespace of a node: its own, or this machine's. BPF programs see process IDs of the machine's namespace
+ * only. A node whose pods load them needs that one, like a real node.
+ */
+export type NodePids = 'own' | 'machine';
+
+/**
  * The namespaces that a node runs in (mount, network, process, control group, IPC and host name), and its own control
  * groups. When the process that created it ends for any reason, so do all processes in it.
  */
@@ -29,16 +35,18 @@ export class NodeSpace implements AsyncDisposable {
   readonly #holder: ChildProcess;
   #first = 0;
 
-  private constructor(node: NodeRecord) {
+  private constructor(node: NodeRecord, pids: NodePids) {
     this.#record = node;
     this.folder = nodeFolder(node.id);
     makeGroups(node.groups);
-    const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
+    if (pids === 'machine') killWithUs(node.groups);
+    const spaces = ['--mount', '--net', '--cgroup', '--ipc', '--uts'];
+    if (pids === 'own') spaces.push('--pid');
     const mounts = hierarchies().map(({ name, option }) => `${name}:${option ?? ''}`);
     this.#holder = spawn(
       'sh',
       this.#joined([
-        // The kernel kills it when this process exits, along with all processes in its process namespace.
+        // The kernel kills it when this process exits, along with all processes in its own process namespace.
         ...['setpriv', '--pdeathsig', 'KILL'],
         ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
         ...['sh', join(import.meta.dirname, 'first-process.sh')],
@@ -52,10 +60,10 @@ export class NodeSpace implements AsyncDisposable {
    * Removes anything that killed runs left behind, then creates a new space.
    * @throws an error with the first process's output
    */
-  static async make(): Promise<NodeSpace> {
+  static async make(pids: NodePids = 'own'): Promise<NodeSpace> {
     await removeLeftovers();
     const id = randomBytes(4).toString('hex');
-    const space = new NodeSpace(record(id, groupsNamed(`ndots-node-${id}`)));
+    const space = new NodeSpace(record(id, groupsNamed(`ndots-node-${id}`)), pids);
     try {
       await space.#begin();
       return space;
@@ -149,6 +157,21 @@ export class NodeSpace implements AsyncDisposable {
     this.#holder.kill('SIGKILL');
     await remove(this.#record);
   }
+}
+
+/**
+ * Kills all processes in these groups when this process ends. Nothing else would end those that do not have a process
+ * namespace of their own.
+ */
+function killWithUs(groups: readonly string[]): void {
+  const kill = join(groupV2(groups), 'cgroup.kill');
+  // Its input ends with this process. In its own session, it survives a Ctrl-C.
+  const script = 'cat > /dev/null; if [ -e "$1" ]; then echo 1 > "$1"; fi';
+  const watcher = spawn('sh', ['-c', script, 'sh', kill], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+    detached: true,
+  });
+  watcher.unref();
 }
 
 /** Commands that list the parts of this machine's network that are outside all nodes. */
