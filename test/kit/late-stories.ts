@@ -55,5 +55,5 @@ export const lateStories: readonly Story[] = [
     without: ['ND2008'],
     packets: (seed) => Promise.resolve(stepsUpstream(seed)),
   },
-  lateStory('go', 'now and then', (passing) => passing.atMs < 24_000 && some(passing, 0.15)),
+  lateStory('go', 'now and then', (passing) => passing.atMs < 24_000 && some(passing, 0.3)),
 ];

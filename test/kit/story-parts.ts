@@ -26,6 +26,8 @@ export interface Story {
   readonly without?: readonly string[];
   /** Lines from counters and logs that are known. */
   readonly lines?: readonly string[];
+  /** Additional seeds that every run plays, because their packets show the fault in an unusual way. */
+  readonly seeds?: readonly number[];
   packets(seed: number): Promise<readonly Captured[]>;
 }
 

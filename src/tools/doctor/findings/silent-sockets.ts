@@ -8,7 +8,7 @@ import { clock, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
-import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
+import { countOutlasting, isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import {
   DEAD_POD_SHARES,
   MIN_SEVERAL,
@@ -50,9 +50,10 @@ export const silentSockets: FindingKind = {
       mixed > MIXED_SILENT * silent.length
     )
       return excluded('sockets lose some of their queries rather than all or none');
+    const isLasting = turns.count >= SOCKET_TURNS.many || countOutlasting(flows) >= MIN_CASES;
     if (
       turns.count < SOCKET_TURNS.least ||
-      turns.deviation < (turns.count < SOCKET_TURNS.many ? SOCKET_TURNS.few : SOCKET_TURNS.most)
+      turns.deviation < (isLasting ? SOCKET_TURNS.most : SOCKET_TURNS.few)
     )
       return excluded('the sockets without replies were opened at the same time');
     const bySocket = several.length >= MIN_SEVERAL && chanceOf(several) < WHOLE_SOCKETS_CHANCE;

@@ -1,4 +1,4 @@
-/** The stories of `stories.test.ts` with five seeds each: names, times and losses differ. */
+/** The stories of `stories.test.ts` with twelve seeds each: names, times and losses differ. */
 
-process.env['SEEDS'] ??= '5';
+process.env['SEEDS'] ??= '12';
 await import('./stories.test.ts');

@@ -16,7 +16,7 @@ const seeds =
 describe('the first finding of a capture', () => {
   for (const story of stories) {
     test(`${story.name}: ${story.code ?? 'nothing critical'}`, async () => {
-      for (const seed of seeds) {
+      for (const seed of new Set([...seeds, ...(story.seeds ?? [])])) {
         const { findings } = await examine(await story.packets(seed), story.lines);
         const told = findings.map(
           ({ code, severity, confidence }) => `${code} ${severity} ${confidence}`,

@@ -62,23 +62,30 @@ export function failingWalks(
     return null;
   const isSeldom = failures.length < FAILING_SHARE * own.length;
   if (isSeldom) {
-    if (goOn < Math.max(FAILING_AT_TIMES.goOn, FAILING_AT_TIMES.part * lookups.length)) return null;
-    // Repeats of a failed query are one try.
-    const tries = lookups.reduce((sum, { exchanges }) => {
-      const theirs = exchanges.filter((each) => isBelow(each.name) && isBad(each));
-      return sum + new Set(theirs.map(({ name, type }) => `${type} ${name}`)).size;
-    }, 0);
+    // A lookup that ends at the domain has no other external name to compare with.
+    const compared = next.filter((exchanges) => exchanges.length > 0).length;
+    if (goOn < Math.max(FAILING_AT_TIMES.goOn, FAILING_AT_TIMES.part * compared)) return null;
+    const tries = lookups.reduce(
+      (sum, { exchanges }) =>
+        sum + questionsOf(exchanges.filter((each) => isBelow(each.name) && isBad(each))),
+      0,
+    );
     if (chanceOf(observed, isBelow, tries) > FAILING_AT_TIMES.chance) return null;
   }
   return { failures, names, lookups: lookups.length, goOn };
 }
 
+/** The number of different questions. Repeats of a failed query are one try. */
+function questionsOf(exchanges: readonly SeenExchange[]): number {
+  return new Set(exchanges.map(({ name, type }) => `${type} ${name}`)).size;
+}
+
 /**
- * The probability that this many failures, of all queries for external names, are all below the
+ * The probability that this many failures, of all tries of external names, are all below the
  * domain.
  */
 function chanceOf(
-  { names, domains }: Observations,
+  { names, domains, affected }: Observations,
   isBelow: (name: string) => boolean,
   failing: number,
 ): number {
@@ -87,6 +94,12 @@ function chanceOf(
     if (domains.isOfCluster(name)) continue;
     all += outcomes.asked;
     if (isBelow(name)) below += outcomes.asked;
+  }
+  for (const { exchanges } of affected) {
+    const outside = exchanges.filter(({ name }) => !domains.isOfCluster(name));
+    const own = outside.filter(({ name }) => isBelow(name));
+    all -= outside.length - questionsOf(outside);
+    below -= own.length - questionsOf(own);
   }
   return (below / all) ** failing;
 }

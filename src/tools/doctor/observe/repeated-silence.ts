@@ -35,10 +35,7 @@ export function repeatedSilence(observed: Observations, claims: Claims): Repeate
       continue;
     if (wentAstray(losses)) continue;
     if (onlyAaaa(losses) || losses.some((loss) => !isAnsweredElse(observed, loss))) continue;
-    if (
-      isOfNames(view, losses, observed) ||
-      chanceOf(view, silent, losses, observed) > MAX_CHANCE_OF_MANY
-    )
+    if (isOfNames(view, losses, observed) || chanceOf(view, losses, observed) > MAX_CHANCE_OF_MANY)
       continue;
     if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD)) continue;
     if (
@@ -69,20 +66,30 @@ function isOfNames(
 
 /**
  * The probability that chance, which picks sockets, picks them in so few runs (Wald and Wolfowitz,
- * 1940).
+ * 1940). Sockets before the first picked one do not count, because one of several servers behind the
+ * address may have died since, and neither do those after the last. Both ends are therefore given.
  */
 function chanceOf(
   { address }: ServerView,
-  silent: readonly Silent[],
   losses: readonly SeenExchange[],
   { flows }: Observations,
 ): number {
-  const all = flows.to(address).length;
-  const lost = new Set(losses.map(({ client }) => `${client.address} ${client.port}`)).size;
+  const lost = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
+  const opened = flows
+    .to(address)
+    .toSorted((one, other) => one.firstMs - other.firstMs)
+    .map(({ client, port }) => lost.has(`${client} ${port}`));
+  const all = opened.slice(opened.indexOf(true), opened.lastIndexOf(true) + 1);
+  const picked = all.filter(Boolean).length;
+  const others = all.length - picked;
+  if (others === 0) return 1;
+  const runs = all.filter((each, at) => each && all[at - 1] !== true).length;
   let chance = 0;
-  for (let rows = 1; rows <= silent.length; rows++)
+  for (let rows = 2; rows <= runs; rows++)
     chance += Math.exp(
-      choices(all - lost + 1, rows) + choices(lost - 1, rows - 1) - choices(all, lost),
+      choices(picked - 1, rows - 1) +
+        choices(others - 1, rows - 2) -
+        choices(all.length - 2, others),
     );
   return chance;
 }

@@ -35,6 +35,21 @@ export function turnsOf(flows: readonly FlowView[]): SocketTurns {
   return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
 }
 
+/**
+ * Counts the silent sockets that sent a query before and after another socket was opened and
+ * answered. Time then does not decide, even if silent sockets come in groups because their clients
+ * wait.
+ */
+export function countOutlasting(flows: readonly FlowView[]): number {
+  let count = 0;
+  let answeredMs = Infinity;
+  for (const flow of flows.toSorted((one, other) => other.firstMs - one.firstMs)) {
+    if (flow.lost === 0) answeredMs = Math.min(answeredMs, flow.lastAnsweredMs);
+    else if (isSilent(flow) && flow.lastMs > answeredMs) count++;
+  }
+  return count;
+}
+
 /** The sockets opened from the first to the last silent one: earlier successes show nothing. */
 export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
   const silent = flows.filter(isSilent);

@@ -72,8 +72,9 @@ export const FAILING_SHARE = 0.8;
 export const FAILING_ELSEWHERE = 0.1;
 
 /**
- * The limits if queries fail at random or repeats succeed: the share that fails, lookups that
- * continue, the domain's part of the failures, and the probability of chance. Chosen.
+ * The limits if queries fail at random or repeats succeed: the share that fails, lookups whose next
+ * external name is answered, their share of those that have one, and the probability of chance.
+ * Chosen.
  */
 export const FAILING_AT_TIMES = { fails: 0.3, goOn: 4, part: 0.7, chance: 0.005 };
 

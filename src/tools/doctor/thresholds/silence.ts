@@ -27,7 +27,11 @@ export const ENDPOINT_SHARE_DEVIATIONS = 2.5;
 /** Losses of new sockets that last for less of the capture may come from a table that was full. Share; chosen. */
 export const MOST_OF_CAPTURE = 0.6;
 
-/** Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations): a client that waits for one socket opens no other, so silent ones come in groups. Chosen. */
+/**
+ * Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations). A
+ * client that waits for one socket opens no other, so silent ones come in groups. If some sockets are silent before and
+ * after others are answered, few alternations may be as far from chance as many. Chosen.
+ */
 export const SOCKET_TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 
 /** Sockets stay whole or without any reply by chance with this probability at most. Chosen. */
