@@ -48,6 +48,7 @@ export function differences(
     has: (...names) => names.some((name) => block.plugins.has(name)),
     theirs,
     ours,
+    theirsSize: a.length,
   };
   const found: string[] = [];
   const check = (what: string, one: string, other: string): void => {
@@ -103,6 +104,8 @@ interface Pair {
   readonly block: RandomBlock;
   readonly theirs: Message;
   readonly ours: Message;
+  /** The size of CoreDNS's reply in bytes. */
+  readonly theirsSize: number;
   /** True if the block has one of these plugins. */
   has(...plugins: readonly string[]): boolean;
 }
@@ -213,6 +216,27 @@ const rules: readonly Rule[] = [
     told: 'COOKIE, KEEPALIVE and PADDING stay between the two servers',
     is: ({ what, ours }, { has }) =>
       /option(10|11|12)$/.test(what) && has('forward') && ours === '',
+  },
+  {
+    told: 'EDNS options of clients are not sent upstream, so the upstream returns none',
+    is: ({ what, theirs, ours }, { has, query }) =>
+      what.startsWith('option') && has('forward') && query.edns && theirs !== '' && ours === '',
+  },
+  {
+    told: 'forward: queries have a form of their own, and replies to options that differ between clients are not cached',
+    is: ({ what, theirs, ours }, { has }) =>
+      what === 'answer' && has('forward') && isOwnForm(theirs, ours, has('cache')),
+  },
+  {
+    told: 'replies over UDP have at most 1232 bytes, unless bufsize sets another limit',
+    is: content(
+      ({ has, query, ours, theirsSize }) =>
+        !query.overTcp &&
+        !has('bufsize') &&
+        theirsSize > UDP_LIMIT &&
+        query.size > UDP_LIMIT &&
+        (ours.flags & 0x200) !== 0,
+    ),
   },
   {
     told: 'a COOKIE is ignored',
@@ -482,7 +506,7 @@ const rules: readonly Rule[] = [
       what === 'additional' &&
       has('cache') &&
       has('whoami') &&
-      theirs.replaceAll(/127\.0\.[\d.]+/g, '') === ours.replaceAll(/127\.0\.[\d.]+/g, ''),
+      withoutClient(theirs) === withoutClient(ours),
   },
   {
     told: 'flags: a message that is not a query is answered without the flags that it must not have',
@@ -500,6 +524,36 @@ const rules: readonly Rule[] = [
 const ttls = /(?<=\. \d+ \d+) \d+ /g;
 
 const quoted = /"[^"]*"/g;
+
+/** Bytes of the largest reply over UDP without `bufsize`. */
+const UDP_LIMIT = 1232;
+
+const AD = 0x20;
+
+/** The part of an `echo` answer that shows the flags and the OPT record of the query that the upstream received. */
+const received = / flags=(\d+) (edns=none|edns=v\d do=\w+)(?: \[([^\]"\\]*)\]?)?/;
+
+/** True if the upstream received the same question, RD, CD and DO from both, and no more options from ndots. */
+function isOwnForm(theirs: string, ours: string, isCached: boolean): boolean {
+  const [one, other] = [received.exec(theirs), received.exec(ours)];
+  if (one === null || other === null) return false;
+  const options = new Set((one[3] ?? '').split(' '));
+  const rest = (text: string): string => {
+    const others = text.replace(received, '').toLowerCase();
+    return isCached ? others.replaceAll(ttls, ' ') : others;
+  };
+  return (
+    (Number(one[1]) | AD) === (Number(other[1]) | AD) &&
+    one[2] === other[2] &&
+    (other[3] ?? '').split(' ').every((option) => option === '' || options.has(option)) &&
+    rest(theirs) === rest(ours)
+  );
+}
+
+/** A section without the TTLs and the addresses of clients. */
+function withoutClient(section: string): string {
+  return section.replaceAll(ttls, ' ').replaceAll(/127\.0\.[\d.]+/g, '');
+}
 
 /** True if all records in one section are also in the other, ignoring upper and lower case. */
 function within(section: string, other: string): boolean {

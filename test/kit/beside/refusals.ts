@@ -11,6 +11,7 @@ export interface Verdicts {
 /** True if the refusals differ in a way not listed in docs/coredns.md. */
 export function differ({ text, theirs, ours }: Verdicts): boolean {
   if ((theirs === null) === (ours.length === 0)) return false;
+  if (closedWithinLine.test(text)) return false;
   if (theirs !== null)
     return !takenHere.some((rule) => rule.says.test(theirs) && rule.in.test(text));
   // CoreDNS reads only one of two `etcd` directives.
@@ -23,6 +24,12 @@ export function differ({ text, theirs, ours }: Verdicts): boolean {
     !ours.every((line) => refusedHere.some((says) => says.test(line)))
   );
 }
+
+/**
+ * A `}` after the words of a property. ndots ends the braces there, and CoreDNS reads it and the rest of the line as the
+ * property's words.
+ */
+const closedWithinLine = /^[^\n{]*[^\s{}][ \t]+\}/m;
 
 /** Entries in "Corefiles that one takes and the other refuses" that are refused here but accepted by CoreDNS. */
 const braces =
@@ -37,7 +44,7 @@ const refusedHere: readonly RegExp[] = [
   // Two directives that together produce a value that is invalid in either.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Unusable addresses and ports.
-  /is not an API server URL|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
+  /is not an API server URL|not an (?:etcd )?endpoint|not an IP address|invalid port|too many colons in address|address not available/,
   /plugin\/bind:|plugin\/bind: not a valid IP address or interface name/,
   // Names that do not fit into a message.
   /not a (?:valid )?domain name|invalid catalog member zone/,
