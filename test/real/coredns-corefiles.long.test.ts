@@ -43,7 +43,7 @@ describe(
   { skip: program === null && 'CoreDNS is not there (COREDNS=FILE)' },
   () => {
     const home = mkdtempSync(join(tmpdir(), 'ndots-primary-'));
-    const stops: (() => void)[] = [];
+    const stops: (() => unknown)[] = [];
     before(async () => {
       stops.push(await startUpstreams());
       const files = Object.fromEntries(
@@ -54,10 +54,11 @@ describe(
         }),
       );
       const { child } = await startNsd(home, PRIMARY, files, '  provide-xfr: 127.0.0.0/8 NOKEY\n');
-      stops.push(() => child.signal('SIGTERM'));
+      stops.push(() => child.stop());
     });
-    after(() => {
-      for (const stop of stops) stop();
+    after(async () => {
+      // Each server writes to its directory until it has ended.
+      await Promise.all(stops.map((stop) => stop()));
       rmSync(home, { recursive: true, force: true });
     });
 

@@ -8,10 +8,12 @@ import type { RandomQuery } from './queries.ts';
 /** Describes each difference not listed in docs/coredns.md in a few words. Empty if there are none. */
 export function differences(
   query: RandomQuery,
-  block: RandomBlock,
+  drawn: RandomBlock,
   a: Uint8Array | null,
   b: Uint8Array | null,
 ): string[] {
+  // The block shows imported lines as comments.
+  const block = { ...drawn, text: drawn.text.replaceAll(/^# ?/gm, '') };
   // For aliases that lead back to a template or rewrite rule, and for unsolicited NOTIFY messages, CoreDNS does not
   // reply.
   const circle = /IN CNAME|rewrite (?:stop |continue )?cname/.test(block.text);
