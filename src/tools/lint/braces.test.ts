@@ -53,3 +53,8 @@ test('a } that is surplus is found at its line', () => {
 test('a quote over several lines hides what closes', () => {
   assert.equal(braceFault('f', '.:53 {\n    a "x\n}\n    y"\n', null), null);
 });
+
+test('in a file that indents the } of every block, only the one inside a block is surplus', () => {
+  const text = 'a:53 {\n  errors\n  }\nb:53 {\n  log\n  }\n  errors\n  }\n';
+  assert.equal(braceFault('f', text, null)?.line, 6);
+});

@@ -12,12 +12,14 @@ export interface BraceFault {
   readonly remedy: string;
   /** True if a block ends too early, which loses the rest even if it parses. */
   readonly loses: boolean;
+  /** The correction of the line. */
+  readonly correction: 'close-before' | 'close-after' | 'open' | 'remove';
 }
 
-/** A line inside braces that begins with the name of a directive, which no property shares. */
+/** A line that cannot be where it is: a directive inside another one, or a server block inside a server block. */
 export interface Misplaced {
   readonly line: number;
-  readonly name: string;
+  readonly what: 'directive' | 'server block';
 }
 
 interface Line {
@@ -30,6 +32,11 @@ interface Line {
   readonly opens: boolean;
   /** True if a } follows other words. */
   readonly closes: boolean;
+}
+
+interface MissingBrace extends BraceFault {
+  /** The number of the line that opened the block. */
+  readonly opener: number;
 }
 
 interface Open extends Line {
@@ -52,7 +59,7 @@ export function braceFault(
   const lines = readLines(file, text);
   if (lines === null) return null;
   const stack: Open[] = [];
-  const candidates: BraceFault[] = [];
+  const candidates: MissingBrace[] = [];
   const suspects: Suspect[] = [];
   for (const line of lines) {
     const top = stack.at(-1);
@@ -78,11 +85,11 @@ export function braceFault(
   if (open === undefined) return null;
   const balanced = candidates.find(({ line }) => isBalanced(lines, line));
   const [first = null] = balanced === undefined ? candidates : [balanced];
-  if (first !== null) return first;
-  const wrong = lines.find(({ number }) => number === misplaced?.line);
-  const owner = wrong === undefined ? null : openAt(lines, wrong);
-  if (wrong !== undefined && owner !== null)
-    return missing(owner, wrong, `'${wrong.word}' is a directive`);
+  const inside = misplacedFault(lines, misplaced);
+  // A line that cannot be in this block proves that the block ends above it, whatever its indentation says.
+  if (first !== null && inside !== null)
+    return inside.opener === first.opener && inside.line < first.line ? inside : first;
+  if (first !== null || inside !== null) return first ?? inside;
   const last = lines.at(-1)!;
   return {
     line: last.number,
@@ -91,7 +98,50 @@ export function braceFault(
     hint: null,
     remedy: 'Add a line with }.',
     loses: false,
+    correction: 'close-after',
   };
+}
+
+/** The `}` that is missing before a misplaced line, or null if there is no such line inside braces. */
+function misplacedFault(lines: readonly Line[], misplaced: Misplaced | null): MissingBrace | null {
+  const wrong = lines.find(({ number }) => number === misplaced?.line);
+  const owner = wrong === undefined ? null : openAt(lines, wrong);
+  if (wrong === undefined || owner === null || misplaced === null) return null;
+  const how = misplaced.what === 'directive' ? 'is a directive' : 'looks like a server block';
+  return missing(owner, wrong, `'${wrong.word}' ${how}`);
+}
+
+/** A line of a corrected text, with the number of the line that it comes from. */
+export interface CorrectedLine {
+  readonly text: string;
+  readonly from: number;
+}
+
+/** The lines of the text with the fault corrected, so that the rest can be checked. */
+export function correctedLines(
+  lines: readonly string[],
+  { line, correction }: Pick<BraceFault, 'line' | 'correction'>,
+): readonly CorrectedLine[] {
+  return lines.flatMap((text, index) => {
+    const from = index + 1;
+    if (from !== line) return { text, from };
+    switch (correction) {
+      case 'close-before':
+        return [
+          { text: '}', from },
+          { text, from },
+        ];
+      case 'close-after':
+        return [
+          { text, from },
+          { text: '}', from },
+        ];
+      case 'open':
+        return { text: `${text.replace(/(^|\s)#.*/, '').trimEnd()} {`, from };
+      case 'remove':
+        return { text: text.replace('}', ''), from };
+    }
+  });
 }
 
 /** The relevant words in each line that is not blank, or null if a quote spans lines. */
@@ -116,7 +166,7 @@ function readLines(file: string, text: string): readonly Line[] | null {
   return lines;
 }
 
-function missing(opener: Line, before: Line, hint: string): BraceFault {
+function missing(opener: Line, before: Line, hint: string): MissingBrace {
   return {
     line: before.number,
     column: before.indent + 1,
@@ -124,6 +174,8 @@ function missing(opener: Line, before: Line, hint: string): BraceFault {
     hint,
     remedy: 'Add a line with } above this one.',
     loses: false,
+    correction: 'close-before',
+    opener: opener.number,
   };
 }
 
@@ -137,9 +189,15 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
     const why = `The next line is indented further, and the } at ${brace.place} closes '${opener.word}'`;
     return unopened(line, why);
   }
-  const [suspect] = suspects;
+  // Some files indent the } of every block. One that is followed by lines of its block is the wrong one.
+  const suspect = suspects.find((each) => isInside(lines, end, each)) ?? suspects[0];
   const at = suspect?.brace ?? end;
-  const place = { line: at.number, column: at.indent + 1, remedy: 'Remove this }.' };
+  const place = {
+    line: at.number,
+    column: at.indent + 1,
+    remedy: 'Remove this }.',
+    correction: 'remove',
+  } as const;
   if (suspect === undefined)
     return {
       ...place,
@@ -156,6 +214,12 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
   };
 }
 
+/** True if the line after a } is in the block that the } closes, or is the } that then closes nothing. */
+function isInside(lines: readonly Line[], end: Line, { brace, opener }: Suspect): boolean {
+  const next = lines[lines.indexOf(brace) + 1];
+  return next !== undefined && (next === end || next.indent > opener.indent);
+}
+
 function unopened(line: Line, hint: string): BraceFault {
   return {
     line: line.number,
@@ -164,6 +228,7 @@ function unopened(line: Line, hint: string): BraceFault {
     hint,
     remedy: 'Add { at the end of this line.',
     loses: true,
+    correction: 'open',
   };
 }
 

@@ -8,7 +8,7 @@ import { severities } from './finding.ts';
 import type { GatheredFiles, GivenFile } from './gather.ts';
 import { sortInputs, type Inputs } from './inputs.ts';
 import { readingRules } from './reading.lint.ts';
-import { readCorefiles, type KnownPlugins } from './read-subject.ts';
+import { isStructural, readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, LintRule, Told } from './lint-rule.ts';
 import type { SourceText } from './source-text.ts';
 import type { LintObject, LintedCorefile, Subject } from './subject.ts';
@@ -67,7 +67,8 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new FindingCollector(sources, texts);
-  for (const { problem } of broken) collector.problem(braceRule, problem);
+  for (const problem of broken.flatMap(({ problems }) => problems))
+    collector.problem(braceRule, problem);
   const refused = new RefusedLines(corefiles);
   const fitting = rules.filter(({ ofCore }) => ofCore !== true || isOfCore(target));
   for (const [index, rule] of fitting.entries()) {
@@ -106,7 +107,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     ].map(({ file }) => file),
   );
   const told = new Set(collector.findings.map(({ spot }) => spot.file));
-  const guessed = new Set(corefiles.filter(isGuessed).map(({ file }) => file));
+  const guessed = new Set([...corefiles.filter(isGuessed), ...broken].map(({ file }) => file));
   const mendable = (finding: LintFinding): LintFinding =>
     finding.edits.some(({ file }) => guessed.has(file)) ? { ...finding, edits: [] } : finding;
   return {
@@ -123,7 +124,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
 
 /** True if the structure is a guess because braces do not match, in which case no fixes are offered. */
 function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
-  return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
+  return problems.some(isStructural);
 }
 
 /** If a text has this many mistakes, it may not be a Corefile. */

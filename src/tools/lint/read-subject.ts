@@ -11,7 +11,7 @@ import type { Corefile, Directive, ServerBlock } from '../../server/corefile/cor
 import { namesIn } from '../../server/engine/contract/configuration.ts';
 import { keyProblem } from '../../server/engine/contract/endpoints.ts';
 import type { Plugin } from '../../server/engine/contract/plugin.ts';
-import { braceFault } from './braces.ts';
+import { braceFault, correctedLines, type BraceFault, type Misplaced } from './braces.ts';
 import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
@@ -27,14 +27,14 @@ export interface KnownPlugins {
 export interface ReadCorefiles {
   readonly corefiles: readonly LintedCorefile[];
   readonly sources: ReadonlyMap<string, SourceText>;
-  /** For Corefiles whose structure is a guess, reports only the probable mistake. */
+  /** The probable mistakes in Corefiles whose braces do not match, so that their structure is a guess. */
   readonly broken: readonly BrokenCorefile[];
 }
 
 /** A Corefile whose braces do not match. */
 export interface BrokenCorefile {
   readonly file: string;
-  readonly problem: Problem;
+  readonly problems: readonly Problem[];
 }
 
 /** Parses all Corefiles. Fragments that are not imported by any Corefile are parsed separately. */
@@ -44,42 +44,92 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   const left = inputs.fragments.filter(({ source }) => !reader.imported.has(source));
   const parts = left.map((input) => reader.parse(input, true));
   const parsed = [...whole, ...parts];
+  const corefiles: LintedCorefile[] = [];
+  const broken: BrokenCorefile[] = [];
   const names = new Set(parsed.flatMap(({ output }) => [...namesIn(output.corefile)]));
-  const loaded = await plugins.load(names);
-  const understood = parsed.map((each) => {
-    const corefile = understand(each, loaded, reader.sources);
-    return { corefile, problem: brokenBy(corefile, each.input.source, plugins) };
-  });
-  return {
-    corefiles: understood.flatMap(({ corefile, problem }) => (problem === null ? corefile : [])),
-    sources: reader.sources,
-    broken: understood.flatMap(({ corefile: { file }, problem }) =>
-      problem === null ? [] : { file, problem },
-    ),
-  };
+  await plugins.load(names);
+  for (const each of parsed) {
+    const { corefile, problems } = await corrected(each, reader, plugins);
+    if (corefile !== null) corefiles.push(corefile);
+    if (problems.length > 0) broken.push({ file: each.input.source.file, problems });
+  }
+  return { corefiles, sources: reader.sources, broken };
+}
+
+/** A Corefile has at most this many wrong braces. If there are more, its structure cannot be guessed. */
+const BRACE_FAULTS_MAX = 20;
+
+/**
+ * A Corefile as it would be if its braces matched, and the braces that are wrong. The Corefile is null if correcting
+ * them does not result in a text that parses, because all other findings would be guesses.
+ */
+async function corrected(
+  first: Parsed,
+  reader: SubjectReader,
+  plugins: KnownPlugins,
+): Promise<{ readonly corefile: LintedCorefile | null; readonly problems: readonly Problem[] }> {
+  const problems: Problem[] = [];
+  for (let parsed = first; ;) {
+    const loaded = await plugins.load(namesIn(parsed.output.corefile));
+    const corefile = understand(parsed, loaded, reader.sources);
+    const { source } = parsed.input;
+    const fault = corefile.fragment ? null : faultIn(corefile, source, plugins);
+    if (fault === null) {
+      const isWrong = [...corefile.problems, ...corefile.warnings].some(isStructural);
+      const imported = isWrong ? reader.correctImports(parsed.output) : [];
+      if (imported.length > 0) {
+        problems.push(...imported);
+        parsed = reader.parse(parsed.input, parsed.fragment);
+        continue;
+      }
+      const fits = problems.length === 0 || !corefile.problems.some(isStructural);
+      return { corefile: fits ? corefile : null, problems };
+    }
+    problems.push(faultProblem(fault, source));
+    if (problems.length >= BRACE_FAULTS_MAX) return { corefile: null, problems };
+    parsed = reader.parse({ ...parsed.input, source: withoutFault(source, fault) }, false);
+  }
+}
+
+/** True for problems with braces, which make the structure of a Corefile a guess. */
+export function isStructural({ code }: Pick<Problem, 'code'>): boolean {
+  return /^corefile-(?:syntax|brace|end|depth)$/.test(code);
 }
 
 /** The probable brace mistake in a Corefile that does not parse, or null if there is none. */
-function brokenBy(
-  { problems, fragment }: LintedCorefile,
+function faultIn(
+  { problems }: LintedCorefile,
   { label, text }: SourceText,
   { directives }: KnownPlugins,
-): Problem | null {
-  if (fragment) return null;
+): BraceFault | null {
   const lines = text.split('\n');
-  const misplaced = problems.flatMap(({ code, place }) => {
-    const [, name = ''] = /^\s*(\S+)/.exec(lines[(place?.line ?? 0) - 1] ?? '') ?? [];
-    const counts = code === 'property-unknown' && place?.file === label;
-    return counts && directives.includes(name) ? { line: place.line, name } : [];
+  const misplaced = problems.flatMap(({ code, place }): Misplaced | readonly [] => {
+    if (place?.file !== label) return [];
+    const words = (lines[place.line - 1] ?? '').trim().split(/\s+/);
+    const [name = ''] = words;
+    if (code === 'property-unknown' && directives.includes(name))
+      return { line: place.line, what: 'directive' };
+    const isBlock = code === 'directive-unknown' && /[.:/]/.test(name) && words.at(-1) === '{';
+    return isBlock ? { line: place.line, what: 'server block' } : [];
   });
-  const fault = braceFault(label, text, misplaced[0] ?? null);
+  const [top = null] = misplaced.toSorted((a, b) => a.line - b.line);
+  const fault = braceFault(label, text, top);
   // If there are no problems, a } may be missing at the end, which the server adds.
-  if (fault === null || (problems.length === 0 && !fault.loses)) return null;
-  const { line, column, hint, remedy } = fault;
+  return fault === null || (problems.length === 0 && !fault.loses) ? null : fault;
+}
+
+/** The text with a fault corrected. Its label differs, because places in it are in other lines. */
+function withoutFault(source: SourceText, fault: BraceFault): SourceText {
+  const lines = correctedLines(source.writtenLines, fault);
+  return source.withLines(`${source.label} (corrected)`, lines);
+}
+
+function faultProblem(fault: BraceFault, { label }: SourceText): Problem {
+  const { line, column, hint, remedy, text } = fault;
   const place: Place = { file: label, line, column };
   return new Problem({
     code: 'corefile-brace',
-    text: fault.text,
+    text,
     place,
     remedy,
     ...(hint !== null && { hint }),
@@ -97,6 +147,8 @@ class SubjectReader {
   readonly imported = new Set<SourceText>();
   readonly #fragments: readonly FragmentInput[];
   readonly #plugins: KnownPlugins;
+  /** Imported texts whose braces were corrected, by the label of the text as written. */
+  readonly #corrected = new Map<string, SourceText>();
 
   constructor(fragments: readonly FragmentInput[], plugins: KnownPlugins) {
     this.#fragments = fragments;
@@ -124,14 +176,38 @@ class SubjectReader {
     const fragment = this.#fragments.find(
       ({ name, source }) => source.label === path || (!isFile && name === basename(path)),
     );
-    let source = fragment?.source;
-    if (source !== undefined) this.imported.add(source);
-    else if (isFile) {
-      const text = readFileText(path, FILE_MAX.corefile);
-      source = new SourceText({ label: path, file: path, within: null, text, origins: null });
-    } else throw Object.assign(new Error(`${path} is not in the input`), { code: 'NOT-HERE' });
+    if (fragment !== undefined) this.imported.add(fragment.source);
+    const source =
+      this.#corrected.get(path) ?? fragment?.source ?? (isFile ? fileSource(path) : null);
+    if (source === null)
+      throw Object.assign(new Error(`${path} is not in the input`), { code: 'NOT-HERE' });
     this.sources.set(path, source);
     return source.text;
+  }
+
+  /**
+   * Corrects the braces in imported texts, and returns the problems with those that were not corrected before. The
+   * parser identifies an imported text by its path, so the corrected text keeps that label.
+   */
+  correctImports({ texts, corefile: { file } }: ParseOutput): readonly Problem[] {
+    const problems: Problem[] = [];
+    for (const path of texts.keys()) {
+      let source = this.sources.get(path);
+      if (source === undefined || path === file || this.#corrected.has(path)) continue;
+      for (let count = 0; count < BRACE_FAULTS_MAX; count++) {
+        const written = source.withLines(
+          `${path} (version ${count})`,
+          source.writtenLines.map((text, index) => ({ text, from: index + 1 })),
+        );
+        const fault = braceFault(written.label, written.text, null);
+        if (fault === null) break;
+        this.sources.set(written.label, written);
+        problems.push(faultProblem(fault, written));
+        source = source.withLines(path, correctedLines(source.writtenLines, fault));
+        this.#corrected.set(path, source);
+      }
+    }
+    return problems;
   }
 
   #glob(pattern: string, isFile: boolean): readonly string[] {
@@ -142,6 +218,11 @@ class SubjectReader {
       .filter(({ name, object }) => object !== null && fits(name, basename(pattern)))
       .map(({ name }) => (isAbsolute(folder) || folder !== '.' ? `${folder}/${name}` : name));
   }
+}
+
+function fileSource(path: string): SourceText {
+  const text = readFileText(path, FILE_MAX.corefile);
+  return new SourceText({ label: path, file: path, within: null, text, origins: null });
 }
 
 /** An override belongs in a server block, so a separate one is parsed as part of a block for the root zone. */

@@ -91,6 +91,31 @@ export class SourceText {
     return head + placed.join('');
   }
 
+  /** The lines as they were before variables were replaced. */
+  get writtenLines(): readonly string[] {
+    return this.#lines;
+  }
+
+  /**
+   * The same part of the file with other lines.
+   *
+   * @param label identifies the new text
+   * @param lines the new lines, each with the number of the line in this text that it comes from
+   */
+  withLines(
+    label: string,
+    lines: readonly { readonly text: string; readonly from: number }[],
+  ): SourceText {
+    const origins = lines.map(({ from }) =>
+      this.#origins === null
+        ? { line: from, shift: 0, exact: true }
+        : (this.#origins[from - 1] ?? this.#origins.at(-1)!),
+    );
+    const { file, within } = this;
+    const text = lines.map((each) => each.text).join('\n');
+    return new SourceText({ label, file, within, text, origins });
+  }
+
   /** A line as it was before variables were replaced, or null if there is no such line. */
   written(line: number): string | null {
     return this.#lines[line - 1]?.replace(/\r$/, '') ?? null;
