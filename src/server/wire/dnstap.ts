@@ -27,6 +27,12 @@ export const RELOADED = 'ndots-reloaded ';
  */
 export const CONFIGURATION = 'ndots-configuration ';
 
+/**
+ * Maximum size of all files together in such a message, in characters. A ConfigMap is limited to 1 MiB, and a Corefile
+ * is a few KiB.
+ */
+export const CONFIGURATION_MAX: number = 128 * 1024;
+
 /** One of a configuration's files in such a message. */
 export interface ConfigurationFile {
   readonly file: string;

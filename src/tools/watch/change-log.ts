@@ -1,4 +1,5 @@
 /** A log of changes, such as servers that appear or disappear, rates that jump, and findings that start or end. */
+import { FairList } from './fair-list.ts';
 import { addressOfId, type Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
 import type { ChangeRow } from './view.ts';
@@ -21,10 +22,7 @@ const SERVERS_MAX = 5000;
 
 /** Remembers changes, newest last. */
 export class ChangeLog {
-  rows: readonly ChangeRow[] = [];
-  /** The number of changes discarded. */
-  forgotten = 0;
-  readonly #most: number;
+  readonly #rows: FairList<ChangeRow>;
   /** Servers that have received queries, and whether they still do. */
   readonly #servers = new Map<string, boolean>();
   #beganMs: number | null = null;
@@ -32,12 +30,21 @@ export class ChangeLog {
 
   /** @param most the number of changes to remember */
   constructor(most: number) {
-    this.#most = most;
+    this.#rows = new FairList(most);
   }
 
-  add(row: ChangeRow): void {
-    this.rows = [...this.rows, row].slice(-this.#most);
-    if (this.rows.length === this.#most) this.forgotten++;
+  get rows(): readonly ChangeRow[] {
+    return this.#rows.items;
+  }
+
+  /** The number of changes discarded. */
+  get forgotten(): number {
+    return this.#rows.forgotten;
+  }
+
+  /** @param input the number of the input that reports the change, or null if the model noticed it */
+  add(row: ChangeRow, input: number | null = null): void {
+    this.#rows.add(row, input);
   }
 
   /** Checks the counts for changes. */

@@ -114,3 +114,16 @@ test('every list reports packets that the kernel lost, until they leave the wind
   const [row] = model.view({ view: 'now' }).inputs;
   assert.deepEqual([row!.state, row!.why], ['failed', 'the interface is gone']);
 });
+
+test('an input that claims impossible losses does not hide those of another', () => {
+  const model = new LiveModel();
+  const [right, wrong] = [model.open('right'), model.open('wrong')];
+  model.advance(STORY_START);
+  for (const packets of [Number.MAX_SAFE_INTEGER, 0, 1e308, -5, NaN]) wrong.lostByKernel(packets);
+  model.advance(STORY_START + 1000);
+  const before = model.view({ view: 'now' }).lostByKernel;
+  right.lostByKernel(7);
+  model.advance(STORY_START + 2000);
+  assert.equal(model.view({ view: 'now' }).lostByKernel, before + 7);
+  assert.ok(before < 1e12, `${before}`);
+});

@@ -13,6 +13,10 @@ const LOOKS = 3;
 const STEADY_MS = 2000;
 /** In milliseconds. Log lines without times count from 1970. */
 const UNTIMED_MS = 30 * 24 * 3600 * 1000;
+/** No interface receives more packets in a second: 100 Gbit/s of the shortest Ethernet frames (84 bytes on the wire). */
+const PACKETS_PER_S_MAX = 148_809_523;
+/** The shortest interval for which a loss count is judged, in milliseconds, because counts arrive in batches. */
+const COUNT_MS = 5000;
 /** The maximum time that packets wait in the kernel and in buffers, in milliseconds. */
 const SLACK_MS = 1000;
 
@@ -42,6 +46,8 @@ export class LiveInput {
   #why = '';
   #awayMs: number | null = null;
   #lostByKernel = 0;
+  /** The time of the last count; -Infinity: none. */
+  #countedMs = -Infinity;
   #aheadMs = 0;
   /** The time that the newest message was ahead of the model's time, at each of the last checks. */
   #looks: number[] = [];
@@ -70,9 +76,17 @@ export class LiveInput {
     });
   }
 
-  /** Records the packets that the kernel has dropped since the input started. */
+  /**
+   * Records the packets that the kernel has dropped since the input started. The number may come from another machine.
+   * It never falls, and grows by what can have arrived since the last call, or it would hide the losses of others.
+   */
   lostByKernel(packets: number): void {
-    this.#lostByKernel = packets;
+    const nowMs = this.#now();
+    const more = packets - this.#lostByKernel;
+    const passedMs = Number.isFinite(this.#countedMs) ? nowMs - this.#countedMs : 0;
+    const most = (PACKETS_PER_S_MAX * Math.max(COUNT_MS, passedMs)) / 1000;
+    this.#countedMs = nowMs;
+    if (more > 0) this.#lostByKernel += Math.min(more, Math.round(most));
   }
 
   /**

@@ -152,9 +152,16 @@ export class LiveModel {
   }
 
   #reloaded(input: LiveInput, switched: ReloadTime, files: ReportedFiles): void {
-    const reload = this.reloadHistory.reloaded(input, switched, files);
+    const reload = this.reloadHistory.reloaded(input, switched, files, this.nowMs);
+    if (reload === null) {
+      input.reading.remarks.add(
+        'it reports more reloads than a server can make; some are not listed',
+      );
+      return;
+    }
     const text = `${input.name} serves a new configuration`;
-    this.changes.add({ atMs: switched.fromMs, kind: 'reload', text, about: null, reload });
+    const row = { atMs: switched.fromMs, kind: 'reload', text, about: null, reload } as const;
+    this.changes.add(row, input.number);
   }
 
   /** Replaces the owners of addresses. Previous owners that are missing are remembered as gone. */
@@ -177,7 +184,8 @@ export class LiveModel {
     this.nowMs = nowMs;
     for (const input of this.inputs) {
       const text = input.advance(nowMs);
-      if (text !== '') this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });
+      if (text !== '')
+        this.changes.add({ atMs: nowMs, kind: 'input', text, about: null }, input.number);
     }
     this.#noteLost(nowMs);
     this.waiting.advance(nowMs, (exchange) => this.#count(exchange));

@@ -49,7 +49,9 @@ export class LookupRing {
     let piece = this.#pieces.at(-1);
     const isOver =
       piece !== undefined &&
-      (piece.bytes >= this.#pieceBytes ||
+      // The segment after it may have been older, and is gone.
+      (piece.isSealed ||
+        piece.bytes >= this.#pieceBytes ||
         Math.abs(lookup.startMs - piece.baseMs) > this.#windowMs / PIECE_TIME);
     if (piece === undefined || isOver) {
       piece?.seal();
@@ -132,6 +134,10 @@ class Piece implements TextNumbers {
   constructor(firstId: number, baseMs: number) {
     this.firstId = firstId;
     this.baseMs = baseMs;
+  }
+
+  get isSealed(): boolean {
+    return this.#sealed !== null;
   }
 
   of(text: string): number {

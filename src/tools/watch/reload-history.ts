@@ -1,9 +1,13 @@
 /** Servers' reloads, with the resulting changes to the Corefile and to the answers that clients got. */
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import type { AnswerBook, ComparedAnswer, ReloadTime } from './answer-book.ts';
-import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
+import { FairList } from './fair-list.ts';
+import { CONFIGURATION_MAX, type ConfigurationFile } from '../../server/wire/dnstap.ts';
 import type { ChangedAnswer, ReloadMark, ReloadRow } from './reload-shape.ts';
 
+/** A server may reload this often in quick succession, and then once per interval, which is `reload`'s default. */
+const QUICK_RELOADS = 5;
+const RELOAD_EVERY_MS = 30_000;
 /**
  * In milliseconds. Servers that load the same change within this time form one reload, because a ConfigMap spreads
  * slowly.
@@ -17,13 +21,11 @@ const MARK_ANSWERS = 10;
 const FILES_KEPT = 3;
 /** The number of context lines around a change, as in `diff -u`. */
 const CONTEXT = 3;
-/** Limit on edits, because the library's running time grows with lines times edits. */
-const EDITS_MAX = 2000;
+/** Limit on edits, because the library's running time grows with their square: 0.2 s for this number. */
+const EDITS_MAX = 1000;
 
 /** Longer diffs are cut, in characters. */
 const DIFF_MAX = 32_768;
-/** The largest configuration that a server sends, in bytes. */
-const CONFIGURATION_BYTES = 128 * 1024;
 /** The estimated size in bytes of a changed answer, and of a client in it. */
 const CHANGED_BYTES = 1500;
 const CLIENT_BYTES = 60;
@@ -61,19 +63,27 @@ interface Reload {
 
 /** Remembers the latest reloads. */
 export class ReloadHistory {
-  /** The number of reloads discarded. */
-  forgotten = 0;
-  readonly #most: number;
   readonly #answers: AnswerBook;
-  #reloads: Reload[] = [];
+  readonly #list: FairList<Reload>;
+  /** By server, the time until which its reloads use up the permitted rate. */
+  readonly #busyUntilMs = new Map<number, number>();
   #nextId = 1;
   /** The latest configuration of each server. */
   readonly #configurations = new Map<number, ReportedFiles>();
 
   /** @param most the number of reloads to remember */
   constructor(most: number, answers: AnswerBook) {
-    this.#most = most;
+    this.#list = new FairList(most);
     this.#answers = answers;
+  }
+
+  get #reloads(): readonly Reload[] {
+    return this.#list.items;
+  }
+
+  /** The number of reloads discarded. */
+  get forgotten(): number {
+    return this.#list.forgotten;
   }
 
   /**
@@ -90,15 +100,17 @@ export class ReloadHistory {
   /**
    * Begins a reload.
    * @param files null if unknown
-   * @returns its ID
+   * @returns its ID, or null if the server reports reloads too often, so that this one is not listed
    */
   reloaded(
     { number, name }: Pick<ReloadedServer, 'number' | 'name'>,
     switched: ReloadTime,
     files: ReportedFiles,
-  ): number {
+    nowMs: number,
+  ): number | null {
     const before = this.#configurations.get(number) ?? null;
     this.#configurations.set(number, files);
+    if (this.#isTooOften(number, nowMs)) return null;
     this.#end(number);
     const { fromMs: atMs } = switched;
     this.#answers.reload(number, switched);
@@ -118,22 +130,31 @@ export class ReloadHistory {
       return same.id;
     }
     const id = this.#nextId++;
-    this.#reloads.push({
+    const reload: Reload = {
       ...{ id, atMs, diff, before: before ?? [], after: files ?? [] },
       ...{ servers: [member], result: null },
-    });
-    if (this.#reloads.length > this.#most) {
-      this.#reloads.shift();
-      this.forgotten++;
-    }
+    };
+    this.#list.add(reload, number);
     for (const old of this.#reloads.slice(0, -FILES_KEPT)) [old.before, old.after] = [[], []];
     return id;
+  }
+
+  /** Counts a reload. */
+  #isTooOften(server: number, nowMs: number): boolean {
+    const most = QUICK_RELOADS * RELOAD_EVERY_MS;
+    const busyMs = Math.max(0, (this.#busyUntilMs.get(server) ?? nowMs) - nowMs);
+    const nextMs = busyMs + RELOAD_EVERY_MS;
+    // If more than the maximum is left, the clock was set back.
+    if (busyMs <= most && nextMs > most) return true;
+    this.#busyUntilMs.set(server, nowMs + (busyMs <= most ? nextMs : RELOAD_EVERY_MS));
+    return false;
   }
 
   /** Forgets a server that is gone, but not its part in earlier reloads. */
   drop(number: number): void {
     this.#end(number);
     this.#configurations.delete(number);
+    this.#busyUntilMs.delete(number);
     this.#answers.drop(number);
   }
 
@@ -145,7 +166,7 @@ export class ReloadHistory {
   /** The estimated size in bytes of this many reloads, of which one is still being compared. */
   static limitBytes(reloads: number): number {
     const result = CHANGED_MAX * CHANGED_BYTES + DIFF_MAX;
-    return reloads * result + 2 * FILES_KEPT * CONFIGURATION_BYTES;
+    return reloads * result + 2 * FILES_KEPT * CONFIGURATION_MAX;
   }
 
   /** The estimated size in bytes. */

@@ -343,6 +343,7 @@ describe('the list of reloads', () => {
     for (let turn = 0; turn < 8; turn++) {
       send(turn);
       world.reload(input, corefile(`# ${turn}\n`));
+      world.pass(30_000);
     }
     const { rows, leftOut } = world.model.reloads();
     assert.equal(rows.length, 3);
@@ -350,6 +351,19 @@ describe('the list of reloads', () => {
     for (const { compared } of rows) assert.ok(compared <= 16);
     assert.ok(world.model.memory.usedBytes <= world.model.memory.limitBytes);
   });
+});
+
+test('a server that reports reloads without end does not displace those of other servers', () => {
+  const world = new World({ limits: { reloads: 6 } });
+  const [quiet, noisy] = [world.open(), world.open()];
+  world.reload(quiet);
+  for (let turn = 0; turn < 100; turn++) world.reload(noisy, corefile(`# ${turn}\n`));
+  const { rows } = world.model.reloads();
+  assert.equal(rows.filter(({ id }) => id === 1).length, 1);
+  const changes = world.model.changes.rows.filter(({ kind }) => kind === 'reload');
+  // Five in quick succession, and then one every 30 s.
+  assert.ok(changes.length <= 1 + 5 + 200 / 30, `${changes.length}`);
+  assert.match(noisy.remarks.join(), /more reloads than a server can make/);
 });
 
 test('--privacy no-clients hides addresses of clients, and counts hides names and files', () => {

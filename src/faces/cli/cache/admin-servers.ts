@@ -118,6 +118,8 @@ async function podServers(
     const servers = pods.map(({ name: pod }): AdminServer => ({
       name: `${cluster.namespace}/${pod}`,
       async run(command, words) {
+        // A pod that sends a byte from time to time is never silent.
+        const deadline = AbortSignal.timeout(waitMs);
         try {
           return await sendJson(client, {
             path: podProxyPath(cluster, pod, PATH, tls === null ? '' : 'https:'),
@@ -125,9 +127,12 @@ async function podServers(
             headers: { 'ndots-admin': token },
             change: { method: 'POST', contentType: 'application/json', body: '' },
             task: `${command} in ${pod}`,
-            ...bounds,
+            waitMs,
+            signal: AbortSignal.any([io.signal, deadline]),
           });
         } catch (error) {
+          if (deadline.aborted && !io.signal.aborted)
+            throw new AdminFailure(`${pod} does not answer in time`, 'Check its log.');
           if (error instanceof ApiFailure) throw podFailure(error, pod, cluster.port, tokenOption);
           throw error;
         }

@@ -1,6 +1,7 @@
 /** Connects directly to a server's `console` directive or to `ndots watch serve`. */
 import { request, type IncomingMessage } from 'node:http';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, type Gunzip } from 'node:zlib';
+import type { Clock } from '../../../server/base/clock.ts';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { oneLine } from '../../../server/base/visible.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -11,7 +12,11 @@ import type { FollowedServer, StreamOpener } from './server-stream.ts';
 const WHY_MAX = 200;
 
 /** @param token read again for each connection, because tokens from the API server expire */
-export function directStream({ host, port }: FollowedServer, token: () => string): StreamOpener {
+export function directStream(
+  { host, port }: FollowedServer,
+  token: () => string,
+  clock: Clock,
+): StreamOpener {
   return ({ bytes, ended }) => {
     const asked = request({
       ...{ host, port, path: TAP_PATH, agent: false },
@@ -21,21 +26,31 @@ export function directStream({ host, port }: FollowedServer, token: () => string
       },
     });
     const failed = (error: Error): void => ended(whyFailed(error));
+    let gunzip: Gunzip | null = null;
     asked.on('error', failed);
     asked.on('response', (response) => {
       const refused = refusalOf(response);
       if (refused !== null)
         return takeReason(response, (why) => ended(why === '' ? refused : `${refused} (${why})`));
-      const isPacked = response.headers['content-encoding'] === 'gzip';
-      const stream = isPacked ? response.pipe(createGunzip()) : response;
+      if (response.headers['content-encoding'] === 'gzip') gunzip = createGunzip();
+      const stream = gunzip === null ? response : response.pipe(gunzip);
       response.on('error', failed);
       stream.on('error', failed);
-      stream.on('data', bytes);
+      stream.on('data', (piece: Uint8Array) => {
+        const restMs = bytes(piece);
+        if (restMs === 0) return;
+        stream.pause();
+        clock.after(restMs, () => stream.resume());
+      });
       stream.on('end', () => ended('the server ended the stream'));
       response.on('close', () => ended('the connection was closed'));
     });
     asked.end();
-    return () => asked.destroy();
+    return () => {
+      asked.destroy();
+      // It may still hold bytes that decompress to a thousand times their size.
+      gunzip?.destroy();
+    };
   };
 }
 

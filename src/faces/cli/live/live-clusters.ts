@@ -8,6 +8,7 @@ import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 import { followNames } from './follow-names.ts';
 import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
+import { turnsOfThread, type StreamTurns } from './stream-turns.ts';
 
 export type ClustersOptions = FeedOptions &
   NameChoice & {
@@ -53,7 +54,8 @@ export async function startClusters<Options extends ClustersOptions>(
   note: (text: string) => void,
 ): Promise<readonly LiveCluster<Options>[]> {
   const { contexts } = options;
-  if (contexts.length < 2) return [await startCluster('', options, io, note)];
+  const turns = turnsOfThread(systemClock);
+  if (contexts.length < 2) return [await startCluster('', options, io, note, turns)];
   const started: LiveCluster<Options>[] = [];
   let first: unknown = null;
   for (const context of new Set(contexts)) {
@@ -61,7 +63,7 @@ export async function startClusters<Options extends ClustersOptions>(
     const access = { ...replicas.access, context };
     const own = { ...options, context, replicas: { ...replicas, access } };
     try {
-      started.push(await startCluster(context, own, io, note));
+      started.push(await startCluster(context, own, io, note, turns));
     } catch (error) {
       const [problem] = problemsIn(error) ?? [];
       if (problem === undefined) throw error;
@@ -78,10 +80,11 @@ async function startCluster<Options extends ClustersOptions>(
   options: Options,
   io: Io,
   note: (text: string) => void,
+  turns: StreamTurns,
 ): Promise<LiveCluster<Options>> {
   const { limits } = options;
   const model = new LiveModel({ limits, owners: await addressOwners(options, io, note) });
-  const feed = await startFeed(options, model, systemClock, io);
+  const feed = await startFeed(options, model, systemClock, io, turns);
   const forget = followNames(options, io, model);
   const stop = (): void => {
     feed.stop();

@@ -16,6 +16,7 @@ import { serverTokenOf, type LiveSources } from './live-options.ts';
 import { directStream } from './direct-stream.ts';
 import { ReplicaStreams } from './replica-streams.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
+import { turnsOfThread, type StreamTurns } from './stream-turns.ts';
 
 /** Interval at which the model's time advances, milliseconds. */
 const TICK_MS = 250;
@@ -41,6 +42,7 @@ export type FeedOptions = LiveSources & { readonly speed: number };
 
 /**
  * Starts reading.
+ * @param turns shared by all feeds of a process
  * @throws Problem if live capture is not possible
  */
 export async function startFeed(
@@ -48,10 +50,11 @@ export async function startFeed(
   model: LiveModel,
   clock: Clock,
   io: Pick<Io, 'env' | 'signal'>,
+  turns: StreamTurns = turnsOfThread(clock),
 ): Promise<PacketFeed> {
   return options.files.length > 0
     ? new FileFeed(options, model, clock)
-    : LiveFeed.start(options, model, clock, io);
+    : LiveFeed.start(options, model, clock, io, turns);
 }
 
 /** A live source and its input. */
@@ -92,6 +95,7 @@ class LiveFeed implements PacketFeed {
     model: LiveModel,
     clock: Clock,
     io: Pick<Io, 'env' | 'signal'>,
+    turns: StreamTurns,
   ): Promise<LiveFeed> {
     const { device, netns, dnstap, ports, servers, replicas: choice } = options;
     const sources: LiveSource[] = [];
@@ -120,14 +124,15 @@ class LiveFeed implements PacketFeed {
       const name = printHostPort(server.host, server.port);
       const peer = peerOf(server);
       const input = model.open(`server ${name}`, { ports: own, server: peer });
-      const open = directStream(server, token);
-      sources.push([new ServerStream({ server, open, input, clock, model }), input]);
+      const open = directStream(server, token, clock);
+      const turn = turns.open();
+      sources.push([new ServerStream({ server, open, input, clock, model, turn }), input]);
       names.push(name);
     }
     const replicas =
       choice === null
         ? null
-        : await ReplicaStreams.start({ choice, token, ports: own, model, clock, io });
+        : await ReplicaStreams.start({ choice, token, ports: own, model, clock, io, turns });
     return new LiveFeed(sources, names, replicas, model, clock);
   }
 

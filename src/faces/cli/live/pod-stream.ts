@@ -15,11 +15,13 @@ export function podStream(
 ): StreamOpener {
   return ({ bytes, ended }) => {
     const closed = new AbortController();
+    let restMs = 0;
     const asked = client.stream({
       path: podProxyPath(choice, pod, TAP_PATH),
       query: {},
       headers: { 'ndots-console': token(), 'accept-encoding': 'gzip' },
-      into: { push: bytes },
+      into: { push: (piece) => void (restMs = bytes(piece)) },
+      restMs: () => restMs,
       task: `read ${pod}`,
       answerMs: SILENT_MS,
       silenceMs: () => 2 * SILENT_MS,

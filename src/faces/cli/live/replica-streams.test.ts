@@ -11,6 +11,7 @@ import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { ReplicaStreams } from './replica-streams.ts';
+import { turnsOfThread } from './stream-turns.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-replicas-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -48,6 +49,7 @@ async function follow(
     model,
     clock,
     io: { env: {}, signal: new AbortController().signal },
+    turns: turnsOfThread(clock),
   });
   t.after(() => streams.stop());
   return [model, streams];

@@ -10,6 +10,7 @@ import type { Io } from '../command.ts';
 import { dnsPods, type RunningDnsPod, type DnsPodChoice } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
+import type { StreamTurns } from './stream-turns.ts';
 
 /** Interval between pod list requests, milliseconds. */
 const LIST_MS = 10_000;
@@ -25,6 +26,7 @@ export interface ReplicaStreamsParts {
   readonly model: LiveModel;
   readonly clock: Clock;
   readonly io: Pick<Io, 'env' | 'signal'>;
+  readonly turns: StreamTurns;
 }
 
 interface Replica {
@@ -106,7 +108,7 @@ export class ReplicaStreams {
   }
 
   #follow(all: readonly RunningDnsPod[]): void {
-    const { choice, token, ports, model, clock } = this.#parts;
+    const { choice, token, ports, model, clock, turns } = this.#parts;
     const pods = all.filter(({ address }) => address !== '');
     const keys = new Set(pods.map(keyOf));
     for (const [key, { stream, input }] of this.#replicas) {
@@ -135,6 +137,7 @@ export class ReplicaStreams {
           input,
           clock,
           model,
+          turn: turns.open(),
         }),
       });
     }

@@ -7,11 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
+import { dnsMessage } from '../../../../test/kit/packets.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
+import { VirtualClock } from '../../../server/base/virtual-clock.ts';
+import { DnstapWriter, dnstapPrefix, TAP } from '../../../server/wire/dnstap.ts';
+import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { directStream } from './direct-stream.ts';
-import { peerOf, ServerStream } from './server-stream.ts';
+import { peerOf, ServerStream, type StreamEvents } from './server-stream.ts';
+import { turnsOfThread } from './stream-turns.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -39,13 +44,14 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
     };
     const server = { host: '127.0.0.1', port };
     const input = model.open(`server 127.0.0.1:${port}`, { server: peerOf(server) });
-    const open = directStream(server, () => token);
+    const open = directStream(server, () => token, systemClock);
     const stream = new ServerStream({
       server,
       open,
       input,
       clock,
       model,
+      turn: turnsOfThread(clock).open(),
     });
     t.after(() => stream.stop());
   }
@@ -173,4 +179,76 @@ test('a stream of other bytes is reported and retried', async (t) => {
   const model = follow(t, [port]);
   await until(model, [], () => times > 3);
   assert.match(whyOf(model), /sends neither dnstap nor packets/);
+});
+
+/** A stream in virtual time whose bytes the test sends. */
+function connected(t: TestContext): {
+  readonly clock: VirtualClock;
+  readonly model: LiveModel;
+  readonly send: (bytes: Uint8Array) => void;
+  readonly opened: () => number;
+} {
+  const clock = new VirtualClock();
+  const model = new LiveModel();
+  model.advance(clock.wall());
+  const server = { host: '127.0.0.1', port: 9155 };
+  let times = 0;
+  let events: StreamEvents | null = null;
+  const open = (given: StreamEvents): (() => void) => {
+    times++;
+    events = given;
+    return () => undefined;
+  };
+  const input = model.open('server', { server: peerOf(server) });
+  const turn = turnsOfThread(clock).open();
+  const stream = new ServerStream({ server, open, input, clock, model, turn });
+  t.after(() => stream.stop());
+  return { clock, model, send: (bytes) => void events!.bytes(bytes), opened: () => times };
+}
+
+test('a server that sends single bytes, but no complete message, is unavailable', async (t) => {
+  const { clock, model, send } = connected(t);
+  const start = writeControl(CONTROL.START, ['protobuf:dnstap.Dnstap']);
+  send(start);
+  assert.equal(model.inputs[0]!.row().state, 'reading');
+  // The first of these bytes is the length of a frame.
+  for (let second = 0; second < 16; second++) {
+    send(Uint8Array.of(second === 2 ? 1 : 0));
+    await clock.advance(1000);
+  }
+  assert.equal(whyOf(model), 'it sends no complete message');
+});
+
+test('other bytes do not shorten the delay before reconnecting', async (t) => {
+  const { clock, send, opened } = connected(t);
+  for (let second = 0; second < 60; second++) {
+    send(Buffer.alloc(64, 0xff));
+    await clock.advance(1000);
+  }
+  // After 0.5, 1, 2, 4, 8, 16 and 30 s.
+  assert.ok(opened() <= 8, `${opened()} connections`);
+});
+
+test('a message cannot claim that another server replied to a client', async (t) => {
+  const { model, send, clock } = connected(t);
+  send(writeControl(CONTROL.START, ['protobuf:dnstap.Dnstap']));
+  const writer = new DnstapWriter(dnstapPrefix('', ''), 64);
+  const peer = { family: 4, peer: Uint8Array.of(10, 0, 0, 1), peerAt: 0, peerPort: 4000 } as const;
+  const other = { ...peer, peer: Uint8Array.of(10, 96, 0, 10), peerPort: 53 };
+  const [query, reply] = [false, true].map((isReply) =>
+    dnsMessage('a.example.', 'A', { id: 7, reply: isReply }),
+  ) as [Uint8Array, Uint8Array];
+  writer.begin(TAP.CLIENT_RESPONSE, '');
+  writer.socket(4, 'udp', peer, other);
+  writer.queryTime(clock.wall());
+  writer.queryMessage(query, 0, query.length);
+  writer.responseTime(clock.wall());
+  writer.responseMessage(reply, 0, reply.length);
+  writer.endFrame();
+  send(writer.bytes.slice(writer.start, writer.at));
+  model.advance(clock.wall() + 30_000);
+  assert.deepEqual(
+    model.view({ view: 'servers' }).rows.map(({ id }) => id),
+    ['127.0.0.1:9155'],
+  );
 });

@@ -6,16 +6,22 @@ import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { isLoopbackHost, parseAddress, printAddress } from '../../../server/base/ip.ts';
 import type { ConfigurationFile } from '../../../server/wire/dnstap.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
-import type { CaptureReader } from '../../../tools/capture/read/packets/frame.ts';
+import type { RecordReader } from '../../../tools/capture/read/packets/frame.ts';
 import { PcapngReader } from '../../../tools/capture/read/packets/pcapng.ts';
 import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
+import type { StreamTurn } from './stream-turns.ts';
 
 /** Delay before reconnecting, in milliseconds. It starts at `first` and doubles up to `most`. */
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
-/** A server sends something every 5 s. After this many milliseconds of silence, it counts as unavailable. */
+/**
+ * A server sends a message every 5 s. After this many milliseconds without a complete one, it counts as unavailable,
+ * even if single bytes arrive.
+ */
 export const SILENT_MS = 15_000;
+/** Maximum size of a block in an agent's stream, in bytes. The largest packet is a quarter of that (MAXIMUM_SNAPLEN). */
+const BLOCK_MAX = 1024 * 1024;
 
 /** The first byte of a pcapng stream. Frame Streams start with zero instead. */
 const PCAPNG_START = 0x0a;
@@ -36,7 +42,8 @@ export function peerOf({ host, port }: FollowedServer): Peer {
 
 /** Events on a connection until it ends or is closed. */
 export interface StreamEvents {
-  bytes(bytes: Uint8Array): void;
+  /** @returns the milliseconds to wait before reading more, so that other streams get their turn */
+  bytes(bytes: Uint8Array): number;
   /** @param why for people */
   ended(why: string): void;
 }
@@ -55,6 +62,7 @@ export interface ServerStreamParts {
   readonly clock: Clock;
   /** Receives the server's reports about its configuration. */
   readonly model: Pick<LiveModel, 'configured' | 'reloaded'>;
+  readonly turn: StreamTurn;
 }
 
 /** Follows a single server. Its input shows when and why the server is unavailable. */
@@ -88,19 +96,19 @@ export class ServerStream {
   }
 
   #connect(): void {
-    const { open, input } = this.#parts;
+    const { open, turn } = this.#parts;
     const own = ++this.#connection;
-    let reader: CaptureReader | null = null;
+    let reader: RecordReader | null = null;
     this.#listen();
     this.#close = open({
       bytes: (bytes) => {
-        if (this.#connection !== own) return;
-        this.#listen();
-        this.#waitMs = AGAIN_MS.first;
-        input.back();
-        reader ??= bytes.length === 0 ? null : this.#readerOf(bytes);
-        reader?.push(bytes);
-        if (reader?.broken) this.#lost('it sends neither dnstap nor packets');
+        if (this.#connection !== own || bytes.length === 0) return 0;
+        reader ??= this.#readerOf(bytes);
+        const { records } = reader;
+        const restMs = turn.run(() => reader!.push(bytes));
+        if (reader.broken) this.#lost('it sends neither dnstap nor packets');
+        else if (reader.records > records) this.#back(restMs);
+        return restMs;
       },
       ended: (why) => {
         if (this.#connection === own) this.#lost(why);
@@ -109,7 +117,7 @@ export class ServerStream {
   }
 
   /** Servers send dnstap; agents send pcapng. */
-  #readerOf(first: Uint8Array): CaptureReader {
+  #readerOf(first: Uint8Array): RecordReader {
     const { server, input, model } = this.#parts;
     const { reading } = input;
     if (first[0] === PCAPNG_START) {
@@ -117,6 +125,7 @@ export class ServerStream {
         ({ bytes, start, end, timeMs, port }) =>
           reading.takeNetwork(bytes, start, end, timeMs, port),
         reading.remarks,
+        BLOCK_MAX,
       );
       reader.dropped = (packets) => (this.#leftOut = packets);
       return reader;
@@ -140,10 +149,19 @@ export class ServerStream {
     );
   }
 
+  /** Called when a message is complete. Until then, other bytes may look like one. */
+  #back(restMs: number): void {
+    this.#listen(restMs);
+    this.#waitMs = AGAIN_MS.first;
+    this.#parts.input.back();
+  }
+
   /** Restarts the silence timeout. */
-  #listen(): void {
+  #listen(restMs = 0): void {
     this.#silence?.cancel();
-    this.#silence = this.#parts.clock.after(SILENT_MS, () => this.#lost('it sends nothing'));
+    this.#silence = this.#parts.clock.after(SILENT_MS + restMs, () =>
+      this.#lost('it sends no complete message'),
+    );
   }
 
   #lost(why: string): void {

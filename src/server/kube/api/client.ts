@@ -51,6 +51,8 @@ export interface ApiRequest {
    * work. Called after each chunk.
    */
   unhurried?(): boolean;
+  /** Returns the milliseconds to wait before reading more. Called after each chunk. */
+  restMs?(): number;
   readonly signal: AbortSignal;
   /** Called once, when a successful reply begins. */
   began?(): void;
@@ -281,8 +283,9 @@ class StreamedReply {
    * meantime.
    */
   #rests(goOn: () => void): boolean {
-    if (this.#share === null || this.#request.unhurried?.() !== true) return false;
-    const restMs = this.#share.restMs();
+    const ownMs = this.#request.restMs?.() ?? 0;
+    const shares = this.#share !== null && this.#request.unhurried?.() === true;
+    const restMs = Math.max(ownMs, shares ? this.#share.restMs() : 0);
     if (restMs > 0) this.#clock.after(restMs, goOn);
     return restMs > 0;
   }

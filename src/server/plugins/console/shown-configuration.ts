@@ -1,11 +1,5 @@
 /** The configuration that readers of the stream get: the texts of its files, with any secrets removed. */
-import type { ConfigurationFile } from '../../wire/dnstap.ts';
-
-/**
- * Maximum size in characters; larger configurations are not sent. A ConfigMap is limited to 1 MiB, and a Corefile is a
- * few KiB.
- */
-const CHARACTERS_MAX = 128 * 1024;
+import { CONFIGURATION_MAX, type ConfigurationFile } from '../../wire/dnstap.ts';
 
 /**
  * Lines with a secret, also if they are commented out: `secret NAME KEY` of tsig, `credentials USER PASSWORD` of etcd,
@@ -21,7 +15,7 @@ export function shownConfiguration(
 ): readonly ConfigurationFile[] {
   let characters = 0;
   for (const text of texts.values()) characters += text.length;
-  if (characters > CHARACTERS_MAX) return [];
+  if (characters > CONFIGURATION_MAX) return [];
   return [...texts].map(([file, text]) => ({
     file,
     text: text

@@ -214,14 +214,18 @@ export class Reading {
 
   /** Takes live packets without link headers. */
   takeNetwork(bytes: Uint8Array, start: number, end: number, atMs: number, port: number): void {
-    const timeMs = this.#clock(atMs);
+    const timeMs = isTime(atMs) ? this.#clock(atMs) : NaN;
+    if (!isTime(timeMs)) {
+      this.remarks.add(strangeTime('packet'));
+      return;
+    }
     this.#time(timeMs);
     this.#dissector.takeNetwork(bytes, start, end, timeMs, port);
   }
 
   /** Takes dnstap messages, which have no packets. */
   takeMessage(given: PassingMessage): void {
-    const timeMs = this.#clock(given.timeMs);
+    const timeMs = isTime(given.timeMs) ? this.#clock(given.timeMs) : NaN;
     const message = timeMs === given.timeMs ? given : { ...given, timeMs };
     if (!isTime(timeMs)) {
       this.#passOver(message);

@@ -1,6 +1,6 @@
 /** Code shared by the pcap and pcapng readers for input, byte order, and resynchronising after damage. */
 import { ByteQueue } from './byte-queue.ts';
-import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
+import { emptyFrame, type Frame, type RecordReader } from './frame.ts';
 import type { Remarks } from './remarks.ts';
 
 /** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN). Anything longer indicates damage. */
@@ -9,7 +9,7 @@ export const PACKET_MAX = 262_144;
 const SEARCH_MAX = 16 * 1024 * 1024;
 
 /** Reads a file format that consists of units, which are records in pcap and blocks in pcapng. */
-export abstract class PacketFileReader implements CaptureReader {
+export abstract class PacketFileReader implements RecordReader {
   protected readonly queue: ByteQueue = new ByteQueue();
   protected readonly frame: Frame = emptyFrame();
   protected readonly take: (frame: Frame) => void;
@@ -20,6 +20,7 @@ export abstract class PacketFileReader implements CaptureReader {
   protected abstract readonly least: number;
   /** Units start at multiples of this many bytes. */
   protected abstract readonly alignment: number;
+  records: number = 0;
   #broken = false;
   /** The offset of the damage, or -1 if there is none. */
   #damagedAt = -1;

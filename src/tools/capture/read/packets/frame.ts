@@ -50,6 +50,12 @@ export function emptyFrame(): Frame {
   return { number: 0, timeMs: 0, link: 0, bytes, start: 0, end: 0, wireLength: 0, port: 0 };
 }
 
+/** Parses a stream of records. */
+export interface RecordReader extends CaptureReader {
+  /** The number of complete records so far, including those that are not packets. */
+  readonly records: number;
+}
+
 /** Parses a capture as it arrives. */
 export interface CaptureReader {
   /** True if the rest of the input cannot be read. */

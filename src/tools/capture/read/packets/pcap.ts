@@ -64,6 +64,7 @@ export class PcapReader extends PacketFileReader {
       frame.start = at + RECORD;
       frame.end = at + RECORD + length;
       queue.at = frame.end;
+      this.records++;
       this.take(frame);
     }
   }

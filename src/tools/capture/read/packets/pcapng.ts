@@ -5,6 +5,7 @@
 import { clipped } from '../../../../server/base/shortened.ts';
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
 import type { Frame } from './frame.ts';
+import type { Remarks } from './remarks.ts';
 
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
 const ORDER = 0x1a2b3c4d;
@@ -34,8 +35,15 @@ export class PcapngReader extends PacketFileReader {
   protected readonly unit = 'block';
   protected readonly least = 12;
   protected readonly alignment = 4;
+  readonly #blockMax: number;
   #interfaces: Interface[] = [];
   #ports = 0;
+
+  /** @param blockMax the maximum size of a block, in bytes. A longer one indicates damage */
+  constructor(take: (frame: Frame) => void, remarks: Remarks, blockMax: number = BLOCK_MAX) {
+    super(take, remarks);
+    this.#blockMax = blockMax;
+  }
 
   /** The number described so far, across all of the file's sections. */
   get interfaces(): number {
@@ -65,7 +73,7 @@ export class PcapngReader extends PacketFileReader {
     const { little } = this;
     const length = view.getUint32(at + 4, little);
     const orderly = type !== BLOCK.SECTION || view.getUint32(at + 8, little) === ORDER;
-    const fits = length >= 12 && length <= BLOCK_MAX && length % 4 === 0 && orderly;
+    const fits = length >= 12 && length <= this.#blockMax && length % 4 === 0 && orderly;
     if (fits && queue.left < length) return false;
     const end = at + length - 4;
     if (!fits || view.getUint32(end, little) !== length) {
@@ -73,6 +81,7 @@ export class PcapngReader extends PacketFileReader {
       return true;
     }
     queue.at = at + length;
+    this.records++;
     if (type === BLOCK.SECTION) this.#interfaces = [];
     else if (type === BLOCK.INTERFACE && end >= at + 16) this.#interface(at + 8, end);
     else if (type === BLOCK.PACKET && end >= at + 28) this.#packet(at, end);

@@ -10,6 +10,7 @@ import {
 } from '../../../../server/wire/frame-stream.ts';
 import {
   CONFIGURATION,
+  CONFIGURATION_MAX,
   DNSTAP_CONTENT_TYPE,
   LEFT_OUT,
   readDnstap,
@@ -25,6 +26,8 @@ import type { Remarks } from '../packets/remarks.ts';
 import { queryOf } from './made-exchange.ts';
 
 const FRAME_MAX = 1024 * 1024;
+/** Maximum length of all file names in a configuration, in characters: 16 of the longest paths (PATH_MAX). */
+const FILE_NAMES_MAX = 16 * 4096;
 /** Queries that had a message of their own. */
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
@@ -61,6 +64,7 @@ export class DnstapReader {
   readonly #notes: DnstapNotes;
   readonly #asked = new Set<string>();
   #count = 0;
+  #records = 0;
   #broken = false;
   /** Infinity: no reload is in progress. */
   #reloadingMs = Infinity;
@@ -92,6 +96,7 @@ export class DnstapReader {
     try {
       this.#frames.push(bytes);
       for (let frame = this.#frames.next(); frame !== null; frame = this.#frames.next()) {
+        this.#records++;
         if (frame instanceof Uint8Array) this.#message(frame);
         else this.#control(frame);
         if (this.#broken) return;
@@ -109,6 +114,10 @@ export class DnstapReader {
   /** True if the input is not dnstap, in which case nothing more is read. */
   get broken(): boolean {
     return this.#broken;
+  }
+
+  get records(): number {
+    return this.#records;
   }
 
   end(): void {
@@ -217,12 +226,17 @@ function configurationIn(text: string): readonly ConfigurationFile[] | null {
     return null;
   }
   if (!Array.isArray(files) || files.length === 0) return null;
+  let characters = 0;
   const isFile = (each: unknown): each is ConfigurationFile =>
     typeof each === 'object' &&
     each !== null &&
     typeof (each as ConfigurationFile).file === 'string' &&
     typeof (each as ConfigurationFile).text === 'string';
-  return files.every(isFile) ? files.map(({ file, text: own }) => ({ file, text: own })) : null;
+  if (!files.every(isFile)) return null;
+  for (const { file, text: own } of files) characters += file.length + own.length;
+  return characters <= CONFIGURATION_MAX + FILE_NAMES_MAX
+    ? files.map(({ file, text: own }) => ({ file, text: own }))
+    : null;
 }
 
 /** The whole number after a word, or null if there is none. */
@@ -231,20 +245,21 @@ function numberAfter(word: string, text: string | null): number | null {
   return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
-/** The server is queried by clients, and queries upstreams itself. */
+/**
+ * The server is queried by clients, and queries upstreams itself. A message cannot claim that another server replied to
+ * a client, or queried an upstream.
+ */
 function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
   const own = tap.family === 6 && address.length === 4 ? mapped(address) : address;
-  if (own.length !== (tap.family === 6 ? 16 : 4)) return tap;
+  const fits = own.length === (tap.family === 6 ? 16 : 4);
   const kind = kindOf(tap.type);
-  if (kind === TAP.CLIENT_RESPONSE && tap.responseAddress === null)
+  if (kind === TAP.CLIENT_RESPONSE)
     return {
       ...tap,
-      responseAddress: own,
-      ...(isLoopback(address) && { responsePort: port }),
+      responseAddress: fits ? own : null,
+      ...(fits && isLoopback(address) && { responsePort: port }),
     };
-  return kind === TAP.FORWARDER_RESPONSE && tap.queryAddress === null
-    ? { ...tap, queryAddress: own }
-    : tap;
+  return kind === TAP.FORWARDER_RESPONSE ? { ...tap, queryAddress: fits ? own : null } : tap;
 }
 
 /** An IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2). */
