@@ -27,7 +27,7 @@ describe('readers of a stream', () => {
       leftOut: (count: number) => Buffer.from(`left ${count},`),
       closing: () => Buffer.from('end'),
     };
-    readers = new StreamReaders(source, clock);
+    readers = new StreamReaders(source, clock, () => undefined);
     const { decide: own } = secretGate(() => TOKEN);
     decide = (token) => own({ token, verb: 'get', path: '/s' });
     const gate = { againMs: null, decide: ({ token }: { token: string | null }) => decide(token) };

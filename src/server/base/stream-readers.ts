@@ -1,5 +1,6 @@
 /** Serves a live stream over HTTP to permitted readers, with compression, bounded memory per reader and heartbeats. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Gzip } from 'node:zlib';
 import { builtins } from './builtins.ts';
 import { every, type Clock, type Timer } from './clock.ts';
@@ -22,7 +23,7 @@ const BACKLOG_MAX = 4 * 1024 * 1024;
  * dead.
  */
 const BEAT_MS = 5000;
-/** Milliseconds after which a reader that accepts no data is disconnected. */
+/** Milliseconds after which a reader that accepts no data, or acknowledges none, is disconnected. */
 const STALLED_MS = 30_000;
 
 /** A stream to be sent to all readers. */
@@ -75,12 +76,22 @@ export class StreamReaders {
   missed = 0;
   readonly #source: StreamSource;
   readonly #clock: Clock;
+  readonly #timeOutPeer: (socket: Socket, ms: number) => void;
   readonly #readers = new Set<StreamReader>();
   #beat: Timer | null = null;
 
-  constructor(source: StreamSource, clock: Clock) {
+  /**
+   * @param timeOutPeer makes the kernel close a connection whose peer acknowledges nothing for this many milliseconds.
+   *   Without it, a reader that vanished keeps its place on a quiet server, whose messages fit in the kernel's buffer
+   */
+  constructor(
+    source: StreamSource,
+    clock: Clock,
+    timeOutPeer: (socket: Socket, ms: number) => void,
+  ) {
     this.#source = source;
     this.#clock = clock;
+    this.#timeOutPeer = timeOutPeer;
   }
 
   get connected(): number {
@@ -141,6 +152,7 @@ export class StreamReaders {
       ...{ response, gzip, missed: 0, lostBefore: source.lost },
       ...{ fullSinceMs: null, hasGap: false },
     };
+    if (response.socket !== null) this.#timeOutPeer(response.socket, STALLED_MS);
     response.on('close', () => this.#remove(reader));
     decideAgain(gate, asked, response, this.#clock, () => response.destroy());
     response.on('error', () => response.destroy());

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../server/base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../server/base/stream-readers.ts';
+import { timeOutPeer } from '../../server/runtime/peer-timeout.ts';
 import type { TakePacket } from '../../server/runtime/packet-socket.ts';
 import { TAP_PATH, TAP_STREAM } from '../../server/wire/dnstap.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
@@ -12,8 +13,8 @@ const COLLECT_MS = 100;
 /** The number of bytes to collect before sending. */
 const COLLECT_BYTES = 256 * 1024;
 
-/** The interval at which the captured interface is checked, in milliseconds. */
-const LOOK_MS = 2000;
+/** The interval at which a captured interface is checked, in milliseconds. */
+export const PLACE_LOOK_MS = 2000;
 
 /** A running capture. */
 export interface OpenCapture {
@@ -70,6 +71,7 @@ export class PacketStream {
         closing: () => null,
       },
       parts.clock,
+      timeOutPeer,
     );
     this.#writer = new PcapngWriter((block) => this.#collect(block), `ndots ${parts.version}`);
     // A loss count refers to an interface, even before the first packet.
@@ -122,7 +124,7 @@ export class PacketStream {
       this.#writer.packet(frame);
     });
     // A capture stays silent if its interface is gone. Readers that reconnect learn why, or get the new one.
-    this.#look = every(clock, LOOK_MS, () => {
+    this.#look = every(clock, PLACE_LOOK_MS, () => {
       if (this.#capture?.isGone() === true) this.close();
     });
   }

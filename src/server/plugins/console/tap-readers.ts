@@ -17,6 +17,7 @@ import {
 } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 import { shownConfiguration } from './shown-configuration.ts';
+import { timeOutPeer } from '../../runtime/peer-timeout.ts';
 
 /** Sends the messages of all workers to each reader. Without a reader, workers write none. */
 export class TapReaders implements KeptAcrossReloads {
@@ -47,6 +48,7 @@ export class TapReaders implements KeptAcrossReloads {
         closing: () => writeControl(CONTROL.STOP),
       },
       clock,
+      timeOutPeer,
     );
     void this.frames.listen(() => this.#deliver());
   }
