@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Views } from '../../src/tools/watch/view.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { inSpace, noTwoNodes } from '../kit/two-nodes.ts';
@@ -109,6 +110,31 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
     assert.equal(again.status, 200);
     await dig(NODE, 'own.example');
     assert.ok(again.text().includes(OWN));
+  });
+
+  test('top follows an interface that is removed and created again', async () => {
+    const top = start('top', [
+      ...[program, 'top', '--netns', `/var/run/netns/${NODE}`, '-i', 'eth0'],
+      ...['-o', 'json', '--view', 'names', '--for', '100s'],
+    ]);
+    agents.push(top);
+    const latest = (): Views['names'] | null => {
+      const line = top.output().split('\n').at(-2);
+      return line?.startsWith('{') ? (JSON.parse(line) as Views['names']) : null;
+    };
+    const stateOf = (): string | undefined => latest()?.inputs[0]!.state;
+    const until = async (holds: () => boolean): Promise<void> => {
+      while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100));
+    };
+    await until(() => stateOf() === 'reading');
+    sh(`ip -n ${NODE} link del eth0`);
+    await until(() => stateOf() === 'away');
+    assert.match(latest()!.inputs[0]!.why, /there is no interface eth0/);
+    sh(wire(HIGH + 2));
+    await until(() => stateOf() === 'reading');
+    await dig(NODE, 'own.example');
+    await until(() => latest()!.rows.some(({ name }) => name === 'own.example.'));
+    await top.stop();
   });
 
   test('outlives its network namespace, and says that it is gone', async () => {

@@ -1,18 +1,19 @@
 /** Captures live traffic: packets from an interface, or dnstap from other programs. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createServer, type Socket } from 'node:net';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { boundSenders } from '../../../server/base/idle-connections.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
-import { Problem } from '../../../server/base/problem.ts';
+import { Problem, problemsIn } from '../../../server/base/problem.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
-import { LibcMissing } from '../../../server/runtime/libc.ts';
+import { libc, LibcMissing } from '../../../server/runtime/libc.ts';
 import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
 import { PacketSocket, type TakePacket } from '../../../server/runtime/packet-socket.ts';
 import { DNSTAP_CONTENT_TYPE } from '../../../server/wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
+import { PLACE_LOOK_MS } from '../../../tools/watch/packet-stream.ts';
 import { usage } from '../option-values.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
@@ -31,23 +32,87 @@ const ENCRYPTED = 853;
 /** Limit on dnstap connections, each of which may hold an incomplete frame of up to 1 MiB. */
 const SENDERS_MAX = 256;
 
+/** Where to capture which packets. */
+export interface PacketChoice {
+  readonly device: string;
+  readonly netns: string | null;
+  readonly ports: readonly number[];
+  /** Also captures packets that open TCP connections. */
+  readonly opened?: boolean;
+}
+
 /**
- * Starts a packet capture.
+ * Starts a packet capture that continues when its interface or namespace is removed and created again.
+ *
+ * @param changed receives the reason when there is nothing to capture, and null once there is again
  * @throws Problem
  */
 export function capturePackets(
-  {
-    device,
-    netns,
-    ports,
-    opened = false,
-  }: {
-    device: string;
-    netns: string | null;
-    ports: readonly number[];
-    /** Also captures packets that open TCP connections. */
-    opened?: boolean;
-  },
+  choice: PacketChoice,
+  take: TakePacket,
+  changed: (why: string | null) => void = () => undefined,
+): LiveCapture {
+  let place = packetPlace(choice);
+  let capture: LiveCapture | null = openPackets(choice, take);
+  const { name } = capture;
+  let droppedBefore = 0;
+  // Without an interface, only this timer keeps the process alive.
+  const look = setInterval(() => {
+    const now = packetPlace(choice);
+    if (capture !== null && now === place) return;
+    capture?.stop();
+    droppedBefore += capture?.dropped() ?? 0;
+    capture = null;
+    place = now;
+    try {
+      capture = openPackets(choice, take);
+      changed(null);
+    } catch (error) {
+      const [problem] = problemsIn(error) ?? [];
+      if (problem === undefined && errorCode(error) === '') throw error;
+      changed(problem?.message ?? whyFailed(error));
+    }
+  }, PLACE_LOOK_MS);
+  return {
+    name,
+    dropped: () => droppedBefore + (capture?.dropped() ?? 0),
+    stop() {
+      clearInterval(look);
+      capture?.stop();
+    },
+  };
+}
+
+/** The remark for a time without packets. */
+export function whileGone(why: string): string {
+  return `packets are missing, because for a while ${why}`;
+}
+
+/** Identifies the namespace and interface that a capture would open now. Null if they do not exist. */
+export function packetPlace({ device, netns }: Omit<PacketChoice, 'ports'>): string | null {
+  return unlessGone(() => {
+    const index = (): number => (device === 'any' ? 0 : libc().interfaceIndex(device));
+    if (netns === null) return String(index());
+    return `${statSync(netns).ino} ${inNetworkNamespace(netns, index)}`;
+  });
+}
+
+/** Returns null if the system reports an error, because namespaces and interfaces can go away at any time. */
+export function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (errorCode(error) === '') throw error;
+    return null;
+  }
+}
+
+/**
+ * Starts a packet capture. If its interface is removed, it receives nothing more.
+ * @throws Problem
+ */
+export function openPackets(
+  { device, netns, ports, opened = false }: PacketChoice,
   take: TakePacket,
 ): LiveCapture {
   const open = (): PacketSocket =>

@@ -11,7 +11,7 @@ import { Redaction } from '../../../tools/capture/redaction.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { attributionLine } from './asker-rows.ts';
 import { captureJoin } from './capture-join.ts';
-import { captureDnstap, capturePackets, type LiveCapture } from './capture-live.ts';
+import { captureDnstap, capturePackets, whileGone, type LiveCapture } from './capture-live.ts';
 import { addressNamingOf, addressOwners, namingOf, type AddressNaming } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, exchangeTexts, type CaptureOutputs } from './capture-output.ts';
@@ -298,6 +298,7 @@ class CaptureRun {
             Object.assign(frame, { bytes, start, end, timeMs, port, wireLength: end - start });
             this.#frame(frame);
           },
+          (why) => why === null || this.#reading.remarks.add(whileGone(why)),
         ),
       );
     if (dnstap !== null) captures.push(await captureDnstap(dnstap, this.#reading));

@@ -10,7 +10,7 @@ import { QuerySample, sameTraffic } from '../../../tools/capture/same-traffic.ts
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { Examination } from '../../../tools/doctor/examination.ts';
 import { everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
-import { capturePackets } from '../capture/capture-live.ts';
+import { capturePackets, whileGone } from '../capture/capture-live.ts';
 import { packetsFile } from '../capture/capture-output.ts';
 import type { Io } from '../command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
@@ -169,8 +169,10 @@ async function live(
 ): Promise<void> {
   const forMs = options.forMs ?? LIVE_MS;
   const parts = { device, netns: options.netns, ports: options.ports ?? usualPorts };
-  const capture = capturePackets(parts, (bytes, start, end, timeMs, port) =>
-    reading.takeNetwork(bytes, start, end, timeMs, port),
+  const capture = capturePackets(
+    parts,
+    (bytes, start, end, timeMs, port) => reading.takeNetwork(bytes, start, end, timeMs, port),
+    (why) => why === null || reading.remarks.add(whileGone(why)),
   );
   if (!options.quiet)
     io.err(`ndots doctor: ${capture.name}, for ${printSpan(forMs)}; Ctrl-C ends sooner\n`);

@@ -109,6 +109,7 @@ class LiveFeed implements PacketFeed {
         { device, netns, ports: own },
         (bytes, start, end, timeMs, port) =>
           taken.input?.reading.takeNetwork(bytes, start, end, timeMs, port),
+        (why) => (why === null ? taken.input?.back() : taken.input?.away(why)),
       );
       taken.input = model.open(capture.name, { ports: own });
       sources.push([capture, taken.input]);

@@ -1,24 +1,21 @@
 /** `ndots watch serve`: streams a node's DNS packets to `ndots top` and `ndots console`. */
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { count } from '../../../server/base/counted.ts';
-import { errorCode } from '../../../server/base/error-code.ts';
 import { secretGate, type AccessGate } from '../../../server/base/http-access.ts';
 import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
 import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { ownVersion } from '../../../server/engine/contract/own-version.ts';
 import { interfaceSides, type InterfaceSide } from '../../../server/runtime/interface-sides.ts';
-import { libc } from '../../../server/runtime/libc.ts';
 import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
 import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
 import type { TakePacket } from '../../../server/runtime/packet-socket.ts';
 import { AgentServer } from '../../../tools/watch/agent-server.ts';
 import { NodeClients } from '../../../tools/watch/node-clients.ts';
 import { PacketStream, type OpenCapture } from '../../../tools/watch/packet-stream.ts';
-import { capturePackets } from '../capture/capture-live.ts';
+import { openPackets, packetPlace, unlessGone } from '../capture/capture-live.ts';
 import { delegatedAccess } from '../delegated-access.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
@@ -44,7 +41,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const { gate, made } = gateOf(options, io, log);
   const identity = options.identity ?? (io.env['NODE_NAME'] || hostname());
   // Fails right away if capturing is not possible, not only when the first reader connects.
-  const tried = capturePackets(options, () => undefined);
+  const tried = openPackets(options, () => undefined);
   tried.stop();
   const stream = new PacketStream({
     clock: systemClock,
@@ -83,11 +80,11 @@ function gateOf(
 }
 
 function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
-  const place = placeOf(options);
-  const isGone = (): boolean => placeOf(options) !== place;
-  if (options.allClients) return { ...capturePackets(options, take), isGone };
+  const place = packetPlace(options);
+  const isGone = (): boolean => packetPlace(options) !== place;
+  if (options.allClients) return { ...openPackets(options, take), isGone };
   const clients = new NodeClients(options.ports, new Map());
-  const capture = capturePackets(options, (bytes, start, end, timeMs, port, isOutgoing) => {
+  const capture = openPackets(options, (bytes, start, end, timeMs, port, isOutgoing) => {
     if (clients.isOwn(bytes, start, end, timeMs, port, isOutgoing))
       take(bytes, start, end, timeMs, port, isOutgoing);
   });
@@ -105,25 +102,6 @@ function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
       capture.stop();
     },
   };
-}
-
-/** Identifies the namespace and interface that a capture would open now. Null if they do not exist. */
-function placeOf({ device, netns }: WatchOptions): string | null {
-  return unlessGone(() => {
-    const index = (): number => (device === 'any' ? 0 : libc().interfaceIndex(device));
-    if (netns === null) return String(index());
-    return `${statSync(netns).ino} ${inNetworkNamespace(netns, index)}`;
-  });
-}
-
-/** Returns null if the system reports an error, because namespaces and interfaces can go away at any time. */
-function unlessGone<T>(look: () => T): T | null {
-  try {
-    return look();
-  } catch (error) {
-    if (errorCode(error) === '') throw error;
-    return null;
-  }
 }
 
 function sidesIn(netns: string | null): ReadonlyMap<number, InterfaceSide> {
