@@ -68,7 +68,7 @@ describe('the tour', () => {
 
   test('every numbered step shows what you see', () => {
     for (const step of page.split(/^## (?=\d)/m).slice(1))
-      assert.match(step, /^```text$|^<picture>$/m, step.split('\n')[0]);
+      assert.match(step, /^```text$|^<picture>$/m, step.split('\n')[0]!);
   });
 
   for (const { command, output } of steps)

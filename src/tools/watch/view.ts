@@ -162,7 +162,11 @@ export interface Party {
   readonly isGone: boolean;
 }
 
-/** Milliseconds from query to reply, accurate to within 5%, or null if there is no reply. */
+/**
+ * Milliseconds from a query to its reply, accurate to within 5%, or null if there is no reply. Each query counts once,
+ * wherever it was seen: between a client and a server, or between a server and its upstream. Lookups are not measured
+ * here.
+ */
 export interface Latency {
   readonly p50: number | null;
   readonly p90: number | null;
@@ -206,7 +210,7 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly protocols: readonly { readonly protocol: string; readonly count: number }[];
   readonly clients: number;
   readonly servers: number;
-  /** The results of all lookups, in equal steps up to the end of the window. */
+  /** The counts and reply times of queries, in equal steps up to the end of the window. */
   readonly series: Series;
   readonly waste: Waste;
   /** Active findings, most severe first. */
@@ -229,6 +233,7 @@ export interface Series {
   readonly failed: readonly number[];
   readonly nxdomain: readonly number[];
   readonly wasted: readonly number[];
+  /** Of the replies in each step, like `p50` and `p99` of `latency`, which is about the whole window. */
   readonly p50: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
 }

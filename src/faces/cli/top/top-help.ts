@@ -36,6 +36,11 @@ export function helpLines(width: number): readonly StyledLine[] {
     ...field('LOST', 'queries that got no reply', width),
     ...field('FAILED', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
     ...field('WASTED', 'the share of queries for names that only a search path created', width),
+    ...field(
+      'Reply p99',
+      '99 of 100 replies were at least this fast, from the query to its reply wherever both were seen; on the left in the latest second with a reply, on the right in the whole window',
+      width,
+    ),
     ...field('P50 P99', 'half of the replies (or 99 of 100) were at least this fast', width),
   ];
 }

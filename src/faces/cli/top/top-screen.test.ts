@@ -24,7 +24,7 @@ const KEY = {
 
 describe('the pages of top', () => {
   for (const [key, title, shows] of [
-    ['1', 'Now', /Queries {5}812\/s.*33\.7k, 3 waiting/],
+    ['1', 'Now', /Queries {6}812\/s.*33\.7k, 3 waiting/],
     [
       '2',
       'Lookups',
@@ -46,7 +46,7 @@ describe('the pages of top', () => {
   test('every page states what it omits', async () => {
     const { terminal } = started();
     for (const [key, leaves] of [
-      ['1', 'totals of the last 10 min, kernel lost 0'],
+      ['1', 'left: latest, right: totals of the last 10 min, kernel lost 0'],
       ['2', '60 of 8041 lookups, kernel lost 0'],
       ['3', 'all 4 clients, kernel lost 0'],
       ['4', 'all 3 names, kernel lost 0'],

@@ -24,7 +24,13 @@ describe('top --once', () => {
     assert.equal(err, '');
     assert.match(out, /^Queries .* 18, 0 waiting$/m);
     assert.match(out, /critical ND3011 since 02:43:07 \(3 s\) +Large answers cannot be fetched/);
-    assert.match(out, /totals of the last 3 s, kernel lost 0\n$/);
+    assert.match(out, /left: latest, right: totals of the last 3 s, kernel lost 0\n$/);
+  });
+
+  test('each figure of reply times says which replies it covers', async () => {
+    const { out } = await runCommand(top, [capture, '--once']);
+    const line = out.split('\n').find((each) => each.includes('p99')) ?? '';
+    assert.match(line, /^Reply p99 .* of all: p50 \S+ \S+ p99 \S+ \S+ max \S+ \S+$/);
   });
 
   test('prints the requested view in the requested order', async () => {

@@ -27,9 +27,9 @@ import {
 import { findingItem, findingStyle, findingTime } from './findings-page.ts';
 
 /** Column widths in an overview row, for the label, the rate, and totals on the right. */
-const LABEL = 9;
+const LABEL = 10;
 const RATE = 8;
-const SUMS = 34;
+const SUMS = 43;
 /** On narrower screens, the sparkline is omitted. */
 const SPARK_LEAST = 10;
 /** Limit on listed workloads and changes. Other pages list all of them. */
@@ -54,7 +54,7 @@ function asRow(line: StyledLine): TopRow {
 
 function nowLeavesOut({ lostByKernel, window, atMs }: NowView): string {
   const seen = printAge(Math.max(0, Math.min(atMs, window.toMs) - window.fromMs));
-  return `totals of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
+  return `left: latest, right: totals of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
 }
 
 interface Measure {
@@ -97,10 +97,10 @@ function measures(view: NowView): readonly Measure[] {
       sums: share(view.wasted, queries),
     },
     {
-      label: 'p99',
+      label: 'Reply p99',
       now: latencySpan(series.p99.findLast((each) => each !== null) ?? p99),
       course: series.p99,
-      sums: `p50 ${printLatency(p50)} p99 ${printLatency(p99)} max ${printLatency(max)}`,
+      sums: `of all: p50 ${printLatency(p50)} p99 ${printLatency(p99)} max ${printLatency(max)}`,
     },
   ];
 }
