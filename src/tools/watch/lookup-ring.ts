@@ -125,11 +125,11 @@ class Piece implements TextNumbers {
   bytes = 0;
   /** Null once the segment is sealed. */
   #numbers: Map<string, number> | null = new Map();
-  readonly #texts: string[] = [];
+  #texts: string[] = [];
   readonly #writer = new ByteWriter();
   #sealed: Uint8Array | null = null;
-  /** The time each lookup ended. */
-  readonly #ends: number[] = [];
+  /** The end of each lookup's bytes. */
+  #ends: number[] | Uint32Array = [];
 
   constructor(firstId: number, baseMs: number) {
     this.firstId = firstId;
@@ -152,7 +152,7 @@ class Piece implements TextNumbers {
 
   add(bytes: Uint8Array, startMs: number): void {
     this.#writer.bytes(bytes);
-    this.#ends.push(this.#writer.length);
+    (this.#ends as number[]).push(this.#writer.length);
     this.length++;
     this.bytes += bytes.length + PLACE_BYTES;
     if (startMs < this.oldestMs) this.oldestMs = startMs;
@@ -164,6 +164,9 @@ class Piece implements TextNumbers {
     this.#sealed = this.#writer.written.slice();
     this.#writer.release();
     this.#numbers = null;
+    // A list that grew has room for half as many elements again, and takes twice the space per number.
+    this.#texts = this.#texts.slice();
+    this.#ends = Uint32Array.from(this.#ends);
   }
 
   at(index: number): RingLookup {
