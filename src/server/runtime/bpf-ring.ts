@@ -7,16 +7,22 @@ const PAGE = 4096;
 const BUSY = 0x8000_0000;
 const DISCARDED = 0x4000_0000;
 const HEADER = 8;
+/** Bytes that are read before the kernel may reuse them, because telling it requires a 64-bit number. */
+const RELEASED_AT_ONCE = 32 * 1024;
 
 /** Reads the records that programs wrote. The owner must close it. */
 export class BpfRing {
   readonly map: BpfObject;
   readonly #size: number;
   readonly #consumer: { readonly address: number; readonly positions: BigUint64Array };
-  readonly #producer: { readonly address: number; readonly positions: BigUint64Array };
+  readonly #producer: { readonly address: number };
+  /** The lower half of the producer's position, which is enough because the ring is smaller than 4 GiB. */
+  readonly #written: Uint32Array;
   readonly #data: Uint8Array;
   readonly #lengths: Uint32Array;
-  #at: number;
+  #at = 0;
+  /** The position up to which the kernel may reuse the ring. */
+  #released = 0;
   #open = true;
 
   /** @param size bytes, a power of two and a multiple of a page */
@@ -38,20 +44,16 @@ export class BpfRing {
       address: consumer.address,
       positions: new BigUint64Array(consumer.buffer, 0, 1),
     };
-    this.#producer = {
-      address: producer.address,
-      positions: new BigUint64Array(producer.buffer, 0, 1),
-    };
+    this.#producer = { address: producer.address };
+    this.#written = new Uint32Array(producer.buffer, 0, 1);
     this.#data = new Uint8Array(producer.buffer, PAGE);
     this.#lengths = new Uint32Array(producer.buffer, PAGE);
-    this.#at = 0;
   }
 
   /** Passes each record to `take`. The bytes are valid only during the call. */
   drain(take: (bytes: Uint8Array, at: number, length: number) => void): void {
     if (!this.#open) return;
-    const end = Number(Atomics.load(this.#producer.positions, 0));
-    const began = this.#at;
+    const end = this.#at + ((Atomics.load(this.#written, 0) - this.#at) >>> 0);
     while (this.#at < end) {
       const place = this.#at & (this.#size - 1);
       const length = Atomics.load(this.#lengths, place >> 2);
@@ -60,7 +62,9 @@ export class BpfRing {
       if ((length & DISCARDED) === 0) take(this.#data, place + HEADER, size);
       this.#at += (size + HEADER + 7) & ~7;
     }
-    if (this.#at !== began) Atomics.store(this.#consumer.positions, 0, BigInt(this.#at));
+    if (this.#at - this.#released < RELEASED_AT_ONCE) return;
+    this.#released = this.#at;
+    Atomics.store(this.#consumer.positions, 0, BigInt(this.#at));
   }
 
   close(): void {

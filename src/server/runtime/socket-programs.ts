@@ -66,14 +66,18 @@ const ACK = 16;
 /** A query, or the opening of a TCP connection, at the time it was sent. */
 export interface SentRecord {
   readonly protocol: 'udp' | 'tcp';
-  /** 4 or 16 bytes each, valid during the call. */
-  readonly source: Uint8Array;
-  readonly target: Uint8Array;
+  /** Contains both addresses, which are 4 or 16 bytes each. */
+  readonly bytes: Uint8Array;
+  readonly sourceAt: number;
+  readonly targetAt: number;
+  readonly addressSize: 4 | 16;
   readonly sourcePort: number;
   readonly targetPort: number;
   /** DNS message id; 0 for a connection. */
   readonly id: number;
-  readonly cookie: bigint;
+  /** The halves of a 64-bit number. */
+  readonly cookieHigh: number;
+  readonly cookieLow: number;
   /** The process that opened or last connected the socket; 0 if that was before the programs were attached. */
   readonly pid: number;
   /** The process that sent the packet; 0 if the kernel cannot report it (before 6.10). */
@@ -222,6 +226,8 @@ function onEgress(
 export class SocketPrograms {
   readonly #ring: BpfRing;
   readonly #objects: BpfObject[] = [];
+  readonly #record = new RingRecord();
+  #take: (record: SentRecord) => void = () => undefined;
   /** True if the kernel reports the process that sends a packet. */
   readonly senders: boolean;
 
@@ -261,12 +267,17 @@ export class SocketPrograms {
     }
   }
 
-  /** Passes on each record written since the last call. */
+  /** Passes on each record written since the last call. Records are valid only during the call. */
   drain(take: (record: SentRecord) => void): void {
-    this.#ring.drain((bytes, at, length) => {
-      if (length === RECORD.SIZE) take(readRecord(bytes, at));
-    });
+    this.#take = take;
+    this.#ring.drain(this.#read);
   }
+
+  readonly #read = (bytes: Uint8Array, at: number, length: number): void => {
+    if (length !== RECORD.SIZE) return;
+    this.#record.moveTo(bytes, at);
+    this.#take(this.#record);
+  };
 
   close(): void {
     for (const each of this.#objects.toReversed()) each.close();
@@ -285,23 +296,50 @@ function tried(action: () => void): boolean {
   }
 }
 
-function readRecord(bytes: Uint8Array, at: number): SentRecord {
-  const view = new DataView(bytes.buffer, bytes.byteOffset + at, RECORD.SIZE);
-  const size = bytes[at + RECORD.FAMILY] === 4 ? 4 : 16;
-  const part = (from: number, length: number): Uint8Array =>
-    bytes.subarray(at + from, at + from + length);
-  const name = Buffer.from(part(RECORD.COMMAND, 16)).toString('latin1');
-  return {
-    protocol: bytes[at + RECORD.PROTOCOL] === NEXT.UDP ? 'udp' : 'tcp',
-    source: part(RECORD.SOURCE, size),
-    target: part(RECORD.TARGET, size),
-    sourcePort: view.getUint16(RECORD.PORTS),
-    targetPort: view.getUint16(RECORD.PORTS + 2),
-    id: view.getUint16(RECORD.ID),
-    cookie: view.getBigUint64(RECORD.COOKIE, true),
-    pid: view.getUint32(RECORD.PROCESS + 4, true),
-    senderPid: view.getUint32(RECORD.SENDER + 4, true),
-    cgroup: view.getBigUint64(RECORD.CGROUP, true),
-    command: name.replace(/\0.*/s, ''),
-  };
+/** A record in the ring. One object serves all records, because there may be tens of thousands per second. */
+class RingRecord implements SentRecord {
+  protocol: 'udp' | 'tcp' = 'udp';
+  bytes: Uint8Array = new Uint8Array();
+  sourceAt = 0;
+  targetAt = 0;
+  addressSize: 4 | 16 = 4;
+  sourcePort = 0;
+  targetPort = 0;
+  id = 0;
+  cookieHigh = 0;
+  cookieLow = 0;
+  pid = 0;
+  senderPid = 0;
+  #view = new DataView<ArrayBufferLike>(new ArrayBuffer());
+  #at = 0;
+
+  moveTo(bytes: Uint8Array, at: number): void {
+    if (bytes !== this.bytes) {
+      this.bytes = bytes;
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    }
+    const view = this.#view;
+    this.#at = at;
+    this.protocol = bytes[at + RECORD.PROTOCOL] === NEXT.UDP ? 'udp' : 'tcp';
+    this.sourceAt = at + RECORD.SOURCE;
+    this.targetAt = at + RECORD.TARGET;
+    this.addressSize = bytes[at + RECORD.FAMILY] === 4 ? 4 : 16;
+    this.sourcePort = view.getUint16(at + RECORD.PORTS);
+    this.targetPort = view.getUint16(at + RECORD.PORTS + 2);
+    this.id = view.getUint16(at + RECORD.ID);
+    this.cookieLow = view.getUint32(at + RECORD.COOKIE, true);
+    this.cookieHigh = view.getUint32(at + RECORD.COOKIE + 4, true);
+    this.pid = view.getUint32(at + RECORD.PROCESS + 4, true);
+    this.senderPid = view.getUint32(at + RECORD.SENDER + 4, true);
+  }
+
+  get cgroup(): bigint {
+    return this.#view.getBigUint64(this.#at + RECORD.CGROUP, true);
+  }
+
+  get command(): string {
+    const at = this.#at + RECORD.COMMAND;
+    const name = Buffer.from(this.bytes.subarray(at, at + 16)).toString('latin1');
+    return name.replace(/\0.*/s, '');
+  }
 }

@@ -50,11 +50,17 @@ class Machine {
     });
   }
 
-  query(sentMs: number, id = 1, port = 40_000): SeenExchange {
+  query(
+    sentMs: number,
+    id = 1,
+    port = 40_000,
+    client = '10.0.0.1',
+    server = '192.0.2.53',
+  ): SeenExchange {
     const exchange = {
       protocol: 'udp',
-      client: { address: '10.0.0.1', port },
-      server: { address: '192.0.2.53', port: 53 },
+      client: { address: client, port },
+      server: { address: server, port: 53 },
       sentMs,
       id,
       repliedMs: null,
@@ -163,12 +169,15 @@ test('an address that no namespace has is elsewhere, unless some cannot be read,
 
 const note = (pid: number, id: number, parts: Partial<SentNote> = {}): SentNote => ({
   protocol: 'udp',
-  source: Uint8Array.of(10, 0, 0, 1),
-  target: Uint8Array.of(192, 0, 2, 53),
+  bytes: Uint8Array.of(10, 0, 0, 1, 192, 0, 2, 53),
+  sourceAt: 0,
+  targetAt: 4,
+  addressSize: 4,
   sourcePort: 40_000,
   targetPort: 53,
   id,
-  cookie: BigInt(pid),
+  cookieHigh: 0,
+  cookieLow: pid,
   pid,
   senderPid: pid,
   cgroup: 1n,
@@ -199,8 +208,37 @@ test('sockets of several namespaces with the same addresses and id are ambiguous
 
 test('notes are bounded: the oldest are dropped first', () => {
   const machine = new Machine({ bpf: true });
-  machine.notes.push(note(9, 5));
-  for (let i = 0; i < 100_000; i++)
+  machine.notes.push(note(9, 5), note(10, 6));
+  for (let i = 0; i < 99_999; i++)
     machine.notes.push(note(12, i & 0xffff, { sourcePort: 1 + (i >> 4) }));
   assert.equal(machine.reply(machine.query(1000, 5), 1001).why, 'closed');
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1000, 6), 1001)), [10]);
+});
+
+test('sockets are distinguished by all 64 bits of their cookie', () => {
+  const machine = new Machine({ bpf: true });
+  machine.notes.push(note(9, 5), note(9, 5, { cookieHigh: 1 }));
+  assert.equal(machine.reply(machine.query(1000, 5), 1001).why, 'several');
+});
+
+test('IPv6 notes are found, and those of TCP connections apart from queries', () => {
+  const machine = new Machine({ bpf: true });
+  const [client, server] = ['2001:db8::1', '2001:db8::53'];
+  const bytes = new Uint8Array(32);
+  bytes.set([0x20, 1, 0xd, 0xb8], 0);
+  bytes.set([0x20, 1, 0xd, 0xb8], 16);
+  bytes[15] = 1;
+  bytes[31] = 0x53;
+  const place = { bytes, targetAt: 16, addressSize: 16 } as const;
+  machine.notes.push(note(9, 5, place), note(11, 0, { ...place, protocol: 'tcp' }));
+  machine.attribution.ready();
+  const tcp = machine.attribution.sender(
+    'tcp',
+    { address: client, port: 40_000 },
+    { address: server, port: 53 },
+    { sentMs: 1000, id: 0 },
+  );
+  assert.deepEqual(pidsOf(tcp.asker), [11]);
+  const udp = machine.query(1000, 5, 40_000, client, server);
+  assert.deepEqual(pidsOf(machine.reply(udp, 1001)), [9]);
 });

@@ -2,20 +2,27 @@
  * Notes about queries and connections from kernel programs, which include the sending process. A note arrives before
  * the capture sees the packet.
  */
-import { printAddress } from '../../../server/base/ip.ts';
+import { hashBytes, hashPair } from '../../../server/base/hash.ts';
+import { parseAddress } from '../../../server/base/ip.ts';
+import { RecentlyUsed } from '../../../server/base/recently-used.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
+import type { Asker } from '../pair/asker.ts';
 
 /** A query or a TCP connection at the time it is sent. */
 export interface SentNote {
   readonly protocol: 'udp' | 'tcp';
-  /** 4 or 16 bytes each, valid during the call. */
-  readonly source: Uint8Array;
-  readonly target: Uint8Array;
+  /** Contains both addresses, which are 4 or 16 bytes each. */
+  readonly bytes: Uint8Array;
+  readonly sourceAt: number;
+  readonly targetAt: number;
+  readonly addressSize: 4 | 16;
   readonly sourcePort: number;
   readonly targetPort: number;
   /** The DNS message's ID; 0: a connection. */
   readonly id: number;
-  readonly cookie: bigint;
+  /** The halves of the socket's cookie. */
+  readonly cookieHigh: number;
+  readonly cookieLow: number;
   /** The process that opened the socket or last connected it, or 0 if unknown. */
   readonly pid: number;
   /** The process that sent the packet, or 0 if unknown. */
@@ -26,26 +33,56 @@ export interface SentNote {
 }
 
 export interface NoteSource {
+  /** Notes are valid only during the call. */
   drain(take: (note: SentNote) => void): void;
   close(): void;
 }
 
+/** A socket and the processes that use it. The same object for each of their notes. */
 export interface QuerySender {
-  readonly cookie: bigint;
   /** Two processes if one opened the socket and another used it. */
   readonly pids: readonly number[];
   readonly cgroup: bigint;
   readonly command: string;
+  /** Null until it is described (`SocketHolders.describe`). */
+  asker: Asker | null;
 }
 
-/** The oldest are dropped first. */
+interface NotedSender extends QuerySender {
+  readonly cookieHigh: number;
+  readonly cookieLow: number;
+  readonly pid: number;
+  readonly senderPid: number;
+}
+
+/** The oldest are overwritten first. */
 const NOTES_MAX = 100_000;
+/** A power of two. */
+const BUCKETS = 131_072;
+/** The number of senders that are not created again for each of their notes. */
+const SENDERS_MAX = 65_536;
+/** The number of parsed addresses. When it is reached, all are dropped. */
+const ADDRESSES_MAX = 10_000;
+/** Offsets in the key of a note and its size in bytes. The family is part of the protocol's byte. */
+const KEY = { PROTOCOL: 0, ID: 2, PORTS: 4, ADDRESSES: 8, SIZE: 40 } as const;
 
 /** Stores notes until the capture has seen their packets. */
 export class SentQueries {
   readonly #source: NoteSource;
-  readonly #senders = new Map<string, QuerySender | 'several'>();
+  /**
+   * Notes are numbered from 1, and note n is in place n % NOTES_MAX. There may be tens of thousands per second, and as
+   * objects they would keep the garbage collector busy. The last place has the key that is being looked up.
+   */
+  readonly #keys = new Uint8Array((NOTES_MAX + 1) * KEY.SIZE);
+  readonly #senders = Array.from<NotedSender | 'several' | null>({ length: NOTES_MAX }).fill(null);
+  /** The newest note of each bucket, and for each note the one before it in its bucket. 0: none. */
+  readonly #newest = new Float64Array(BUCKETS);
+  readonly #before = new Float64Array(NOTES_MAX);
+  /** By cookie and processes. */
+  readonly #known = new RecentlyUsed<number, NotedSender>(SENDERS_MAX);
+  readonly #addresses = new Map<string, Uint8Array | null>();
   #taken = 0;
+  #stored = 0;
 
   constructor(source: NoteSource) {
     this.#source = source;
@@ -57,7 +94,7 @@ export class SentQueries {
 
   /** Call before reading packets. */
   drain(): void {
-    this.#source.drain((note) => this.#take(note));
+    this.#source.drain(this.#take);
   }
 
   /**
@@ -71,35 +108,117 @@ export class SentQueries {
     server: Peer,
     id: number,
   ): QuerySender | 'several' | null {
-    const tail = protocol === 'udp' ? id : 0;
-    return (
-      this.#senders.get(
-        `${protocol} ${client.address} ${client.port} ${server.address} ${server.port} ${tail}`,
-      ) ?? null
-    );
+    const [source, target] = [this.#bytesOf(client.address), this.#bytesOf(server.address)];
+    if (source === null || target === null || source.length !== target.length) return null;
+    const at = NOTES_MAX * KEY.SIZE;
+    const end = this.#writeKey(at, protocol, source.length, client.port, server.port, id);
+    this.#keys.set(source, at + KEY.ADDRESSES);
+    this.#keys.set(target, at + KEY.ADDRESSES + source.length);
+    const number = this.#find(at, end, this.#bucketOf(at, end));
+    return number === 0 ? null : this.#senders[number % NOTES_MAX]!;
   }
 
   close(): void {
     this.#source.close();
   }
 
-  #take(note: SentNote): void {
-    const { protocol, source, target, sourcePort, targetPort, cookie, pid, senderPid } = note;
+  readonly #take = (note: SentNote): void => {
     this.#taken++;
-    const from = printAddress(source, 0, source.length);
-    const to = printAddress(target, 0, target.length);
-    const key = `${protocol} ${from} ${sourcePort} ${to} ${targetPort} ${protocol === 'udp' ? note.id : 0}`;
-    const pids = [...new Set([senderPid, pid])].filter((each) => each > 0);
-    if (pids.length === 0) return;
-    const before = this.#senders.get(key);
+    if (note.pid === 0 && note.senderPid === 0) return;
+    const { protocol, bytes, sourceAt, targetAt, addressSize: size } = note;
+    const number = this.#stored + 1;
+    const place = number % NOTES_MAX;
+    const at = place * KEY.SIZE;
+    const end = this.#writeKey(at, protocol, size, note.sourcePort, note.targetPort, note.id);
+    for (let i = 0; i < size; i++) {
+      this.#keys[at + KEY.ADDRESSES + i] = bytes[sourceAt + i]!;
+      this.#keys[at + KEY.ADDRESSES + size + i] = bytes[targetAt + i]!;
+    }
+    // From here on, the note that was in this place is not found.
+    this.#stored = number;
+    const bucket = this.#bucketOf(at, end);
+    const same = this.#find(at, end, bucket);
+    const before = same === 0 ? null : this.#senders[same % NOTES_MAX]!;
+    const sender = this.#senderOf(note);
     const isAmbiguous =
       before === 'several' ||
-      (before !== undefined && protocol === 'udp' && before.cookie !== cookie);
-    this.#senders.delete(key);
-    this.#senders.set(
-      key,
-      isAmbiguous ? 'several' : { cookie, pids, cgroup: note.cgroup, command: note.command },
-    );
-    if (this.#senders.size > NOTES_MAX) this.#senders.delete(this.#senders.keys().next().value!);
+      (before !== null &&
+        protocol === 'udp' &&
+        (before.cookieLow !== sender.cookieLow || before.cookieHigh !== sender.cookieHigh));
+    this.#senders[place] = isAmbiguous ? 'several' : sender;
+    this.#before[place] = this.#newest[bucket]!;
+    this.#newest[bucket] = number;
+  };
+
+  /** Writes all of the key but the addresses. Returns its end. */
+  #writeKey(
+    at: number,
+    protocol: 'udp' | 'tcp',
+    addressSize: number,
+    sourcePort: number,
+    targetPort: number,
+    id: number,
+  ): number {
+    const keys = this.#keys;
+    const tail = protocol === 'udp' ? id : 0;
+    keys[at + KEY.PROTOCOL] = addressSize | (protocol === 'udp' ? 1 : 0);
+    keys[at + KEY.ID] = tail >> 8;
+    keys[at + KEY.ID + 1] = tail & 0xff;
+    keys[at + KEY.PORTS] = sourcePort >> 8;
+    keys[at + KEY.PORTS + 1] = sourcePort & 0xff;
+    keys[at + KEY.PORTS + 2] = targetPort >> 8;
+    keys[at + KEY.PORTS + 3] = targetPort & 0xff;
+    return at + KEY.ADDRESSES + 2 * addressSize;
+  }
+
+  #bucketOf(at: number, end: number): number {
+    return hashBytes(this.#keys, at, end) & (BUCKETS - 1);
+  }
+
+  /** The number of the newest note with this key, or 0 if there is none. */
+  #find(at: number, end: number, bucket: number): number {
+    const oldest = this.#stored - NOTES_MAX;
+    let number = this.#newest[bucket]!;
+    while (number > 0 && number > oldest) {
+      const place = number % NOTES_MAX;
+      if (this.#isSame(place * KEY.SIZE, at, end)) return number;
+      number = this.#before[place]!;
+    }
+    return 0;
+  }
+
+  #isSame(other: number, at: number, end: number): boolean {
+    const keys = this.#keys;
+    for (let from = at; from < end; from++)
+      if (keys[other + from - at] !== keys[from]) return false;
+    return true;
+  }
+
+  #senderOf(note: SentNote): NotedSender {
+    const { cookieHigh, cookieLow, pid, senderPid } = note;
+    const key = hashPair(hashPair(cookieLow, cookieHigh), hashPair(pid, senderPid));
+    const known = this.#known.get(key);
+    if (
+      known !== undefined &&
+      known.cookieLow === cookieLow &&
+      known.cookieHigh === cookieHigh &&
+      known.pid === pid &&
+      known.senderPid === senderPid
+    )
+      return known;
+    const pids = [...new Set([senderPid, pid])].filter((each) => each > 0);
+    const { cgroup, command } = note;
+    const made = { cookieHigh, cookieLow, pid, senderPid, pids, cgroup, command, asker: null };
+    this.#known.set(key, made);
+    return made;
+  }
+
+  #bytesOf(address: string): Uint8Array | null {
+    const known = this.#addresses.get(address);
+    if (known !== undefined) return known;
+    if (this.#addresses.size >= ADDRESSES_MAX) this.#addresses.clear();
+    const bytes = parseAddress(address);
+    this.#addresses.set(address, bytes);
+    return bytes;
   }
 }

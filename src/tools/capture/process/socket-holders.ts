@@ -20,7 +20,6 @@ const FILES_PER_SECOND = 100_000;
 const FILES_OF_PROCESS = 4;
 /** In larger cgroups, the namespace's processes come first. */
 const SMALL_GROUP = 8;
-const DESCRIBED_MAX = 20_000;
 /** Limit on processes to search for a socket. */
 const SEARCHED_MAX = 512;
 /** In milliseconds. Allows for the rounding of start times and the delay between reading two clocks. */
@@ -31,7 +30,6 @@ export class SocketHolders {
   #secondMs = -Infinity;
   readonly #spent = { files: 0 };
   #refused = false;
-  readonly #described = new Map<string, Asker>();
 
   /** @param tree null if there is no cgroup v2, so that all processes in the namespace are searched */
   constructor(tree: CgroupTree | null) {
@@ -76,14 +74,7 @@ export class SocketHolders {
 
   /** Processes noted by kernel programs, which are known even if they have since exited. */
   describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
-    const key = `${sender.cookie} ${sender.pids.join(' ')}`;
-    const known = this.#described.get(key);
-    if (known !== undefined) return known;
-    if (this.#described.size >= DESCRIBED_MAX)
-      this.#described.delete(this.#described.keys().next().value!);
-    const asker = this.#describe(sender, sentMs, nowMs);
-    this.#described.set(key, asker);
-    return asker;
+    return (sender.asker ??= this.#describe(sender, sentMs, nowMs));
   }
 
   #describe({ pids, cgroup, command }: QuerySender, sentMs: number, nowMs: number): Asker {
