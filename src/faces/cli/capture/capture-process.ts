@@ -11,7 +11,11 @@ import { runInShortSlices } from '../../../server/runtime/scheduling.ts';
 import { SocketPrograms } from '../../../server/runtime/socket-programs.ts';
 import { TranslationLookup } from '../../../server/runtime/translation-lookup.ts';
 import { wallClock } from '../../../server/runtime/wall-clock.ts';
-import { Attribution, type TranslationTable } from '../../../tools/capture/process/attribution.ts';
+import {
+  Attribution,
+  type AttributedEvents,
+  type TranslationTable,
+} from '../../../tools/capture/process/attribution.ts';
 import { CgroupTree, mountedCgroups } from '../../../tools/capture/process/cgroup-tree.ts';
 import { NetworkSpaces } from '../../../tools/capture/process/network-spaces.ts';
 import { SentQueries } from '../../../tools/capture/process/sent-queries.ts';
@@ -37,14 +41,18 @@ export interface ProcessChoice {
   readonly ports: readonly number[];
   /** True if kernel programs record the senders. */
   readonly bpf: boolean;
+  /** True if the output has the queries that servers send to answer a lookup. */
+  readonly isUpstreamShown: boolean;
 }
 
 /**
+ * @param events receives what is found
  * @param note called for anything that limits the result
  * @throws Problem
  */
 export function openAttribution(
-  { netns, ports, bpf }: ProcessChoice,
+  { netns, ports, bpf, isUpstreamShown }: ProcessChoice,
+  events: AttributedEvents,
   note: (text: string) => void,
 ): Attribution {
   const path = netns ?? OWN;
@@ -79,13 +87,11 @@ export function openAttribution(
     if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
       note('processes in other PID namespaces are not visible; in Kubernetes, set hostPID: true');
     runInShortSlices(PRIORITY);
-    return new Attribution({
-      spaces,
-      holders,
-      sent,
-      translations: translationsAt(path),
-      nowMs,
-    });
+    const translations = translationsAt(path);
+    return new Attribution(
+      { spaces, holders, sent, translations, isUpstreamShown, nowMs },
+      events,
+    );
   } catch (error) {
     throw told(error, bpf);
   }

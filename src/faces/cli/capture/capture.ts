@@ -5,7 +5,7 @@ import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/cap
 import { emptyFrame, LINK, type Frame } from '../../../tools/capture/read/packets/frame.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading, usualPorts, type ReadingEvents } from '../../../tools/capture/read/reading.ts';
-import type { Attribution } from '../../../tools/capture/process/attribution.ts';
+import type { AttributedEvents, Attribution } from '../../../tools/capture/process/attribution.ts';
 import { ProcessStory } from '../../../tools/capture/process/process-story.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
@@ -82,6 +82,8 @@ class CaptureRun {
   #failed = 0;
   /** Finds a client's process; null without --process. */
   #attribution: Attribution | null = null;
+  /** Receives exchanges and lookups with their processes; null without --process. */
+  #attributed: AttributedEvents | null = null;
   #story: ProcessStory | null = null;
   /** Output errors, which end the capture. */
   readonly #unwritten: unknown[] = [];
@@ -124,6 +126,7 @@ class CaptureRun {
       if (timer !== null) clearTimeout(timer);
     }
     this.#reading.end();
+    this.#attribution?.settle();
     this.#story?.end();
     this.#attribution?.close();
     const { clients } = this.#options;
@@ -161,7 +164,6 @@ class CaptureRun {
     const frame = this.#outputs.frame;
     const events: ReadingEvents = {
       ended: (exchange) => {
-        this.#attribution?.ended(exchange);
         const takes = this.#takes(exchange);
         // With -o flow, -c counts lookups rather than exchanges.
         const counts = takes && !(output === 'flow' && count !== null);
@@ -184,7 +186,6 @@ class CaptureRun {
         else this.#story.hold(lookup);
         this.#count(lookup.exchanges.filter(isLost).length);
       };
-    if (this.#options.process) events.begun = (exchange) => this.#attribution?.begun(exchange);
     if (frame !== null) {
       events.frame = (each) => this.#frame(each);
       events.begun = (exchange) => (this.#keep ||= this.#filter(exchange));
@@ -193,7 +194,19 @@ class CaptureRun {
         Object.assign(events, { message: keep, path: keep, part: keep });
       }
     }
-    return events;
+    if (!this.#options.process) return events;
+    this.#attributed = {
+      ended: (exchange) => events.ended?.(exchange),
+      lookup: (lookup) => events.lookup?.(lookup),
+    };
+    return {
+      ...events,
+      begun: (exchange) => this.#attribution?.begun(exchange),
+      ended: (exchange) => this.#attribution?.ended(exchange),
+      ...(events.lookup !== undefined && {
+        lookup: (lookup) => this.#attribution?.lookup(lookup),
+      }),
+    };
   }
 
   #takes(exchange: SeenExchange): boolean {
@@ -321,7 +334,9 @@ class CaptureRun {
   #openProcesses(): void {
     const { netns, bpf, output } = this.#options;
     const note = (text: string): void => this.#io.err(`ndots capture: ${text}\n`);
-    this.#attribution = openAttribution({ netns, ports: this.#ports, bpf }, note);
+    const isUpstreamShown = output === 'flow' || output === 'json';
+    const choice = { netns, ports: this.#ports, bpf, isUpstreamShown };
+    this.#attribution = openAttribution(choice, this.#attributed!, note);
     if (output === 'flow')
       this.#story = new ProcessStory(this.#attribution, this.#ports, (lookup, next) =>
         this.#write(() => this.#outputs.lookup(lookup, next)),

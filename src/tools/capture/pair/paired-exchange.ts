@@ -38,6 +38,7 @@ export class PairedExchange implements SeenExchange {
   damaged: boolean = false;
   damagedQuery: boolean;
   routed: boolean = false;
+  sender: object | null = null;
   growing: object | null = null;
   asker: Asker | null = null;
   answerer: Asker | null = null;

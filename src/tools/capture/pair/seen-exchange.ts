@@ -98,6 +98,8 @@ export interface SeenExchange extends Exchange {
   behind?: Peer | null;
   /** The queries that the server sent to answer this one. Omitted or null if that is not known. */
   upstream?: readonly SeenExchange[] | null;
+  /** The facts about its sender so far, used only for attribution. Omitted if it is not looked up. */
+  sender?: object | null;
   /** The open lookup it belongs to, used only for grouping. */
   growing: object | null;
   /** Moves its bytes to the memory for long-lived exchanges. Omitted if it has memory of its own. */

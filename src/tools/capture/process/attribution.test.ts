@@ -1,7 +1,7 @@
 /** Determines which socket sent a query, under races that a real kernel does not reproduce. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SeenExchange } from '../pair/seen-exchange.ts';
+import type { SeenExchange, SeenLookup } from '../pair/seen-exchange.ts';
 import type { Asker } from '../pair/asker.ts';
 import { Attribution } from './attribution.ts';
 import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
@@ -14,6 +14,8 @@ class Machine {
   socket: KernelSocket | null = null;
   lookups = 0;
   readonly notes: SentNote[] = [];
+  /** The IDs of the exchanges that were passed on, each with its processes. */
+  readonly shown: (readonly number[] | 'lookup')[] = [];
   readonly attribution: Attribution;
 
   constructor({ bpf = false, spaces = 1, refused = false } = {}) {
@@ -41,13 +43,14 @@ class Machine {
       drain: (take: (note: SentNote) => void) => this.notes.splice(0).forEach(take),
       close: () => undefined,
     };
-    this.attribution = new Attribution({
-      spaces: found,
-      holders,
-      sent: bpf ? new SentQueries(source) : null,
-      translations: [],
-      nowMs: () => this.nowMs,
-    });
+    const sent = bpf ? new SentQueries(source) : null;
+    this.attribution = new Attribution(
+      { ...{ spaces: found, holders, sent, translations: [] }, isUpstreamShown: false, nowMs: () => this.nowMs },
+      {
+        ended: ({ id, asker }) => this.shown.push([id, ...pidsOf(asker!)]),
+        lookup: () => this.shown.push('lookup'),
+      },
+    );
   }
 
   query(
@@ -75,7 +78,9 @@ class Machine {
   reply(exchange: SeenExchange, repliedMs: number | null): Asker {
     exchange.repliedMs = repliedMs;
     exchange.ending = repliedMs === null ? 'lost' : 'answered';
+    const before = this.shown.length;
     this.attribution.ended(exchange);
+    assert.equal(this.shown.length, before + 1);
     return exchange.asker!;
   }
 }
@@ -157,6 +162,86 @@ test('queries that are read together need one lookup of sockets', () => {
   for (const each of all) assert.deepEqual(pidsOf(machine.reply(each, 1080)), [7]);
 });
 
+/** A machine with a socket that just became busy, by sending one query every millisecond. */
+function busyMachine(): Machine {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  for (let at = 0; at < 17; at++) {
+    machine.nowMs = 1000.1 + at;
+    machine.reply(machine.query(1000 + at, at), 1000.2 + at);
+  }
+  return machine;
+}
+
+/** Sends five more queries, and returns what has been passed on since. */
+function sendsMore(machine: Machine): Machine['shown'] {
+  machine.shown.length = 0;
+  for (let at = 0; at < 5; at++) {
+    const exchange = machine.query(1020 + at, 20 + at);
+    exchange.repliedMs = 1020.2 + at;
+    exchange.ending = 'answered';
+    machine.attribution.ended(exchange);
+  }
+  return machine.shown;
+}
+
+test('a socket that sends query after query is looked up once for many of them', () => {
+  const machine = busyMachine();
+  const before = machine.lookups;
+  const shown = sendsMore(machine);
+  machine.attribution.lookup({ exchanges: [] } as unknown as SeenLookup);
+  assert.deepEqual([machine.lookups - before, shown], [0, []]);
+  machine.nowMs = 1030;
+  machine.attribution.settle();
+  assert.equal(machine.lookups - before, 1);
+  assert.deepEqual(shown, [[20, 7], [21, 7], [22, 7], [23, 7], [24, 7], 'lookup']);
+});
+
+test('the last queries of a busy socket have no process if it is gone by then, or if its port belongs to another socket', () => {
+  for (const next of [null, socket(8)]) {
+    const machine = busyMachine();
+    const shown = sendsMore(machine);
+    machine.socket = next;
+    machine.nowMs = 1030;
+    machine.attribution.settle();
+    assert.deepEqual(shown, [[20], [21], [22], [23], [24]]);
+    assert.deepEqual(machine.attribution.counts, { attributed: 17, unknown: { closed: 5 } });
+  }
+});
+
+test('a busy socket is looked up soon, without further packets', async () => {
+  const machine = busyMachine();
+  const shown = sendsMore(machine);
+  machine.nowMs = 1030;
+  await new Promise((done) => setTimeout(done, 100));
+  assert.deepEqual(shown, [
+    [20, 7],
+    [21, 7],
+    [22, 7],
+    [23, 7],
+    [24, 7],
+  ]);
+});
+
+test('a busy socket whose query gets no reply is looked up soon, too', async () => {
+  const machine = busyMachine();
+  const exchange = machine.query(1020, 20);
+  machine.nowMs = 1030;
+  await new Promise((done) => setTimeout(done, 100));
+  machine.socket = null;
+  assert.deepEqual(pidsOf(machine.reply(exchange, null)), [7]);
+});
+
+test('the first query after a pause is looked up at once, because the socket may be closed after the reply', () => {
+  const machine = busyMachine();
+  const before = machine.lookups;
+  machine.nowMs = 6000.1;
+  const exchange = machine.query(6000, 30);
+  assert.equal(machine.lookups - before, 1);
+  machine.socket = null;
+  assert.deepEqual(pidsOf(machine.reply(exchange, 6003)), [7]);
+});
+
 test('an address that no namespace has is elsewhere, unless some cannot be read, and a listening socket did not send the query', () => {
   const far = new Machine({ spaces: 0 });
   assert.equal(far.reply(far.query(1000), 1002).why, 'elsewhere');
@@ -236,9 +321,9 @@ test('IPv6 notes are found, and those of TCP connections apart from queries', ()
     'tcp',
     { address: client, port: 40_000 },
     { address: server, port: 53 },
-    { sentMs: 1000, id: 0 },
+    1000,
   );
-  assert.deepEqual(pidsOf(tcp.asker), [11]);
+  assert.deepEqual(pidsOf(tcp), [11]);
   const udp = machine.query(1000, 5, 40_000, client, server);
   assert.deepEqual(pidsOf(machine.reply(udp, 1001)), [9]);
 });

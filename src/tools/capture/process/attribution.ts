@@ -8,19 +8,21 @@
  * process by now, and the exchange gets no process.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
-import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
+import { addressOf, type SeenExchange, type SeenLookup } from '../pair/seen-exchange.ts';
 import { unknownAsker, type Asker, type WhyUnknown } from '../pair/asker.ts';
+import {
+  certain,
+  isDecided,
+  isProved,
+  KnownSockets,
+  nothing,
+  SETTLE_MS,
+  type SocketFinding,
+} from './known-sockets.ts';
 import type { NetworkSpaces } from './network-spaces.ts';
 import type { SentQueries } from './sent-queries.ts';
 import { ServerQueries } from './server-queries.ts';
 import type { SocketHolders } from './socket-holders.ts';
-
-/** The number of connection ends for which sockets are remembered. */
-const KNOWN_MAX = 50_000;
-
-/** A listening socket has no remote end. */
-const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
-const ANY_6: Peer = { address: '::', port: 0 };
 
 /** The number of exchanges that have a process, and of those that do not, by reason. */
 export interface AttributionCounts {
@@ -28,19 +30,17 @@ export interface AttributionCounts {
   readonly unknown: Readonly<Partial<Record<WhyUnknown, number>>>;
 }
 
-interface KnownSocket {
-  readonly cookie: bigint;
-  readonly firstMs: number;
-  /** The time it was last seen. */
-  lastMs: number;
-  asker: Asker;
+/** Receives exchanges and lookups whose processes are known, in the order in which they ended. */
+export interface AttributedEvents {
+  ended(exchange: SeenExchange): void;
+  lookup(lookup: SeenLookup): void;
 }
 
-/** The known facts about a process before the reply. */
-interface Finding {
-  readonly asker: Asker;
-  /** If a reply arrives before this time, the process remains unproven. -Infinity if it is proven. */
-  readonly provedAfterMs: number;
+/** An exchange or a lookup that waits for sockets to be looked up. */
+interface Unsettled {
+  readonly ended: SeenExchange | SeenLookup;
+  /** The server's processes. Null for a lookup, and for an exchange without a reply. */
+  readonly answerer: SocketFinding | null;
 }
 
 /** A connection after address translation. */
@@ -63,22 +63,28 @@ export interface AttributionParts {
   readonly sent: SentQueries | null;
   /** Connection tracking in the namespaces that may translate. */
   readonly translations: readonly TranslationTable[];
+  /** True if the queries that servers send to answer a lookup are wanted. */
+  readonly isUpstreamShown: boolean;
   /** CLOCK_REALTIME in milliseconds, with fractions. */
   readonly nowMs: () => number;
 }
 
 export class Attribution {
   readonly #parts: AttributionParts;
-  readonly #known = new Map<string, KnownSocket>();
-  readonly #open = new WeakMap<SeenExchange, Finding>();
+  readonly #events: AttributedEvents;
+  readonly #sockets: KnownSockets;
+  #unsettled: Unsettled[] = [];
+  #timer: NodeJS.Timeout | null = null;
   readonly #queries = new ServerQueries();
   readonly #counts: { attributed: number; unknown: Partial<Record<WhyUnknown, number>> } = {
     attributed: 0,
     unknown: {},
   };
 
-  constructor(parts: AttributionParts) {
+  constructor(parts: AttributionParts, events: AttributedEvents) {
     this.#parts = parts;
+    this.#events = events;
+    this.#sockets = new KnownSockets(parts.spaces, parts.holders, parts.nowMs);
   }
 
   get counts(): AttributionCounts {
@@ -98,53 +104,60 @@ export class Attribution {
   /** Call as soon as the query is seen. */
   begun(exchange: SeenExchange): void {
     const { protocol, client, sentMs, id } = exchange;
-    const server = { address: addressOf(exchange.server), port: exchange.server.port };
-    this.#open.set(exchange, this.sender(protocol, client, server, { sentMs, id }));
+    const server = serverOf(exchange);
+    exchange.sender =
+      this.#noted(protocol, client, server, sentMs, id) ??
+      this.#sockets.at({ protocol, local: client, remote: server, mayListen: false }, sentMs, true);
+    this.#settleSoon();
   }
 
-  /** Call this when the exchange has ended, before showing any of it. */
+  /** Call this when the exchange has ended. It is passed on at once, or after its sockets have been looked up. */
   ended(exchange: SeenExchange): void {
-    const found = this.#open.get(exchange);
-    this.#open.delete(exchange);
-    const isProved =
-      exchange.repliedMs === null || exchange.repliedMs >= (found?.provedAfterMs ?? 0);
-    const asker = found === undefined ? unknownAsker('unseen') : found.asker;
-    exchange.asker = isProved || asker.why !== null ? asker : unknownAsker('closed');
-    exchange.answerer = exchange.ending === 'answered' ? this.#answerer(exchange) : null;
-    exchange.upstream = this.#queries.of(exchange);
-    this.#queries.add(exchange);
-    const { why } = exchange.asker;
-    if (why === null) this.#counts.attributed++;
-    else this.#counts.unknown[why] = (this.#counts.unknown[why] ?? 0) + 1;
+    const sender = exchange.sender as SocketFinding | null | undefined;
+    const answerer = exchange.ending === 'answered' ? this.#answerer(exchange) : null;
+    const isSettled =
+      this.#unsettled.length === 0 &&
+      (sender === null || sender === undefined || isDecided(sender)) &&
+      (answerer === null || isDecided(answerer));
+    if (isSettled) this.#exchange(exchange, answerer);
+    else this.#unsettled.push({ ended: exchange, answerer });
+    this.#settleSoon();
   }
 
-  /**
-   * Returns the sender of a packet that has just been seen.
-   * @param id the DNS message's ID, or 0 if the packet opens a connection
-   */
-  sender(
-    protocol: 'udp' | 'tcp',
-    local: Peer,
-    remote: Peer,
-    { sentMs, id }: { readonly sentMs: number; readonly id: number },
-  ): Finding {
-    const { sent, holders } = this.#parts;
-    const noted = sent?.find(protocol, local, remote, id) ?? null;
-    if (noted === 'several') return nothing('several');
-    if (noted !== null)
-      return {
-        asker: holders.describe(noted, sentMs, this.#parts.nowMs()),
-        provedAfterMs: -Infinity,
-      };
-    return this.#look(protocol, local, remote, sentMs);
+  /** Call this for a lookup that has ended, after its exchanges. */
+  lookup(lookup: SeenLookup): void {
+    if (this.#unsettled.length === 0) this.#events.lookup(lookup);
+    else this.#unsettled.push({ ended: lookup, answerer: null });
+  }
+
+  /** Passes on everything that has ended. Call this at the end of the capture. */
+  settle(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#sockets.settle();
+    const unsettled = this.#unsettled;
+    this.#unsettled = [];
+    for (const { ended, answerer } of unsettled)
+      if ('exchanges' in ended) this.#events.lookup(ended);
+      else this.#exchange(ended, answerer);
+  }
+
+  /** Returns the sender of a packet that has just been seen, and that opens a connection. */
+  sender(protocol: 'udp' | 'tcp', local: Peer, remote: Peer, sentMs: number): Asker {
+    const found =
+      this.#noted(protocol, local, remote, sentMs, 0) ??
+      this.#sockets.at({ protocol, local, remote, mayListen: false }, sentMs);
+    return found.asker;
   }
 
   /** Returns the server that accepts connections or answers at this address. */
   receiver(protocol: 'udp' | 'tcp', server: Peer, client: Peer, atMs: number): Asker {
-    return this.#look(protocol, server, client, atMs, true).asker;
+    return this.#sockets.at({ protocol, local: server, remote: client, mayListen: true }, atMs)
+      .asker;
   }
 
   close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
     this.#parts.sent?.close();
     this.#parts.spaces.close();
     for (const each of this.#parts.translations) each.close();
@@ -168,67 +181,63 @@ export class Attribution {
     return null;
   }
 
-  #answerer(exchange: SeenExchange): Asker {
-    const { protocol, client, sentMs } = exchange;
-    const last = exchange.hops.at(-1);
-    const host = last?.server ?? exchange.server;
-    const server = { address: addressOf(host), port: host.port };
-    const asked = this.receiver(protocol, server, last?.client ?? client, sentMs);
-    if (asked.why !== 'elsewhere' || last !== undefined) return asked;
-    const behind = this.translated(protocol, client, server);
-    if (behind === null) return asked;
-    exchange.behind = behind.server;
-    return this.receiver(protocol, behind.server, behind.client, sentMs);
-  }
-
-  #look(
+  /** @param id the DNS message's ID, or 0 if the packet opens a connection */
+  #noted(
     protocol: 'udp' | 'tcp',
     local: Peer,
     remote: Peer,
     sentMs: number,
-    mayListen = false,
-  ): Finding {
-    const { spaces, holders, nowMs } = this.#parts;
-    const space = spaces.of(local.address);
-    if (typeof space === 'string')
-      return nothing(space === 'elsewhere' && spaces.refused ? 'refused' : space);
-    const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
-    const known = this.#known.get(key);
-    // Found after this packet was sent, while looking up another one that was read with it.
-    if (known !== undefined && known.firstMs <= sentMs && known.lastMs >= sentMs)
-      return { asker: known.asker, provedAfterMs: -Infinity };
-    const beforeMs = nowMs();
-    let found = space.sockets.find(protocol, local, remote);
-    // An accepted connection that has since been closed. The listening process accepted it.
-    if (mayListen && protocol === 'tcp' && (found === null || found.inode === 0))
-      found = space.sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
-    const afterMs = nowMs();
-    if (found === null || (found.listens && !mayListen)) {
-      this.#known.delete(key);
-      return nothing('closed');
+    id: number,
+  ): SocketFinding | null {
+    const { sent, holders, nowMs } = this.#parts;
+    const noted = sent?.find(protocol, local, remote, id) ?? null;
+    if (noted === null) return null;
+    return noted === 'several'
+      ? nothing('several')
+      : certain(holders.describe(noted, sentMs, nowMs()));
+  }
+
+  #answerer(exchange: SeenExchange): SocketFinding {
+    const { protocol, client, sentMs } = exchange;
+    const last = exchange.hops.at(-1);
+    const local = serverOf(last ?? exchange);
+    const end = { protocol, local, remote: last?.client ?? client, mayListen: true };
+    const found = this.#sockets.at(end, sentMs, true);
+    if (found.asker.why !== 'elsewhere' || last !== undefined) return found;
+    const behind = this.translated(protocol, client, local);
+    if (behind === null) return found;
+    exchange.behind = behind.server;
+    const place = { local: behind.server, remote: behind.client };
+    return this.#sockets.at({ protocol, ...place, mayListen: true }, sentMs, true);
+  }
+
+  #settleSoon(): void {
+    if (this.#sockets.areDue) this.#timer ??= setTimeout(() => this.settle(), SETTLE_MS);
+  }
+
+  #exchange(exchange: SeenExchange, answerer: SocketFinding | null): void {
+    const sender = (exchange.sender ?? nothing('unseen')) as SocketFinding;
+    exchange.sender = null;
+    exchange.asker = askerOf(sender, exchange.sentMs, exchange.repliedMs);
+    exchange.answerer = answerer === null ? null : askerOf(answerer, exchange.sentMs, null);
+    if (this.#parts.isUpstreamShown) {
+      exchange.upstream = this.#queries.of(exchange);
+      this.#queries.add(exchange);
     }
-    if (known?.cookie === found.cookie) {
-      known.lastMs = beforeMs;
-      if (known.asker.why === 'busy')
-        known.asker = holders.find(found, space.name, sentMs, afterMs);
-      return {
-        asker: known.asker,
-        provedAfterMs: known.firstMs <= sentMs ? -Infinity : known.firstMs,
-      };
-    }
-    const asker = holders.find(found, space.name, sentMs, afterMs);
-    if (this.#known.size >= KNOWN_MAX) this.#known.delete(this.#known.keys().next().value!);
-    this.#known.delete(key);
-    this.#known.set(key, {
-      cookie: found.cookie,
-      firstMs: afterMs,
-      lastMs: beforeMs,
-      asker,
-    });
-    return { asker, provedAfterMs: afterMs };
+    const { why } = exchange.asker;
+    if (why === null) this.#counts.attributed++;
+    else this.#counts.unknown[why] = (this.#counts.unknown[why] ?? 0) + 1;
+    this.#events.ended(exchange);
   }
 }
 
-function nothing(why: WhyUnknown): Finding {
-  return { asker: unknownAsker(why), provedAfterMs: -Infinity };
+function serverOf({ server }: Pick<SeenExchange, 'server'>): Peer {
+  return server.host === undefined ? server : { address: addressOf(server), port: server.port };
+}
+
+function askerOf(finding: SocketFinding, sentMs: number, repliedMs: number | null): Asker {
+  const { asker } = finding;
+  return asker.why !== null || isProved(finding, sentMs, repliedMs)
+    ? asker
+    : unknownAsker('closed');
 }

@@ -73,7 +73,8 @@ export class NetworkSpaces {
   readonly #opener: SpaceOpener;
   readonly #own: OpenSpace;
   readonly #spaces = new Map<string, OpenSpace>();
-  #byAddress = new Map<string, readonly OpenSpace[]>();
+  /** Without loopback addresses, which every namespace has. */
+  #byAddress = new Map<string, NetworkSpace | 'several'>();
   readonly #missing = new Map<string, number>();
   #searchAfterMs = -Infinity;
   #searchedMs = -Infinity;
@@ -101,24 +102,19 @@ export class NetworkSpaces {
   }
 
   of(address: string): NetworkSpace | NoSpace {
+    const found = this.#byAddress.get(address);
+    if (found !== undefined) return found;
     const bytes = parseAddress(address);
     if (bytes === null) return 'elsewhere';
     if (isLoopback(bytes)) return this.#own;
     const nowMs = performance.now();
-    let found = this.#byAddress.get(address);
-    if (found === undefined && (this.#missing.get(address) ?? -Infinity) < nowMs) {
-      if (this.#search(nowMs)) {
-        found = this.#byAddress.get(address);
-        if (found === undefined) {
-          if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
-          this.#missing.set(address, nowMs + MISSING_MS);
-        }
-      }
-    }
-    if (found === undefined) return 'elsewhere';
-    // Packets for an address in the capturing namespace were sent there.
-    if (found.includes(this.#own)) return this.#own;
-    return found.length === 1 ? found[0]! : 'several';
+    if ((this.#missing.get(address) ?? -Infinity) >= nowMs || !this.#search(nowMs))
+      return 'elsewhere';
+    const appeared = this.#byAddress.get(address);
+    if (appeared !== undefined) return appeared;
+    if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
+    this.#missing.set(address, nowMs + MISSING_MS);
+    return 'elsewhere';
   }
 
   /** Call this periodically to find new namespaces and close removed ones. */
@@ -168,13 +164,16 @@ export class NetworkSpaces {
   }
 
   #index(): void {
-    const found = new Map<string, OpenSpace[]>();
+    const found = new Map<string, NetworkSpace | 'several'>();
     for (const space of this.#spaces.values())
       for (const address of space.addresses) {
-        const plain = canonical(address);
+        const { plain, isEverywhere } = canonical(address);
+        if (isEverywhere) continue;
         const known = found.get(plain);
-        if (known === undefined) found.set(plain, [space]);
-        else if (!known.includes(space)) known.push(space);
+        if (known === undefined) found.set(plain, space);
+        // Packets for an address in the capturing namespace were sent there.
+        else if (known !== space && known !== this.#own)
+          found.set(plain, space === this.#own ? space : 'several');
       }
     this.#byAddress = found;
     for (const address of found.keys()) this.#missing.delete(address);
@@ -182,10 +181,11 @@ export class NetworkSpaces {
 }
 
 /** Formats an address as captures print it, leaving out a link-local address's interface. */
-function canonical(address: string): string {
+function canonical(address: string): { readonly plain: string; readonly isEverywhere: boolean } {
   const [plain = ''] = address.split('%');
   const bytes = parseAddress(plain);
-  return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
+  if (bytes === null) return { plain, isEverywhere: false };
+  return { plain: printAddress(bytes, 0, bytes.length), isEverywhere: isLoopback(bytes) };
 }
 
 /** Returns paths for each namespace that has a process or a name. Each has several paths, because processes exit. */

@@ -112,7 +112,7 @@ export class OpenedConnections {
     const before = this.#all.get(key);
     // This is the same packet after translation, on another interface, or repeated.
     if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
-    const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
+    const asker = this.#attribution.sender('tcp', client, server, timeMs);
     // If the process is unknown, the connection cannot be matched to a lookup.
     if (asker.processes.length === 0) return;
     const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
