@@ -106,6 +106,30 @@ describe('the process behind a query', { skip: missing ?? false }, () => {
       );
     });
 
+  test('programs that use the same port one after another are not confused, even if each sends many queries', async () => {
+    // A socket that sends query after query is looked up only every few milliseconds.
+    const script = `for round in 1 2 3 4 5 6 7 8; do python3 -c '
+import os, socket, struct, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", 41000))
+s.connect(("${SERVER}", 53))
+for i in range(60):
+    name = b"".join(struct.pack("B", len(each)) + each for each in
+        (b"p%d" % os.getpid(), b"n%d" % i, b"truth", b"test"))
+    s.send(struct.pack(">6H", i, 256, 1, 0, 0, 0) + name + b"\\0\\0\\1\\0\\1")
+    time.sleep(0.002)
+s.settimeout(2)
+for i in range(60): s.recv(512)
+'; done`;
+    const output = await during(['-o', 'json'], () => world.run(script));
+    const truth = readTruth(output, CONTAINER.client);
+    assert.deepEqual([truth.wrong, truth.wrongContainer], [[], []]);
+    assert.equal(truth.lookups, 8 * 60, output.slice(-500));
+    // On a busy machine, some lookups come too late.
+    assert.ok(truth.attributed >= 4 * 60, `${truth.attributed}\n${output.slice(-500)}`);
+  });
+
   test('-o flow shows the story of curl: client, server, translation, and the process that accepted', async () => {
     const output = await during(['--bpf', '-o', 'flow'], () => world.lookups('curl', 2));
     const client = CONTAINER.client.slice(0, 12);
