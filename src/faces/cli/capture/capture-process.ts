@@ -88,10 +88,7 @@ export function openAttribution(
       note('processes in other PID namespaces are not visible; in Kubernetes, set hostPID: true');
     runInShortSlices(PRIORITY);
     const translations = translationsAt(path);
-    return new Attribution(
-      { spaces, holders, sent, translations, isUpstreamShown, nowMs },
-      events,
-    );
+    return new Attribution({ spaces, holders, sent, translations, isUpstreamShown, nowMs }, events);
   } catch (error) {
     throw told(error, bpf);
   }

@@ -45,7 +45,11 @@ class Machine {
     };
     const sent = bpf ? new SentQueries(source) : null;
     this.attribution = new Attribution(
-      { ...{ spaces: found, holders, sent, translations: [] }, isUpstreamShown: false, nowMs: () => this.nowMs },
+      {
+        ...{ spaces: found, holders, sent, translations: [] },
+        isUpstreamShown: false,
+        nowMs: () => this.nowMs,
+      },
       {
         ended: ({ id, asker }) => this.shown.push([id, ...pidsOf(asker!)]),
         lookup: () => this.shown.push('lookup'),
