@@ -38,7 +38,13 @@ export function askerText(asker: Asker, paint: Paint): string {
   return `${where}${who}`;
 }
 
-/** More about a process: `curl backend, of sh[29500], pod 1a2b-…`. */
+/** The same with its pod, if that is known: `4f498dee9e9c/nginx[20647] in shop/backend-x2x1`. */
+export function askerInPod(asker: Asker, paint: Paint): string {
+  const pod = asker.container?.pod;
+  return `${askerText(asker, paint)}${pod === undefined ? '' : ` in ${visible(pod)}`}`;
+}
+
+/** More about a process: `curl backend, started by sh[29500], container 341cbd92c83b, pod shop/client-x2x1`. */
 export function askerDetails({ container, processes }: Asker): string {
   const parts = [
     ...processes
@@ -48,7 +54,9 @@ export function askerDetails({ container, processes }: Asker): string {
         ...(parent === null ? [] : [`started by ${visible(parent.command)}[${parent.pid}]`]),
       ]),
     ...(container === null ? [] : [`container ${container.id.slice(0, ID_SHOWN)}`]),
-    ...(container === null || container.podUid === '' ? [] : [`pod ${container.podUid}`]),
+    ...(container === null || container.podUid === ''
+      ? []
+      : [`pod ${visible(container.pod ?? container.podUid)}`]),
   ];
   return parts.join(', ');
 }
@@ -62,7 +70,7 @@ export function connectionRow(
 ): string {
   const to = behind === null ? '' : ` ⇒ ${name(behind)}`;
   const isThere = acceptor !== null && acceptor.why !== 'elsewhere';
-  const by = isThere ? `  accepted by ${askerText(acceptor, paint)}` : '';
+  const by = isThere ? `  accepted by ${askerInPod(acceptor, paint)}` : '';
   const at = printElapsed(openedMs - fromMs).padStart(8);
   return `  ${paint.dim(at)}  connects to ${name(server)}${to}${by}`;
 }

@@ -18,6 +18,7 @@ import {
 } from '../../../tools/capture/process/attribution.ts';
 import { CgroupTree, mountedCgroups } from '../../../tools/capture/process/cgroup-tree.ts';
 import { NetworkSpaces } from '../../../tools/capture/process/network-spaces.ts';
+import { PodNames } from '../../../tools/capture/process/pod-names.ts';
 import { SentQueries } from '../../../tools/capture/process/sent-queries.ts';
 import { SocketHolders } from '../../../tools/capture/process/socket-holders.ts';
 
@@ -59,7 +60,8 @@ export function openAttribution(
   const cgroups = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'));
   if (bpf) requireForPrograms(cgroups);
   try {
-    const holders = new SocketHolders(cgroups === null ? null : new CgroupTree(cgroups));
+    const tree = cgroups === null ? null : new CgroupTree(cgroups);
+    const holders = new SocketHolders(tree, new PodNames());
     const nowMs = wallClock();
     const network = readlinkSync(OWN);
     // Runs the code once, so that the first query does not have to wait for compilation.

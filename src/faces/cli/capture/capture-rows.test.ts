@@ -87,6 +87,12 @@ test('a lookup shows the queries that its server sent, and those of their server
   ]);
 });
 
+test('a server in a pod whose name is known has that name', () => {
+  const container = { id: 'ab'.repeat(32), runtime: '', podUid: '1-2', pod: 'kube-system/dns-1' };
+  const [, named] = rowsOf({ ...first, answerer: { ...cache, container } });
+  assert.match(named!, /answered  by abababababab\/node-cache\[2\] in kube-system\/dns-1 at /);
+});
+
 test('a server that sent no query answers on its own, and nothing is said if that is not known', () => {
   const [, alone] = rowsOf({ ...first, upstream: [] });
   assert.equal(alone, '  answered  by node-cache[2] at 169.254.20.10:53  no upstream query seen');

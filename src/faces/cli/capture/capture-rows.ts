@@ -13,7 +13,13 @@ import { FLAG, OPTION, rcodeName, TYPE, typeName } from '../../../server/wire/ia
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
-import { askerDetails, askerDocuments, askerText, type AskerDocument } from './asker-rows.ts';
+import {
+  askerDetails,
+  askerDocuments,
+  askerInPod,
+  askerText,
+  type AskerDocument,
+} from './asker-rows.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
 
@@ -121,7 +127,7 @@ function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint):
   const answered = exchanges.filter((each) => each.answerer?.why === null);
   const byServer = Map.groupBy(
     answered,
-    (each) => `${askerText(each.answerer!, paint)} at ${serverOf(each, name)}`,
+    (each) => `${askerInPod(each.answerer!, paint)} at ${serverOf(each, name)}`,
   );
   return [
     `  ${'asked'.padStart(8)}  by ${askerText(asker!, paint)}${details === '' ? '' : `  ${paint.dim(details)}`}`,

@@ -7,6 +7,8 @@ export interface SeenContainer {
   readonly runtime: string;
   /** The UID that its pod has in the API server. Empty outside Kubernetes. */
   readonly podUid: string;
+  /** `NAMESPACE/NAME` of its pod. Omitted if unknown. */
+  readonly pod?: string;
 }
 
 export interface SeenProcess {

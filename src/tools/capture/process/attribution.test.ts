@@ -33,7 +33,7 @@ class Machine {
       },
       { name: 'net:[1]', path: '/nowhere' },
     );
-    const holders = new SocketHolders(null);
+    const holders = new SocketHolders(null, null);
     holders.find = ({ inode }) => named(inode);
     holders.describe = ({ pids, command }) => ({
       ...named(pids[0]!),

@@ -1,8 +1,9 @@
 /** Finds the processes that hold a socket by searching only the socket's cgroup. */
 import { readFileSync } from 'node:fs';
-import type { Asker, SeenProcess, WhyUnknown } from '../pair/asker.ts';
+import type { Asker, SeenContainer, SeenProcess, WhyUnknown } from '../pair/asker.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 import { containerOf } from './container.ts';
+import type { PodNames } from './pod-names.ts';
 import type { QuerySender } from './sent-queries.ts';
 import type { KernelSocket } from './network-spaces.ts';
 import {
@@ -27,13 +28,18 @@ const START_BLUR_MS = 20;
 
 export class SocketHolders {
   readonly #tree: CgroupTree | null;
+  readonly #pods: PodNames | null;
   #secondMs = -Infinity;
   readonly #spent = { files: 0 };
   #refused = false;
 
-  /** @param tree null if there is no cgroup v2, so that all processes in the namespace are searched */
-  constructor(tree: CgroupTree | null) {
+  /**
+   * @param tree null if there is no cgroup v2, so that all processes in the namespace are searched
+   * @param pods the names of this node's pods, or null to leave them out
+   */
+  constructor(tree: CgroupTree | null, pods: PodNames | null) {
     this.#tree = tree;
+    this.#pods = pods;
   }
 
   /** True if access was denied to a process's files. */
@@ -48,7 +54,7 @@ export class SocketHolders {
    */
   find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
     const cgroup = socket.cgroup === null ? null : (this.#tree?.pathOf(socket.cgroup) ?? null);
-    const container = cgroup === null ? null : containerOf(cgroup);
+    const container = cgroup === null ? null : this.#container(cgroup);
     const known = { container, cgroup: cgroup ?? '', uid: socket.uid };
     const nothing = (why: WhyUnknown): Asker => ({ ...known, processes: [], why });
     if (socket.inode === 0) return nothing('closed');
@@ -59,7 +65,13 @@ export class SocketHolders {
     if (cgroup !== null) return { ...known, processes: found, why: null };
     const paths = cgroupsOf(found[0]!.pid);
     const path = paths.find((each) => containerOf(each) !== null) ?? paths.at(-1) ?? '';
-    return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
+    return {
+      ...known,
+      container: this.#container(path),
+      cgroup: path,
+      processes: found,
+      why: null,
+    };
   }
 
   /** True while this second's limit allows more reads. */
@@ -87,7 +99,14 @@ export class SocketHolders {
       return found ?? { pid, command, commandLine: '', parent: null };
     });
     this.#spent.files += pids.length * FILES_OF_PROCESS;
-    return { container: containerOf(path), cgroup: path, uid: null, processes, why: null };
+    return { container: this.#container(path), cgroup: path, uid: null, processes, why: null };
+  }
+
+  #container(path: string): SeenContainer | null {
+    const found = containerOf(path);
+    if (found === null || found.podUid === '') return found;
+    const pod = this.#pods?.nameOf(found.podUid) ?? null;
+    return pod === null ? found : { ...found, pod };
   }
 
   #holders(
