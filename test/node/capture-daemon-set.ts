@@ -26,6 +26,14 @@ export const captureLog = async (node: NodeCluster): Promise<string> =>
     '--tail=-1',
   );
 
+/** Waits until the pod captures, which is later than its container starts. */
+export const captureStarted = (node: NodeCluster, lookUp: () => Promise<unknown>): Promise<void> =>
+  until('the capture to see lookups', async () => {
+    await lookUp();
+    const text = await captureLog(node);
+    return exchangesOf('', text).length > 0 ? null : text.slice(-500);
+  });
+
 /**
  * Changes the DaemonSet, waits until a container of the changed pod has started, runs the check, and restores the
  * DaemonSet.

@@ -58,7 +58,9 @@ async function curlUntil(
           ...['curl', '-s', '-m', '2', url(printed.length)],
         );
         printed.push(out);
-        const lookups = capture.output().split(/\n(?=\d\d:\d\d:\d\d\.)/);
+        // The last line may be incomplete.
+        const [, whole = ''] = /^([^]*)\n/.exec(capture.output()) ?? [];
+        const lookups = whole.split(/\n(?=\d\d:\d\d:\d\d\.)/);
         for (const [at, text] of printed.entries()) {
           const own = lookups.find((each) => each.includes(` ${url(at)}, started by `));
           if (own !== undefined && rows.test(own)) found = { rows: own, printed: text };
@@ -93,26 +95,42 @@ async function podsByAddress(
 }
 
 /** `asked  by …` in the rows of a curl. */
-const ASKED = /asked +by (?<client>\w{12})\/curl\[\d+\] +curl -s -m 2 \S+, started by/;
-/** `answered  by …`, the command of the server and the addresses. */
+const ASKED =
+  /asked +by (?<client>\w{12})\/curl\[\d+\] +curl -s -m 2 \S+, started by .*, pod (?<clientPod>\S+)/;
+/** `answered  by …`, the command of the server, its pod and the addresses. */
 const ANSWERED = new RegExp(
-  `answered +by (?<server>\\w{12})/(?<command>[^[\\n]+)\\[\\d+\\] at ${DNS_ADDRESS}:53 ⇒ (?<dnsPod>[\\d.]+):53`,
+  `answered +by (?<server>\\w{12})/(?<command>[^[\\n]+)\\[\\d+\\](?: in (?<serverPod>\\S+))? at ${DNS_ADDRESS}:53 ⇒ (?<dnsPod>[\\d.]+):53`,
 );
 
-/** Asserts that the client and the DNS pod in the rows are those of the cluster. */
-async function assertAskedAndAnswered(node: NodeCluster, rows: string): Promise<void> {
-  const { client } = ASKED.exec(rows)!.groups!;
-  const { server, dnsPod } = ANSWERED.exec(rows)!.groups!;
-  const [id] = await containersOf(node, 'shop', 'app=client');
-  assert.equal(client, id!.slice(0, ID_SHOWN));
-  const servers = await podsByAddress(node, 'kube-system', DNS_PODS);
-  assert.equal(servers.get(dnsPod!)?.container, server, rows);
+/** A capture's further options, and whether it can read the names of pods. */
+export interface StoryCapture {
+  readonly words: readonly string[];
+  readonly hasNames: boolean;
 }
 
-/** @param words more options of the capture */
+/** Asserts that the client and the DNS pod in the rows are those of the cluster. */
+async function assertAskedAndAnswered(
+  node: NodeCluster,
+  rows: string,
+  hasNames: boolean,
+): Promise<void> {
+  const { client, clientPod } = ASKED.exec(rows)!.groups!;
+  const { server, serverPod, dnsPod } = ANSWERED.exec(rows)!.groups!;
+  const [id] = await containersOf(node, 'shop', 'app=client');
+  assert.equal(client, id!.slice(0, ID_SHOWN));
+  const { name, container } = (await podsByAddress(node, 'kube-system', DNS_PODS)).get(dnsPod!)!;
+  assert.equal(container, server, rows);
+  const { metadata } = (await node.pods('shop', 'app=client'))[0]!;
+  assert.deepEqual(
+    [clientPod, serverPod],
+    hasNames ? [`shop/${metadata.name}`, `kube-system/${name}`] : [metadata.uid, undefined],
+    rows,
+  );
+}
+
 export async function assertStoryOfBackend(
   node: NodeCluster,
-  words: readonly string[] = [],
+  { words, hasNames }: StoryCapture,
 ): Promise<void> {
   const service = await node.kubectl(
     ...['-n', 'shop', 'get', 'service', 'backend', '-o', 'jsonpath={.spec.clusterIP}'],
@@ -130,18 +148,20 @@ export async function assertStoryOfBackend(
       ].join('[^]*?'),
     ),
   });
-  await assertAskedAndAnswered(node, rows);
-  const { pod, backend } = /⇒ (?<pod>[\d.]+):8080 +accepted by (?<backend>\w{12})/.exec(
-    rows,
-  )!.groups!;
+  await assertAskedAndAnswered(node, rows, hasNames);
+  const { pod, backend, named } =
+    /⇒ (?<pod>[\d.]+):8080 +accepted by (?<backend>\w{12})\/\S+\](?: in (?<named>\S+))?/.exec(
+      rows,
+    )!.groups!;
   const backends = await podsByAddress(node, 'shop', 'app=backend');
   assert.deepEqual(backends.get(pod!), { name: printed, container: backend }, rows);
+  assert.equal(named, hasNames ? `shop/${printed}` : undefined, rows);
 }
 
 /** The same for a name outside the cluster, which the DNS server gets from its upstream. */
 export async function assertStoryOfExternalName(
   node: NodeCluster,
-  words: readonly string[] = [],
+  { words, hasNames }: StoryCapture,
 ): Promise<void> {
   // A new name each time, so that it is not cached.
   const seed = Date.now().toString(36);
@@ -160,5 +180,5 @@ export async function assertStoryOfExternalName(
       ].join('[^]*?'),
     ),
   });
-  await assertAskedAndAnswered(node, rows);
+  await assertAskedAndAnswered(node, rows, hasNames);
 }

@@ -6,6 +6,8 @@ import { NodeCluster } from './node-cluster.ts';
 import { COREDNS_IMAGE, NDOTS_IMAGES } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 
+/** Finds processes by their sockets. */
+const sockets = { words: [], hasNames: true };
 const servers = { CoreDNS: COREDNS_IMAGE, ndots: NDOTS_IMAGES[0] };
 
 describe('capture -o flow on a real node', { skip: noNode() ?? false }, () => {
@@ -21,9 +23,9 @@ describe('capture -o flow on a real node', { skip: noNode() ?? false }, () => {
       before(() => setImage(node, image));
 
       test('shows curl backend: the query, the server, the connection, its translation, and the pod that accepted it', () =>
-        assertStoryOfBackend(node));
+        assertStoryOfBackend(node, sockets));
 
       test('shows curl of an external name: each name of the search path, and the query to the upstream', () =>
-        assertStoryOfExternalName(node));
+        assertStoryOfExternalName(node, sockets));
     });
 });
