@@ -8,6 +8,7 @@ import {
 import type { QueryOutcome, DiffQuestion } from '../../../tools/diff/question.ts';
 import { className, typeName } from '../../../server/wire/iana.ts';
 import { count } from '../../../server/base/counted.ts';
+import { listed } from '../../../tools/doctor/texts.ts';
 import { pageFor, wrap, type Page } from '../page.ts';
 import { coloured } from '../terminal.ts';
 
@@ -48,7 +49,15 @@ export function printComparison(comparison: Comparison, style: DiffStyle): strin
   const verdict = totals.length === 0 ? 'no answer changes' : totals.join(', ');
   const sum = `${count(questions, 'question', 'questions')}, ${same} with the same answers: ${verdict}`;
   lines.push(...wrap(sum, '', page));
+  const upstreams = new Set(
+    classes.flatMap(({ witness: { before, after } }) => [...before.upstreams, ...after.upstreams]),
+  );
+  if (upstreams.size > 0) lines.push(...wrap(simulatedText([...upstreams]), '', page));
   return `${lines.join('\n')}\n`;
+}
+
+function simulatedText(upstreams: readonly string[]): string {
+  return `Upstreams (${listed(upstreams)}) were simulated: nothing was sent to them, and addresses in 198.18.0.0/15 and 2001:db8::/32 are invented.`;
 }
 
 function classLines(

@@ -475,3 +475,13 @@ describe('ndots diff', () => {
     assert.match(out, /^ {2}\+ NOERROR ra {3}by forward of corp\.example\. {3}asks 10\.1\.0\.53$/m);
   });
 });
+
+test('the text says what was simulated, if an example depends on it', async () => {
+  const forwards = (upstream: string): string => `. {\n    forward . ${upstream}\n}\n`;
+  const { out } = await run(file(forwards('10.0.0.2')), file(forwards('10.0.0.3')));
+  const flat = out.replaceAll(/\s+/g, ' ');
+  assert.match(flat, /Upstreams \(10\.0\.0\.2, 10\.0\.0\.3\) were simulated/);
+  assert.match(flat, /198\.18\.0\.0\/15 and 2001:db8::\/32 are invented/);
+  const same = await run(file(forwards('10.0.0.2')), file(forwards('10.0.0.2')));
+  assert.doesNotMatch(same.out, /simulated/);
+});
