@@ -31,6 +31,8 @@ export class DirectiveLine {
    * for the next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
+  /** A valid word for a line with a single one, which hints show. Empty if there is none. */
+  example: string = '';
 
   constructor(
     name: Token,
@@ -85,7 +87,22 @@ export class DirectiveLine {
     const { text, hint } = found;
     // Omit a hint that the text already contains.
     const isNews = hint !== null && !text.toLowerCase().includes(hint.toLowerCase());
-    return this.refuse(text, word.place, { hint: isNews ? hint : null });
+    return this.refuse(text, word.place, {
+      hint: this.#placed(value.show, text, isNews ? hint : ''),
+    });
+  }
+
+  /** The hint, with the line's syntax if a placeholder that nobody has written appears in it or in the text. */
+  #placed(show: string, text: string, hint: string): string | null {
+    const hasPlaceholder = [text, hint].some((each) => each.split(/[ :]/).includes(show));
+    if (!isPlaceholder.test(show) || !hasPlaceholder) return hint === '' ? null : hint;
+    return hint === ''
+      ? `Syntax: ${this.#form}${this.#exampleText}`
+      : `In ${this.#form}, ${hint}${this.#exampleText}`;
+  }
+
+  get #exampleText(): string {
+    return this.example === '' ? '' : `. Example: ${this.name.text} ${this.example}`;
   }
 
   /** Parses each of the remaining words as this value, and reports every word that does not fit. */
@@ -140,10 +157,13 @@ export class DirectiveLine {
       this.left === 0 && this.block !== null
         ? "Unexpected token '{', expecting argument"
         : `Wrong argument count or unexpected line ending after '${this.#last.text}'`;
-    const hint = `Syntax: ${this.#form}`;
+    const hint = `Syntax: ${this.#form}${this.#exampleText}`;
     throw new LineRefusal(text, this.#last.place, { code: 'argument-count', hint });
   }
 }
+
+/** A word in a syntax that stands for a value: `MAX`, `TTL`. */
+const isPlaceholder = /^[A-Z][A-Z_]*$/;
 
 /** Thrown by `DirectiveLine` for a line that cannot be bound. The caller turns it into a problem. */
 export class LineRefusal extends Error {

@@ -90,6 +90,7 @@ export function setting<T>(
   const { help = '', default: fallback } = options;
   return {
     ...property<T | null>(word, value.show, help, fallback ?? null, (line) => {
+      line.example = value.example ?? '';
       const found = line.read(value, line.take());
       line.end();
       return found;

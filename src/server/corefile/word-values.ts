@@ -13,6 +13,8 @@ import { absoluteName, isDomainName } from './zones.ts';
 export interface Value<T> {
   /** Its form in the syntax: `TTL`, `udp|tcp`. */
   readonly show: string;
+  /** A valid word, for hints. */
+  readonly example?: string;
   read(word: Token): T | Wrong;
   /** Prints the value in Corefile syntax, for defaults in the documentation. */
   print(value: T): string;
@@ -89,8 +91,12 @@ export interface Range {
 }
 
 /** An integer. */
-export function integer(show: string, options: Range = {}): Value<number> {
-  return value(show, ({ text }) => {
+export function integer(
+  show: string,
+  options: Range & { readonly example?: number } = {},
+): Value<number> {
+  const { example = Math.max(1, options.min ?? 1) } = options;
+  const parsed = value(show, ({ text }): number | Wrong => {
     if (!/^[+-]?\d+$/.test(text)) {
       return wrongForm(
         `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`,
@@ -106,6 +112,7 @@ export function integer(show: string, options: Range = {}): Value<number> {
     }
     return inRange(show, number, text, options);
   });
+  return { ...parsed, example: String(example) };
 }
 
 /** Whole seconds, written without a unit (`ttl 30`). The option's name should be `…Seconds`. */
@@ -197,6 +204,9 @@ function printSize(bytes: number): string {
   return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unitBytes[unit]!}${unit}`;
 }
 
+/** The duration in hints, in milliseconds, if the bounds permit it. */
+const EXAMPLE_MS = 5000;
+
 /**
  * A duration in Go's syntax (`10s`, `1m30s`, `500ms`, `0`), converted to milliseconds. The option's name should be
  * `…Ms`.
@@ -210,7 +220,7 @@ export function duration(
     ...(options.minMs === undefined ? [] : [`at least ${printDuration(minMs)}`]),
     ...(options.maxMs === undefined ? [] : [`at most ${printDuration(maxMs)}`]),
   ].join(' and ');
-  return value(
+  const parsed = value<number>(
     show,
     ({ text }) => {
       const ms = parseDuration(text);
@@ -224,6 +234,7 @@ export function duration(
     },
     printDuration,
   );
+  return { ...parsed, example: printDuration(Math.min(Math.max(EXAMPLE_MS, minMs), maxMs)) };
 }
 
 /** Returns Go's error for a text that is not a duration. */

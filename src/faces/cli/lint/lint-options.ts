@@ -96,7 +96,7 @@ const table = {
     ignore: many('--ignore', codes, 'skip these rules'),
     only: many('--only', codes, 'apply only these rules'),
     severity: many('--severity', level, 'change a severity, as in CF10=note'),
-    explain: one('--explain', code, 'explain a rule and exit'),
+    explain: one('--explain', code, 'explain a rule and exit; --rules lists their codes'),
     rules: flag('--rules', 'list the rules and exit'),
   }),
   ...group('Live checks (--live)', {

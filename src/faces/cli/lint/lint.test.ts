@@ -874,6 +874,24 @@ describe('ndots lint', () => {
     assert.equal((await run('--explain', 'CF07', '-o', 'sarif')).code, 3);
   });
 
+  test('explains every code that --rules lists', async () => {
+    const rules = JSON.parse((await run('--rules', '-o', 'json')).out) as { code: string }[];
+    assert.ok(rules.length >= 60);
+    for (const { code } of rules) {
+      const { code: exit, out } = await run('--explain', code);
+      assert.equal(exit, 0, code);
+      assert.match(out, new RegExp(`^# ${code}: `), code);
+    }
+  });
+
+  test('refers to --explain once, and only if a code was printed', async () => {
+    const footers = async (text: string): Promise<number> =>
+      (await run(join(files({ Corefile: text }), 'Corefile'))).out.split('--explain').length - 1;
+    assert.equal(await footers(looping), 1);
+    assert.equal(await footers(`${looping}a {\n    erors\n    whoami\n`), 1);
+    assert.equal(await footers(looping.replace('127.0.0.1', '10.0.0.2').replace('1000', '999')), 0);
+  });
+
   test('explains a rule with its page, and lists all rules', async () => {
     assert.match((await run('--explain', 'cf07')).out, /^# CF07: /);
     assert.match((await run('--rules')).out, /^CF01 {2}error {4}a directive/);

@@ -146,7 +146,7 @@ const properties: {
   ),
   health: healthCheck,
   maxConcurrent: chained(
-    setting('max_concurrent', count('max_concurrent', 'MAX'), {
+    setting('max_concurrent', count('max_concurrent', 'MAX', 1000), {
       default: 0,
       help: `maximum number of in-flight queries per worker; further queries are REFUSED; 0: ${waitingLimit.default}`,
     }),

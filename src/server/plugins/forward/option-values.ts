@@ -31,9 +31,10 @@ export const to: Value<ForwardDestination> = value(
  * A number of at least 0; a negative one is rejected in CoreDNS's wording.
  * @param name the property
  * @param show its placeholder
+ * @param example a usual value
  */
-export const count = (name: string, show = 'N'): Value<number> =>
-  worded(integer(show, { min: 0 }), (text, reason) =>
+export const count = (name: string, show = 'N', example = 1): Value<number> =>
+  worded(integer(show, { min: 0, example }), (text, reason) =>
     /^-\d+$/.test(text) ? `${name} can't be negative: ${text}` : reason,
   );
 
