@@ -7,7 +7,7 @@ import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './observe/densest-stretch.ts';
 import type { Moment, Observations } from './observe/observations.ts';
 import { type Finding, type FindingKind } from './findings/finding.ts';
-import { clocks, listed } from './texts.ts';
+import { capitalised, fromTo, listed } from './texts.ts';
 import { sentSpan } from '../capture/pair/seen-exchange.ts';
 import { MIN_QUERIES, NEARLY_ALL } from './thresholds/evidence.ts';
 import {
@@ -210,8 +210,7 @@ function told(
   part: Part,
   vague: ReadonlySet<string>,
 ): Diagnosis {
-  const [from, to] = clocks(part.fromMs, part.toMs);
-  const stretch = `From ${from} to ${to}`;
+  const stretch = capitalised(fromTo(part.fromMs, part.toMs, 'fine'));
   const when = Number.isFinite(part.fromMs) ? stretch : 'All the time';
   const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
   const found = new Set(findings.map(({ code }) => code));

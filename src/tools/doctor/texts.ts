@@ -37,8 +37,36 @@ export function clock(ms: number): string {
   return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : '–';
 }
 
+/**
+ * `from 12:00:00 to 12:00:05`, or `at 12:00:00` if both times print the same.
+ * @param how `fine` to print fractions of a second if the times are less than two seconds apart
+ */
+export function fromTo(fromMs: number, toMs: number, how: 'fine' | 'seconds' = 'seconds'): string {
+  const [from, to] = printed(fromMs, toMs, how);
+  return from === to ? `at ${from}` : `from ${from} to ${to}`;
+}
+
+/** `between 12:00:00 and 12:00:05`, or `at 12:00:00` if both times print the same. */
+export function between(fromMs: number, toMs: number, how: 'fine' | 'seconds' = 'seconds'): string {
+  const [from, to] = printed(fromMs, toMs, how);
+  return from === to ? `at ${from}` : `between ${from} and ${to}`;
+}
+
+/** The text with an upper-case first letter. */
+export function capitalised(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
+function printed(
+  fromMs: number,
+  toMs: number,
+  how: 'fine' | 'seconds',
+): readonly [from: string, to: string] {
+  return how === 'fine' ? clocks(fromMs, toMs) : [clock(fromMs), clock(toMs)];
+}
+
 /** Two times of day: with fractions of a second where they are less than two seconds apart. */
-export function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
+function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
   if (!Number.isFinite(fromMs) || !Number.isFinite(toMs) || toMs - fromMs >= 2000)
     return [clock(fromMs), clock(toMs)];
   const fine = (ms: number): string => new Date(ms).toISOString().slice(11, 23);

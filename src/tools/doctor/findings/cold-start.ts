@@ -1,4 +1,5 @@
 /** A webhook that is called before a DNS pod starts, and may itself wait for DNS. */
+import { capitalised } from '../texts.ts';
 import { START_WITHOUT_WEBHOOK } from '../cluster/wanted.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
@@ -15,7 +16,7 @@ export const coldStart: FindingKind = {
     return clusterFinding(this, {
       severity: 'info',
       confidence: 0.7,
-      seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
+      seen: found.slice(0, 5).map(({ text }) => `${capitalised(text)}.`),
       why: 'After a cold start of the cluster, the webhook’s pods wait for DNS to pull images or to reach other services. The DNS pods wait for the webhook, so neither can start.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove:

@@ -11,7 +11,7 @@ import {
   clusterFinding,
   notAsked,
 } from './finding.ts';
-import { clock, listed, share } from '../texts.ts';
+import { clock, fromTo, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
@@ -78,7 +78,7 @@ export const deadBackend: FindingKind = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, ` : ''}${counted} queries sent ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, ` : ''}${counted} queries sent ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} got no reply, ${fromTo(lost.fromMs, lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod' : 'pods'} answered ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries from the same clients.`,
         ...hung,
         ...dead.flatMap(({ address }) => icmpText(observed.unreachable.get(address)) ?? []),

@@ -4,7 +4,7 @@ import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, sentence, took } from '../texts.ts';
+import { fromTo, listed, sentence, took } from '../texts.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import {
   MIN_RENEWALS,
@@ -108,7 +108,7 @@ function textOf(
   isByServer: boolean,
 ): string {
   const what = `${addresses.join(' ')}${size > addresses.length ? ` and ${size - addresses.length} more` : ''}`;
-  const when = `${count} times, from ${clock(firstMs)} to ${clock(lastMs)}`;
+  const when = `${count} times, ${fromTo(firstMs, lastMs)}`;
   return isByServer ? `${server} returned ${what} (${when})` : `${what} (${when})`;
 }
 

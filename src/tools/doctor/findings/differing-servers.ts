@@ -23,7 +23,7 @@ import {
   notAsked,
   noUpstreams,
 } from './finding.ts';
-import { clocks, listed, sentence } from '../texts.ts';
+import { fromTo, listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import {
   MANY_NXDOMAIN,
@@ -209,7 +209,7 @@ function versionText(
   const what = isStale
     ? `serial ${serial}`
     : `the copy from ${primary.slice(0, -1)} with serial ${serial}`;
-  return `${server} serves ${what} (${count} replies, ${clocks(firstMs, lastMs).join(' to ')})`;
+  return `${server} serves ${what} (${count} replies, ${fromTo(firstMs, lastMs, 'fine')})`;
 }
 
 /** The answers for a name from the servers with these versions. */

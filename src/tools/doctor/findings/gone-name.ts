@@ -2,7 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
 import type { Absence, NameView } from '../observe/name-view.ts';
-import { clock, listed } from '../texts.ts';
+import { clock, fromTo, listed } from '../texts.ts';
 import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresholds/errors.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -71,7 +71,7 @@ function timesText({
 
 function absenceText(view: NameView, { fromMs, toMs, foundMs, count }: Absence): string {
   const isBack = view.lastFoundMs > toMs;
-  return `${view.name} had an address until ${clock(foundMs)} but none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}. Later it came back` : 'to the end of the capture'}.`;
+  return `${view.name} had an address until ${clock(foundMs)} but none in ${count} replies ${isBack ? `${fromTo(fromMs, toMs)}. Later it came back` : `from ${clock(fromMs)} to the end of the capture`}.`;
 }
 
 /** True if (nearly) all denials are consecutive and come after the name had been found. */

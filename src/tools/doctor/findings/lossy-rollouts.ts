@@ -1,4 +1,5 @@
 /** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
+import { capitalised } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
 /** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
@@ -16,7 +17,7 @@ export const lossyRollouts: FindingKind = {
     return clusterFinding(this, {
       severity: 'info',
       confidence: 0.8,
-      seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
+      seen: found.slice(0, 5).map(({ text }) => `${capitalised(text)}.`),
       why: 'A terminating pod gets no new connections, but a client that reuses a source port still reaches it. kube-proxy removes tracked connections only when the pod is no longer serving. In a real cluster with 300 queries a second, each rollout lost 7 to 97 queries.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove: 'ndots rollout rehearse --model --max-unavailable 1 --ports random --rate 300',

@@ -1,6 +1,6 @@
 /** Queries from new sockets that never leave the node, while one pod opens very many sockets. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, share } from '../texts.ts';
+import { fromTo, listed, share } from '../texts.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { MOST } from '../thresholds/evidence.ts';
@@ -39,7 +39,7 @@ export const newFlowsDropped: FindingKind = {
       severity: 'critical',
       confidence: 0.88,
       seen: [
-        `${share(lost.length, claims.open.length + lost.length)} lost queries, from ${sockets.size} new sockets, were seen before the translation of ${listed(servers)} but not after it, from ${clock(fromMs)} to ${clock(toMs)}. ${passed} other queries were seen on both sides, so the lost ones were dropped on this node rather than at a DNS server.`,
+        `${share(lost.length, claims.open.length + lost.length)} lost queries, from ${sockets.size} new sockets, were seen before the translation of ${listed(servers)} but not after it, ${fromTo(fromMs, toMs)}. ${passed} other queries were seen on both sides, so the lost ones were dropped on this node rather than at a DNS server.`,
         `During that time, ${busiest.address} opened ${busiest.opened} new sockets to other ports, or ${perSecond.toFixed(0)} a second.`,
       ],
       why: 'Each new socket needs an entry in the node’s connection tracking table. A pod that opens very many sockets fills the table. The first packet of every new socket is then dropped, including DNS, while sockets that have an entry still work.',

@@ -2,7 +2,7 @@
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, listed } from '../texts.ts';
+import { clock, fromTo, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
 import { NEW_NAME } from '../thresholds/search.ts';
@@ -32,7 +32,7 @@ export const newName: FindingKind = {
           ...told(observed, unseen),
           confidence: 0.6,
           seen: [
-            `${namesOf(unseen)} got NXDOMAIN ${one.outcomes.nxdomain} times from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
+            `${namesOf(unseen)} got NXDOMAIN ${one.outcomes.nxdomain} times ${fromTo(one.firstNegativeMs, one.lastNegativeMs)}, ${
               one.firstFoundMs > one.lastNegativeMs
                 ? `and has been found since ${clock(one.firstFoundMs)}.`
                 : `and was found from ${clock(one.firstFoundMs)} on. At first the two answers alternated, because several caches expire at different times.`

@@ -2,7 +2,7 @@
 import type { Observations } from '../observe/observations.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, listed, percent, took } from '../texts.ts';
+import { clock, fromTo, listed, percent, took } from '../texts.ts';
 import { areSilentByChance } from '../observe/sockets.ts';
 import { howNewOnesSuffer } from '../observe/new-socket-losses.ts';
 import {
@@ -177,8 +177,7 @@ function silentAgain(
 ): Finding {
   const clients = new Set(losses.map(({ client }) => client.address));
   const times = silent.map(
-    ({ pause, losses: theirs }) =>
-      `from ${clock(pause.fromMs)} to ${clock(pause.toMs)} (${theirs.length} queries)`,
+    ({ pause, losses: theirs }) => `${fromTo(pause.fromMs, pause.toMs)} (${theirs.length} queries)`,
   );
   return {
     code: 'ND3007',

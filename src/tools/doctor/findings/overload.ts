@@ -17,7 +17,7 @@ import {
   clusterFinding,
   unread,
 } from './finding.ts';
-import { clock, listed, share, took } from '../texts.ts';
+import { fromTo, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
 import { isOfTwoPaces, latePods, type PodPace } from '../observe/pods-apart.ts';
@@ -219,7 +219,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
                   : []),
               ]
             : []),
-      `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
+      `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies ${fromTo(fromS * 1000, (toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
       ...flooderText(observed, losses),
       `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],

@@ -6,7 +6,7 @@ import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type Finding, type FindingKind, clusterFinding } from './finding.ts';
-import { clock, clocks, listed, share } from '../texts.ts';
+import { between, clock, listed, share } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -62,7 +62,7 @@ export const prohibited: FindingKind = {
       confidence: 0.95,
       seen: [
         `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
-        `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${clocks(fromMs, toMs).join(' and ')}${isForTime ? '. Before that, these clients were answered' : ''}.`,
+        `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, ${between(fromMs, toMs, 'fine')}${isForTime ? '. Before that, these clients were answered' : ''}.`,
         ...(fine.length > 0
           ? [
               `Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`,
@@ -138,7 +138,6 @@ interface OfSomePods {
 function ofSomePods(found: OfSomePods): Finding {
   const { losses, clients, servers, pods, finePods, count, senders } = found;
   const { fromMs, toMs } = sentSpan(losses);
-  const [from, to] = clocks(fromMs, toMs);
   const targets = pods.length > 0 ? listed(pods) : `some of the servers behind ${listed(servers)}`;
   return {
     code: 'ND3004',
@@ -152,7 +151,7 @@ function ofSomePods(found: OfSomePods): Finding {
       pods.length > 0
         ? `${losses.length} queries from ${listed(clients)} to ${listed(servers)} were translated to ${targets} and got no reply. ${count} packets to ${targets} drew the ICMP error administratively prohibited.`
         : `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
-      `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, between ${from} and ${to}.`,
+      `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, ${between(fromMs, toMs, 'fine')}.`,
       pods.length > 0
         ? `Queries from the same clients that went to ${listed(finePods)} were answered.`
         : 'Other queries from the same clients to the same address were answered in the meantime, so the rule does not depend on the client. It rejects the queries that are sent to some of the servers behind this address.',

@@ -6,7 +6,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, sentence } from '../texts.ts';
+import { fromTo, listed, sentence } from '../texts.ts';
 import { MIN_RETURNS, MIN_SAME_ANSWERS } from '../thresholds/answers.ts';
 
 interface TwoViews {
@@ -99,5 +99,5 @@ function isBeside(one: AnswerSet, other: AnswerSet): boolean {
 }
 
 function textOf({ asked, addresses, count, firstMs, lastMs }: AnswerSet): string {
-  return `${asked} returned ${addresses.join(' ')} (${count} times, from ${clock(firstMs)} to ${clock(lastMs)})`;
+  return `${asked} returned ${addresses.join(' ')} (${count} times, ${fromTo(firstMs, lastMs)})`;
 }

@@ -4,7 +4,7 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { isServer, programs } from '../observe/roles.ts';
 import type { RateHistory } from '../observe/rates.ts';
-import { clocks, percent, share } from '../texts.ts';
+import { fromTo, percent, share } from '../texts.ts';
 import { LATE_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import { REFUSED_RATE } from '../thresholds/errors.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
@@ -59,7 +59,7 @@ export const refusedRate: FindingKind = {
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${server} refused ${share(refused.length, asked)} queries from ${client}, from ${clocks(fromMs, toMs).join(' to ')}.`,
+        `${server} refused ${share(refused.length, asked)} queries from ${client}, ${fromTo(fromMs, toMs, 'fine')}.`,
         `Refusals depend on the rate. In seconds with refusals, ${client} sent ${busy} queries (the median), of which about ${served} were answered. In seconds without refusals, it sent at most ${calm}.`,
         ...(isTop
           ? [

@@ -1,6 +1,6 @@
 /** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
 import { excluded, type Finding, type FindingKind } from './finding.ts';
-import { clock, listed, share } from '../texts.ts';
+import { clock, fromTo, listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
@@ -323,7 +323,7 @@ function returnedText(
 
 function timesText(times: readonly RejectedTime[]): string {
   return listed(
-    times.map(({ fromMs, toMs }) => `from ${clock(fromMs)} to ${clock(toMs)}`),
+    times.map(({ fromMs, toMs }) => fromTo(fromMs, toMs)),
     ENDS_AGAIN,
   );
 }

@@ -5,7 +5,7 @@ import { explainLate, explainWaiting, silencesOf } from '../observe/consequences
 import type { Crowding } from '../observe/crowding.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { clocks, keysOf, listed, sentence, share } from '../texts.ts';
+import { fromTo, keysOf, listed, sentence, share } from '../texts.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import { RESPONSE_LIMIT } from '../thresholds/lateness.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -35,14 +35,13 @@ export const responseLimit: FindingKind = {
       const zone = names.reduce(commonZone);
       const clients = keysOf(losses, (each) => (each.hops.at(-1) ?? each).client.address);
       const { fromMs, toMs } = sentSpan(losses);
-      const [from, to] = clocks(fromMs, toMs);
       return {
         code: this.code,
         title: this.title,
         severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
         confidence: 0.9,
         seen: [
-          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} complete replies that fit into UDP, so their size is not the reason.`,
+          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), ${fromTo(fromMs, toMs, 'fine')}. The same questions got ${whole} complete replies that fit into UDP, so their size is not the reason.`,
           `Losses depend on the rate. ${rates}`,
           sentence(
             `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names under ${zone}` : listed(names)}`,

@@ -24,7 +24,7 @@ import {
   notAsked,
   noSuffix,
 } from './finding.ts';
-import { clock, keysOf, listed, sentence, share } from '../texts.ts';
+import { clock, fromTo, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isServer, upstreams } from '../observe/roles.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
@@ -219,7 +219,7 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
       confidence: goOn >= MANY_STOPPED_LOOKUPS ? 0.88 : 0.76,
       seen: [
         sentence(
-          `${failures.length} queries in ${lookups} lookups under the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}. They are for ${listed([...names])}`,
+          `${failures.length} queries in ${lookups} lookups under the search domain ${domain} got ${what}, in ${seconds.size === 1 ? 'one second' : `${seconds.size} of the seconds`} ${fromTo(fromMs, toMs)}. They are for ${listed([...names])}`,
         ),
         `${goOn} of these lookups continued with the name without that domain, which was answered. (Nearly) no queries fail outside the domain.`,
       ],

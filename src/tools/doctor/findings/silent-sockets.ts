@@ -4,7 +4,7 @@
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, listed, percent, share } from '../texts.ts';
+import { between, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
@@ -93,7 +93,7 @@ export const silentSockets: FindingKind = {
         confidence: 0.75,
         seen: [
           `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
-          `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, while others that did so during that time are answered.`,
+          `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries ${between(Math.min(...firsts), Math.max(...firsts))}, while others that did so during that time are answered.`,
         ],
         why: drawn,
         disproved:

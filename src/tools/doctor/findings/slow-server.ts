@@ -20,7 +20,7 @@ import {
   unread,
   quiet,
 } from './finding.ts';
-import { clock, listed, sentence, share, took } from '../texts.ts';
+import { between, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
@@ -301,7 +301,7 @@ function atTimes(
     confidence: 0.65,
     seen: [
       sentence(
-        `${share(slow.late, outcomes.asked - outcomes.lost)} replies from ${address || LOGGED} took ${took(FELT_MS)} or longer, up to ${took(longest)}, while half of all replies arrived within ${took(slow.quantile(0.5))}. The late ones were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`} for ${listed([...names])}`,
+        `${share(slow.late, outcomes.asked - outcomes.lost)} replies from ${address || LOGGED} took ${took(FELT_MS)} or longer, up to ${took(longest)}, while half of all replies arrived within ${took(slow.quantile(0.5))}. The late ones were for queries${exchanges[0]!.logged === 'without times' ? '' : ` ${between(fromMs, toMs)}`} for ${listed([...names])}`,
       ),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Clients that retry after 5 s (glibc, Go) or 2.5 s (musl) have often failed before the reply arrives.`,
     ],

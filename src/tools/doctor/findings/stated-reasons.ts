@@ -7,7 +7,7 @@ import { isOfBarred } from '../observe/barred.ts';
 import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, sentence, shownBy } from '../texts.ts';
+import { between, listed, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 
@@ -137,7 +137,7 @@ function ruleOf(kind: Kind): FindingKind {
         seen: [
           ...reasons.map(
             (each) =>
-              `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, between ${clock(each.firstMs)} and ${clock(each.lastMs)}.`,
+              `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, ${between(each.firstMs, each.lastMs)}.`,
           ),
           sentence(`The affected names are ${listed(names)}`),
           ...(failed > count

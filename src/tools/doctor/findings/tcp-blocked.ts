@@ -18,7 +18,7 @@ import {
   clusterFinding,
   notAsked,
 } from './finding.ts';
-import { clock, listed, sentence, share } from '../texts.ts';
+import { fromTo, listed, sentence, share } from '../texts.ts';
 import { MIN_CASES, MOST, RARE_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
 import {
   MIN_UNANSWERED_FIRST_PACKETS,
@@ -200,7 +200,7 @@ function blockedBy(
   const later = blocked.some(({ accepted, late }) => accepted + late > 0);
   const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
   const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
-  const when = later ? ` from ${clock(fromMs)} to ${clock(toMs)}` : '';
+  const when = later ? ` ${fromTo(fromMs, toMs)}` : '';
   const clients = new Set(blocked.map(({ client }) => client));
   const hit = truncated.filter(({ client }) => clients.has(client.address));
   const exchanges = waiting.length > 0 ? waiting : hit.length > 0 ? hit : truncated;

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import { isSilent } from '../observe/sockets.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed } from '../texts.ts';
+import { fromTo, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { UDP_BLOCKED } from '../thresholds/transport.ts';
@@ -36,7 +36,7 @@ export const udpBlocked: FindingKind = {
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}. During that time, ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
+        `${direct.length} queries to ${listed(names)} over UDP got no reply, ${fromTo(fromMs, toMs)}. During that time, ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
         ...(losses.length > direct.length
           ? [
               `${losses.length - direct.length} more queries from the same clients got no reply, on sockets that never got one, because the address that they queried leads some sockets to such a pod.`,

@@ -12,7 +12,7 @@ import { isSilent } from '../observe/sockets.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, keysOf, listed, percent, sentence, share } from '../texts.ts';
+import { fromTo, keysOf, listed, percent, sentence, share } from '../texts.ts';
 import {
   MAX_CHANCE,
   MIN_CASES,
@@ -74,7 +74,7 @@ export const unseenEndpoint: FindingKind = {
       severity: 'critical',
       confidence: 0.8,
       seen: [
-        `${lost.length} queries to ${listed([...servers])} got no reply, from ${clock(fromMs)} to ${clock(toMs)}. They were seen before the translation of that address but not after it, so the endpoint that they were translated to cannot be reached.`,
+        `${lost.length} queries to ${listed([...servers])} got no reply, ${fromTo(fromMs, toMs)}. They were seen before the translation of that address but not after it, so the endpoint that they were translated to cannot be reached.`,
         `The other queries were answered by ${live.length} ${live.length === 1 ? 'endpoint' : 'endpoints'} (${alive}).`,
         `${share(drawn.lost, drawn.all)} endpoint choices were lost. One dead endpoint alongside ${live.length} live ${live.length === 1 ? 'one' : 'ones'} loses one in ${live.length + 1}.`,
         'Sockets that have got a reply lose nothing, because connection tracking keeps them with a live endpoint.',
@@ -129,7 +129,7 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
     severity: 'critical',
     confidence: 0.6,
     seen: [
-      `${share(fresh.lost, fresh.asked)} queries to ${server} from sockets without a reply so far were lost, from ${clock(fromMs)} to ${clock(toMs)}. Sockets that had got a reply lost none of ${known.asked} queries.`,
+      `${share(fresh.lost, fresh.asked)} queries to ${server} from sockets without a reply so far were lost, ${fromTo(fromMs, toMs)}. Sockets that had got a reply lost none of ${known.asked} queries.`,
       sentence(`They are for ${listed(keysOf(open, ({ name }) => name))}`),
     ],
     why: `Several pods share the address, and the node chooses one for each new socket. ${percent(part, 1)} of the choices got no reply, which is roughly the share of endpoints that are dead. Once a live one is chosen, connection tracking keeps the socket there. The capture does not show the endpoints themselves.`,

@@ -3,7 +3,7 @@ import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { leftUntranslated } from '../observe/silent-causes.ts';
 import { askersText, isServer } from '../observe/roles.ts';
-import { clock, listed, share } from '../texts.ts';
+import { capitalised, clock, fromTo, listed, share } from '../texts.ts';
 import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -32,7 +32,7 @@ export const untranslatedService: FindingKind = {
         severity: 'critical',
         confidence: 0.93,
         seen: [
-          `From ${clock(fromMs)} to ${clock(toMs)}, ${share(losses.length, open.length)} lost queries from ${askersText(observed, theirs)} left the node still addressed to ${address}, because nothing translated them to a DNS pod.`,
+          `${capitalised(fromTo(fromMs, toMs))}, ${share(losses.length, open.length)} lost queries from ${askersText(observed, theirs)} left the node still addressed to ${address}, because nothing translated them to a DNS pod.`,
           `Other queries to ${address} were translated to ${listed(pods.map((pod) => pod.address))} and answered.`,
         ],
         why: 'No machine has a Service’s address. Rules on each node (from kube-proxy or its replacement) translate it to a pod. On these clients’ node, the rules were missing at that time: kube-proxy stopped, its rules were flushed (a firewall restart, iptables -F, nft flush ruleset), or they had not been written yet. Other nodes and the DNS pods are healthy.',

@@ -7,7 +7,7 @@ import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, listed, sentence, share, shownBy } from '../texts.ts';
+import { fromTo, listed, sentence, share, shownBy } from '../texts.ts';
 import { REJECTED_COOKIES, REJECTED_SHARE } from '../thresholds/errors.ts';
 import { FELT_SHARE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 
@@ -322,7 +322,7 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
     severity: isFelt ? 'critical' : 'warning',
     confidence: isFelt ? (kind.confidence ?? 0.93) : 0.8,
     seen: [
-      `${share(count, read)} replies ${kind.did}. They were sent by ${listed(servers)} to ${listed(clients)}, from ${clock(firstMs)} to ${clock(lastMs)}.`,
+      `${share(count, read)} replies ${kind.did}. They were sent by ${listed(servers)} to ${listed(clients)}, ${fromTo(firstMs, lastMs)}.`,
       sentence(
         `The affected names are ${listed(names.map(({ name, type, count: times }) => `${name} ${typeName(type)} (${times})`))}`,
       ),

@@ -1,6 +1,6 @@
 /** DNS pods of which some return an address that no longer accepts connections. */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { clock, listed, sentence } from '../texts.ts';
+import { fromTo, listed, sentence } from '../texts.ts';
 import { MIN_SAME_ANSWERS } from '../thresholds/answers.ts';
 import type { AnswerSet } from './answer-sets.ts';
 import type { FailedContact } from './failed-contacts.ts';
@@ -72,5 +72,5 @@ function timesText(sets: readonly AnswerSet[]): string {
   const count = sets.reduce((sum, each) => sum + each.count, 0);
   const from = Math.min(...sets.map(({ firstMs }) => firstMs));
   const to = Math.max(...sets.map(({ lastMs }) => lastMs));
-  return `${count} times, from ${clock(from)} to ${clock(to)}`;
+  return `${count} times, ${fromTo(from, to)}`;
 }

@@ -16,7 +16,7 @@ import { wrong } from '../observe/outcomes.ts';
 import { isReverseLookup } from '../observe/reverse-lookup.ts';
 import { upstreams } from '../observe/roles.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
-import { clocks, keysOf, listed, sentence, tally } from '../texts.ts';
+import { between, keysOf, listed, sentence, tally } from '../texts.ts';
 import {
   FELT_SHARE,
   LATE_MS,
@@ -105,7 +105,7 @@ function slowNames({ affected, domains }: Observations): string {
     .filter((each) => (latencyOf(each) ?? 0) >= LATE_MS);
   if (late.length === 0 || late.some(({ name }) => domains.isOfCluster(name))) return '';
   const { fromMs, toMs } = sentSpan(late);
-  const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
+  const times = toMs > fromMs ? `, ${between(fromMs, toMs, 'fine')}` : '';
   const questions = tally(late, ({ name, type, client }) => `${client.address} ${type} ${name}`);
   if (questions.every(([, count]) => count === 1))
     return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}), because nothing was cached yet or the upstream is sometimes slow.`;
