@@ -96,7 +96,7 @@ export const planUsage: Usage = {
   notes: [
     'Reads captures (pcap, pcapng), dnstap and query logs, optionally compressed, or lists with one line NAME [LOOKUPS] per name, as the program writes it.',
     'plan sends nothing. It computes lookups like ndots trace, with answers from the capture and the services.',
-    'Exit codes: 0 nothing to save safely, 1 queries to save, 2 could not be read, 3 usage error. More: docs/plan.md',
+    'Exit codes: 0 nothing to save safely, 1 a lower ndots or a trailing dot saves queries, 2 could not be read, 3 usage error. More: docs/plan.md',
   ],
   words: { files: true },
 };

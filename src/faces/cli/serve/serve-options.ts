@@ -76,7 +76,7 @@ export const serveUsage: Usage = {
   notes: [
     'Flags use Go syntax: -flag value, -flag=value or --flag value.',
     'On SIGTERM or SIGINT, the server waits for lameduck, answers in-flight queries, and ends. SIGQUIT ends it at once. SIGUSR1 reloads the Corefile; if the new one has an error, the old one stays in use.',
-    'Exit codes: 0 ended by a signal, 1 cannot serve, 3 usage error. More: docs/corefile.md',
+    'Exit codes: 0 ended by a signal, 1 cannot serve, 2 ended by a second Ctrl-C, 3 usage error. More: docs/running.md',
   ],
 };
 
