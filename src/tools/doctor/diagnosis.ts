@@ -178,7 +178,15 @@ function both(one: Finding, other: Finding): Finding {
 }
 
 /** The gravest first. Of equal weight the one that is surer, then the one that explains more. */
-function ranked(findings: readonly Finding[]): readonly Finding[] {
+function ranked(all: readonly Finding[]): readonly Finding[] {
+  const codes = new Set(all.map(({ code }) => code));
+  const isTrigger = ({ triggers = [] }: Finding): boolean =>
+    triggers.some((code) => codes.has(code));
+  const findings = all.map((each) =>
+    isTrigger(each) && each.severity === 'critical'
+      ? { ...each, severity: 'warning' as const }
+      : each,
+  );
   const sorted = findings.toSorted(
     (one, other) => grades[other.severity] - grades[one.severity] || weight(other) - weight(one),
   );
@@ -191,6 +199,13 @@ function ranked(findings: readonly Finding[]): readonly Finding[] {
       sorted.splice(at, 1);
       sorted.splice(last, 0, finding);
     }
+  }
+  for (const finding of sorted.filter(isTrigger)) {
+    const at = sorted.indexOf(finding);
+    const last = sorted.findLastIndex(({ code }) => finding.triggers!.includes(code));
+    if (last < at) continue;
+    sorted.splice(at, 1);
+    sorted.splice(last, 0, finding);
   }
   return sorted;
 }

@@ -29,6 +29,8 @@ export interface Finding {
   readonly exchanges: readonly SeenExchange[];
   /** Queries hit, if only certain names fail: findings that hit many more come first. */
   readonly hits?: number;
+  /** Codes of limits that this load only triggers. If one of them is found, it is the cause and comes first. */
+  readonly triggers?: readonly string[];
   /** Queries by client address, where they are only counted. */
   readonly counted?: ReadonlyMap<string, number>;
   /** Pods, Services or nodes that are hit, where no exchange shows it. */

@@ -5,6 +5,7 @@ import { blockListTest } from '../observe/block-lists.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, wrong } from '../observe/outcomes.ts';
+import { floodSender } from '../observe/name-flood.ts';
 import { isServer } from '../observe/roles.ts';
 import { listed, percent, sentence, share, tally } from '../texts.ts';
 import { MIN_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
@@ -18,6 +19,9 @@ import {
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
+
+/** Findings about limits, which a flood only exceeds: a packet limit, and a server’s limit. */
+const LIMITS = ['ND4001', 'ND4045', 'ND4065'];
 
 /** Longer numbers are identifiers. */
 const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;
@@ -58,22 +62,29 @@ export const madeUpNames: FindingKind = {
     );
     const clients = askers.filter(([client]) => !isServer(observed, client));
     const [[most, asked]] = (clients.length > 0 ? clients : askers) as [[string, number]];
-    const isPassedOn = clients.length === 0;
+    const sender = floodSender(observed, most, flood);
+    const isPassedOn = sender === 'server';
     const bad = wrong(all);
     const rest = total.asked - all.asked;
     const restBad = wrong(total) - bad;
     const isHarmful = bad >= OUTAGE_SHARE * all.asked || restBad >= OUTAGE_SHARE * rest;
     // If nothing else suffers, these are simply names that do not exist (ND2008).
     if (!isHarmful && isMostlyAbsent(observed)) return excluded('these names get NXDOMAIN at once');
+    if (!isHarmful && all.asked < MADE_UP.harmless * total.asked)
+      return excluded(`the names below ${domain} are few among all queries, and cause no failures`);
     const losses = claims.open.filter(({ name }) => below(name));
     claims.take(losses);
+    claims.flood = { domain, names: flood.length, client: most, isPassedOn, losses };
     for (const [view] of flood) claims.names.add(view!.name);
     const exchanges = observed.affected.flatMap((lookup) =>
       lookup.exchanges.filter(({ name }) => below(name)),
     );
     return {
       code: this.code,
-      title: this.title,
+      title: isPassedOn
+        ? 'A flood of random names below one domain, which no cache can answer'
+        : this.title,
+      triggers: LIMITS,
       severity: isHarmful ? 'critical' : 'warning',
       confidence: 0.95,
       seen: [
@@ -81,7 +92,7 @@ export const madeUpNames: FindingKind = {
           `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once. They include ${listed(flood.map(([view]) => view!.name))}`,
         ),
         isPassedOn
-          ? `${percent(asked, flood.length)} of these names came through ${most}, which forwards its clients’ queries. This capture does not show the client behind it.`
+          ? `${percent(asked, flood.length)} of these names came through ${most}, which passes on its clients’ queries. This capture does not show the client behind it.`
           : `${most} queried ${percent(asked, flood.length)} of these names.`,
         `${share(all.asked, total.asked)} queries were for such names. Of these, ${fates(all)}.`,
         ...(restBad > 0 ? [`Of all other queries, ${share(restBad, rest)} failed.`] : []),
@@ -90,7 +101,9 @@ export const madeUpNames: FindingKind = {
       fix: [
         isPassedOn
           ? sentence(`To find the client, capture in front of ${most} and look for ${domain}`)
-          : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and stop the program. If it has no known owner, treat it as an intrusion.`,
+          : sender === 'unknown'
+            ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
+            : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program. If it has no known owner, treat it as an intrusion.`,
         `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
         'Limit the query rate of each client, and give internal and external names separate forward limits.',
       ],

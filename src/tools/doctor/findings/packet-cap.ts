@@ -12,6 +12,7 @@ import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
+import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
 import { askedOf } from '../observe/long-replies.ts';
 import { flooderOf } from '../observe/flooder.ts';
 import { onlyAaaa } from '../observe/losses.ts';
@@ -70,7 +71,7 @@ export const packetCap: FindingKind = {
         evenlyOfSome(server, observed, claims);
       if (found === null) continue;
       const losses = claims
-        .openTo(server.address)
+        .openOrFlooded(server.address)
         .filter(({ client }) => found.clients?.has(client.address) ?? true);
       if (losses.length < MIN_LIMIT_LOSSES) continue;
       // A limit does not look at names.
@@ -81,6 +82,7 @@ export const packetCap: FindingKind = {
         continue;
       if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
+      const flood = floodAmong(claims, losses);
       const flooder = flooderOf(observed, losses);
       const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
@@ -99,6 +101,7 @@ export const packetCap: FindingKind = {
                 `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
               ]),
           found.seen,
+          ...floodText(flood),
           `${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply, spread over all names.`,
           ...(exceeded > 0
             ? [
@@ -111,7 +114,7 @@ export const packetCap: FindingKind = {
           : 'Something in between allows only a certain number of packets a second and drops the rest. It may be a limit in the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
         fix: [
           ...(flooder === null
-            ? []
+            ? floodFix(flood)
             : [
                 `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
               ]),
@@ -160,7 +163,7 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   const { rate, seconds, most } = plateau;
   return {
     rate,
-    seen: `${address} sent ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it received up to ${most} queries a second.`,
+    seen: `${address} sent ${rate.toFixed(0)} replies in each of ${seconds} seconds, while up to ${most} queries a second were sent to it.`,
     clients: null,
   };
 }

@@ -1,6 +1,7 @@
 /** A server with response rate limiting, which drops some queries and answers others with only TC. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
 import type { Crowding } from '../observe/crowding.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -19,7 +20,7 @@ export const responseLimit: FindingKind = {
     const slips = slipsOf(observed);
     if (slips.size === 0) return excluded('no server sent empty truncated replies');
     for (const [address, theirs] of slips) {
-      const losses = claims.openTo(address).filter(({ protocol }) => protocol === 'udp');
+      const losses = claims.openOrFlooded(address).filter(({ protocol }) => protocol === 'udp');
       const view = observed.servers.get(address) ?? observed.backends.get(address);
       if (view === undefined || theirs.length < MIN_CASES || losses.length < MIN_CASES) continue;
       const whole = wholeOf(observed, address, theirs);
@@ -28,6 +29,7 @@ export const responseLimit: FindingKind = {
         ratesText(view, theirs) ?? crowdingText(observed, address) ?? equalText(observed, address);
       if (rates === null) continue;
       claims.take(losses);
+      const flood = floodAmong(claims, losses);
       explainWaiting(observed, claims, silencesOf(losses));
       explainLate(observed, claims, losses);
       const { asked } = view.outcomes;
@@ -43,12 +45,14 @@ export const responseLimit: FindingKind = {
         seen: [
           `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), ${fromTo(fromMs, toMs, 'fine')}. The same questions got ${whole} complete replies that fit into UDP, so their size is not the reason.`,
           `Losses depend on the rate. ${rates}`,
+          ...floodText(flood),
           sentence(
             `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names under ${zone}` : listed(names)}`,
           ),
         ],
         why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that real clients retry over TCP. No link loses packets. All pods whose queries leave from one address share one limit.`,
         fix: [
+          ...floodFix(flood),
           `Ask the operator of ${address} to exempt your addresses or raise the limit (BIND: rate-limit { responses-per-second; exempt-clients }; Knot: mod-rrl; NSD: rrl-ratelimit).`,
           'Send fewer queries. Cache longer in the Corefile (cache, with serve_stale), run fewer lookups at once, and keep search-path queries away from this server.',
           'Make the resolver use TCP, which is not limited. In forward, prefer_udp retries over TCP after TC=1, and force_tcp always uses it.',

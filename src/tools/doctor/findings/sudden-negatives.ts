@@ -1,4 +1,5 @@
 /** Zones that are empty all at once. */
+import { isBelow } from '../../../server/wire/within-zone.ts';
 import { median } from '../observe/median.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -20,7 +21,11 @@ export const suddenNegatives: FindingKind = {
   title: 'Many names disappear at once because their zone is empty or broken upstream',
   name: 'a zone that was emptied',
   inCapture(observed, claims) {
-    const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
+    const flooded = claims.flood?.domain ?? null;
+    // A name that a program invents need not exist twice.
+    const known = observed.names.list.filter(
+      ({ name, outcomes }) => outcomes.found >= 1 && (flooded === null || !isBelow(name, flooded)),
+    );
     if (known.length < MIN_GONE_NAMES) return unknown('too few names were found at first');
     const gone = known.flatMap((view) => {
       const { absence, outcomes } = view;

@@ -6,6 +6,18 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
+/** A constant stream of new names below one domain. */
+export interface NameFlood {
+  readonly domain: string;
+  /** The number of different names. */
+  readonly names: number;
+  /** The address that sent most of them. */
+  readonly client: string;
+  /** True if that address passes on the queries of a client that is not in the capture. */
+  readonly isPassedOn: boolean;
+  readonly losses: readonly SeenExchange[];
+}
+
 /** Lost queries that are explained. */
 export class Claims {
   readonly #explained = new Set<SeenExchange>();
@@ -27,6 +39,18 @@ export class Claims {
   openTo(server: string): readonly SeenExchange[] {
     this.#byServer ??= byServer(this.open);
     return this.#byServer.get(server) ?? [];
+  }
+
+  /** The flood of names in the capture; null if there is none. */
+  flood: NameFlood | null = null;
+
+  /**
+   * As `openTo`, with the losses of a flood: it does not lose queries by itself, but because the
+   * server, or a limit on the way to it, cannot bear its rate.
+   */
+  openOrFlooded(server: string): readonly SeenExchange[] {
+    const ofFlood = (this.flood?.losses ?? []).filter((loss) => serversOf(loss).includes(server));
+    return ofFlood.length === 0 ? this.openTo(server) : [...this.openTo(server), ...ofFlood];
   }
 
   /** Lost queries that a rule has explained. */

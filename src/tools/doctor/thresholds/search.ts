@@ -136,9 +136,18 @@ export const SLOW_SEARCH = { ms: 200, ofLookup: 0.6, share: 0.6 };
 /**
  * Names that a program invents: their number below one domain, and their share of all external
  * names. Also the most queries for each (A and AAAA, retries, a forwarder’s), and the fewest names
- * per second. Chosen, since people and services query the same names again.
+ * per second. Chosen, since people and services query the same names again. From `shared` on, the
+ * share of names that several clients send shows that they pass them on. A flood that harms nobody
+ * is reported from `harmless` on, its share of all queries.
  */
-export const MADE_UP = { names: 40, share: 0.4, queriesEach: 10, perSecond: 1 };
+export const MADE_UP = {
+  names: 40,
+  share: 0.4,
+  queriesEach: 10,
+  perSecond: 1,
+  shared: 0.1,
+  harmless: 0.5,
+};
 
 /** The maximum share of real hosts that have the same address as another one. Share; chosen. */
 export const SAME_HOST_SHARE = 0.5;
