@@ -35,6 +35,7 @@ import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
 import { deadNat64 } from './dead-nat64.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
+import { droppedCookies } from './dropped-cookies.ts';
 import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
 import { droppedPorts } from './dropped-ports.ts';
@@ -168,6 +169,7 @@ export const findingKinds: readonly FindingKind[] = [
   noPortsLeft,
   damagedQueries,
   cutAlone,
+  droppedCookies,
   silentZone,
   untranslatedService,
   lostMasquerade,

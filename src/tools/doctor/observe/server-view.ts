@@ -68,6 +68,12 @@ export class ServerView {
   /** Of these, those with EDNS and those without. */
   readonly edns: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly plain: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  /** Of those with EDNS over UDP, those with a cookie (RFC 7873) and those without. */
+  readonly cookies: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  readonly cookieless: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  /** Clients that sent EDNS with a cookie, and clients that got replies to EDNS without one. */
+  readonly cookieClients: Set<string> = new Set();
+  readonly cookielessClients: Set<string> = new Set();
   /** Of these, those over TCP. */
   readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
@@ -100,6 +106,7 @@ export class ServerView {
     countOutcome(this.outcomes, exchange);
     countKind(exchange.udpSize > 0 ? this.edns : this.plain, exchange);
     if (exchange.protocol === 'tcp') countKind(this.tcp, exchange);
+    else if (exchange.udpSize > 0) this.#countCookie(exchange);
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
@@ -141,6 +148,13 @@ export class ServerView {
     }
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
+  }
+
+  #countCookie(exchange: SeenExchange): void {
+    const { cookie, client } = exchange;
+    countKind(cookie ? this.cookies : this.cookieless, exchange);
+    const clients = cookie ? this.cookieClients : this.cookielessClients;
+    if ((cookie || !isLost(exchange)) && clients.size < CLIENTS_MAX) clients.add(client.address);
   }
 
   /**
