@@ -22,3 +22,18 @@ test('a name that is SERVFAIL, and answered with CD, fails validation', async ()
 test('a name that is answered at times without CD shows nothing about validation', async () => {
   assert.equal(await findingOf('ND4035', [...failing(0), ...others(20)]), undefined);
 });
+
+test('an answer with CD from another server shows nothing about the server that fails', async () => {
+  const elsewhere = failing(FLAG.CD).map((each) => ({
+    ...each,
+    ...(each.address === undefined
+      ? { server: '10.244.2.5' }
+      : { server: '10.10.0.53', client: '10.244.2.9' }),
+  }));
+  assert.equal(await findingOf('ND4035', [...elsewhere, ...others(20)]), undefined);
+  // A resolver that gets the answer, and fails for its own clients, rejects it.
+  const forwarded = elsewhere.map((each) =>
+    each.client === undefined ? each : { ...each, client: '10.244.2.5' },
+  );
+  assert.ok((await findingOf('ND4035', [...forwarded, ...others(20)])) !== undefined);
+});

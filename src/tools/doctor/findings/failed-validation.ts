@@ -1,4 +1,6 @@
 /** Names that fail but are answered without DNSSEC validation. */
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import { zoneOf } from '../observe/domain-of-name.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
@@ -12,9 +14,10 @@ export const failedValidation: FindingKind = {
     if (observed.unchecked.names.size === 0)
       return unknown('no query had the CD bit set (checking disabled)');
     const failing = observed.names.list.filter(({ outcomes }) => outcomes.servfail > 0);
-    const failingNames = new Set(failing.map(({ name }) => name));
+    const byName = Map.groupBy(failing, ({ name }) => name);
     const found = observed.unchecked.names.list.filter(
-      ({ name }) => failingNames.has(name) && !claims.names.has(name),
+      ({ name, hosts }) =>
+        !claims.names.has(name) && failsAt(byName.get(name) ?? [], hosts, observed),
     );
     const [first] = found.toSorted((one, other) => other.expirationMs - one.expirationMs);
     if (first === undefined)
@@ -70,3 +73,20 @@ export const failedValidation: FindingKind = {
     };
   },
 };
+
+/**
+ * True if one of these servers fails for the name. It has the answer, since it sent it or got it,
+ * so nothing but validation can be at fault. Another server may lack an upstream.
+ */
+function failsAt(
+  views: readonly NameView[],
+  hosts: ReadonlySet<string>,
+  { serverNames }: Observations,
+): boolean {
+  return views.some(({ servers }) =>
+    [...servers].some(
+      ([address, { servfail }]) =>
+        servfail > 0 && (hosts.has(address) || hosts.has(serverNames.hostOf(address))),
+    ),
+  );
+}

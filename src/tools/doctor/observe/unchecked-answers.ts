@@ -7,10 +7,13 @@ import { BoundedMap } from './bounded-map.ts';
 import { RRSIG } from '../thresholds/errors.ts';
 
 const NAMES_MAX = 500;
+const HOSTS_MAX = 16;
 
 export interface UncheckedAnswer {
   readonly name: string;
   readonly server: string;
+  /** The first addresses that sent or passed on such an answer, or got it. */
+  readonly hosts: Set<string>;
   count: number;
   /** Of the last one, milliseconds since 1970. */
   atMs: number;
@@ -32,10 +35,12 @@ export class UncheckedAnswers {
     if ((replyFlags & FLAG.RD) === 0) return;
     const server = exchange.server.address;
     const entry = this.names.at(name, () => ({
-      ...{ name, server, count: 0, atMs: 0, inceptionMs: 0, expirationMs: 0 },
+      ...{ name, server, hosts: new Set<string>(), count: 0, atMs: 0, inceptionMs: 0, expirationMs: 0 },
     }));
     if (entry === null) return;
     entry.count++;
+    for (const { address } of hostsOf(exchange))
+      if (entry.hosts.size < HOSTS_MAX) entry.hosts.add(address);
     entry.atMs = exchange.repliedMs ?? exchange.sentMs;
     const view = new DataView(reply.buffer, reply.byteOffset, reply.byteLength);
     for (records.over(reply); records.next() && records.section === SECTION.answer;) {
@@ -44,4 +49,8 @@ export class UncheckedAnswers {
       entry.inceptionMs = 1000 * view.getUint32(records.dataAt + RRSIG.inceptionAt);
     }
   }
+}
+
+function hostsOf({ client, server, hops }: SeenExchange): readonly { readonly address: string }[] {
+  return [client, server, ...hops.flatMap((hop) => [hop.client, hop.server])];
 }
