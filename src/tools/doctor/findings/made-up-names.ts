@@ -21,7 +21,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 const ARPA = /\.arpa\.$/;
 
 /** Findings about limits, which a flood only exceeds: a packet limit, and a server’s limit. */
-const LIMITS = ['ND4001', 'ND4045', 'ND4065'];
+const LIMITS = ['ND4001', 'ND4045'];
 
 /** Longer numbers are identifiers. */
 const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;

@@ -94,6 +94,7 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
   if (refused.length < MIN_QUERIES || pair?.rates === null || pair === undefined) return null;
   // A limit on waiting queries refuses while the server is slow.
   if (view === undefined || view.quantile(SLOW_QUANTILE) >= LATE_MS) return null;
+  if (waitsForUpstream(server.address, refused, observed)) return null;
   if (!answersAlike(server.address, refused, observed)) return null;
   const counts = new Map<number, number>();
   for (const { sentMs } of refused) {
@@ -118,6 +119,30 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
     server: server.address,
     ...{ refused, served: usual, busy: sent, calm: most, asked: pair.asked },
   };
+}
+
+/**
+ * True if queries wait at the server while it refuses others: its own queries to an upstream, or
+ * those that it does not refuse, are late. A limit on waiting queries does not depend on the rate.
+ */
+function waitsForUpstream(
+  server: string,
+  refused: readonly Failure[],
+  observed: Observations,
+): boolean {
+  const { servers, slow, serverNames } = observed;
+  const host = serverNames.hostOf(server);
+  const isSlow = servers.list.some(
+    (view) => view.clients.has(host) && view.quantile(SLOW_QUANTILE) >= LATE_MS,
+  );
+  if (isSlow) return true;
+  const { fromMs, toMs } = sentSpan(refused);
+  const [{ client }] = refused as [Failure];
+  const late = slow.filter(
+    (each) =>
+      each.client.address === client.address && each.sentMs >= fromMs && each.sentMs <= toMs,
+  );
+  return late.length >= MIN_QUERIES;
 }
 
 /** True if the server answers names of the same kind. If it refuses all external names, the reason is not a rate. */

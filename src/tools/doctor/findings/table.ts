@@ -133,6 +133,7 @@ import { unseenEndpoint } from './unseen-endpoint.ts';
 import { lostMasquerade, untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { virtualAddress } from './virtual-address.ts';
+import { waitingLimit } from './waiting-limit.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongSignatureTimes } from './wrong-signature-times.ts';
@@ -249,6 +250,7 @@ export const findingKinds: readonly FindingKind[] = [
   largeUpstreamReplies,
   changedCase,
   staleAnswers,
+  waitingLimit,
   clusterServfail,
   stuckServfail,
   serverFails,

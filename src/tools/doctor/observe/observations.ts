@@ -90,6 +90,13 @@ const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
+/** A late reply. */
+export interface LateReply extends Moment {
+  readonly repliedMs: number;
+  /** The server that was queried, or the one behind its address. */
+  readonly server: string;
+}
+
 /** A query that failed. */
 export type Failure = Pick<
   SeenExchange,
@@ -135,7 +142,7 @@ export class Observations {
   readonly failed: Failure[] = [];
   readonly ways: Ways = new Ways();
   /** Replies that came late. */
-  readonly slow: Moment[] = [];
+  readonly slow: LateReply[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
   /** Lookups, the first ones, that were late and are not among the affected ones: nothing else is wrong with them. */
@@ -334,8 +341,10 @@ export class Observations {
     if (isCut(name)) this.cutNames++;
     else this.names.at(name, type)?.add(exchange);
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
-    if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
-      this.slow.push({ sentMs, client: exchange.client });
+    if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events) {
+      const { client, repliedMs } = exchange;
+      this.slow.push({ sentMs, client, repliedMs: repliedMs!, server: behind ?? server.address });
+    }
     if (isFailure(exchange) && this.failed.length < MOST.events) {
       const { repliedMs, client, rcode } = exchange;
       this.failed.push({ sentMs, repliedMs, client, server, name, type, rcode });

@@ -126,3 +126,10 @@ export const MIN_REFUSED_NAMES = 2;
 
 /** The length of the server's time in a reply with BADTIME. Bytes; RFC 8945 section 5.2.3. */
 export const BADTIME_BYTES = 6;
+
+/**
+ * A limit on waiting queries: the fewest waiting queries that show one, the share of the maximum from which it counts as
+ * full, and the share of failures that come while it is full. They come within `atOnceMs` milliseconds. Chosen: dnsmasq’s
+ * default limit is 150.
+ */
+export const WAITING_LIMIT = { least: 10, full: 0.75, refused: 0.9, atOnceMs: 50 };

@@ -1,0 +1,122 @@
+/** A forwarder that refuses queries while a fixed number of others wait for its upstream. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { sentSpan, latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { failedExchanges } from '../observe/failed-exchanges.ts';
+import type { Failure, Observations } from '../observe/observations.ts';
+import { programs } from '../observe/roles.ts';
+import { WaitingQueries } from '../observe/waiting-queries.ts';
+import { clocks, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
+import { WAITING_LIMIT } from '../thresholds/errors.ts';
+import { FELT_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Queries are refused at once, but only while the number of waiting queries is at its maximum. */
+export const waitingLimit: FindingKind = {
+  code: 'ND4010',
+  title: 'A name server refuses to answer',
+  name: 'a limit on waiting queries',
+  inCapture(observed, claims) {
+    const quick = observed.failed.filter(
+      (each) =>
+        (each.rcode === RCODE.REFUSED || each.rcode === RCODE.SERVFAIL) &&
+        (latencyOf(each) ?? Infinity) < WAITING_LIMIT.atOnceMs,
+    );
+    if (quick.length < MIN_QUERIES) return unknown('too few queries fail at once');
+    for (const [server, refused] of Map.groupBy(quick, (each) => each.server.address)) {
+      const full = fullAt(server, refused, observed);
+      if (full === null) continue;
+      const names = keysOf(refused, ({ name }) => name);
+      const own = new Set(names);
+      for (const { name, servers } of observed.names.list)
+        if (own.has(name) || (servers.get(server)?.refused ?? 0) > 0) claims.names.add(name);
+      const whose = new Set(programs(observed).map(({ address }) => address));
+      const loads = tally(
+        [...refused, ...full.late].filter(({ client }) => whose.has(client.address)),
+        ({ client }) => client.address,
+      );
+      const all = loads.reduce((sum, [, count]) => sum + count, 0);
+      const [top] = loads;
+      const isTop = top !== undefined && top[1] >= MOST * all;
+      const upstream = slowUpstreamOf(server, observed);
+      const at = upstream === null ? 'the upstream' : `the upstream ${upstream}`;
+      const { fromMs, toMs } = sentSpan(refused);
+      claims.late.add(server);
+      return {
+        code: this.code,
+        title: 'A limit on waiting queries is used up because an upstream is slow',
+        subject: server,
+        severity: 'critical',
+        confidence: 0.94,
+        seen: [
+          sentence(
+            `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), from ${clocks(fromMs, toMs).join(' to ')}. They are for ${listed(names)}`,
+          ),
+          `${share(full.count, refused.length)} of them came while ${full.from} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calm} seconds with fewer waiting queries, none failed.`,
+          ...(upstream === null
+            ? []
+            : [
+                `The upstream ${upstream} is slow: one in ten of its replies takes a second or more.`,
+              ]),
+          ...(isTop
+            ? [
+                `${top[0]} sends ${percent(top[1], all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
+              ]
+            : []),
+        ],
+        why: `${server} forwards only a fixed number of queries at a time (dns-forward-max in dnsmasq, max_concurrent in CoreDNS’s forward) and refuses any more at once. Replies from ${at} take long, so waiting queries fill the limit. It is not an access rule or a rate limit: the same names and clients are answered when fewer queries wait. Cluster names are not forwarded, so they are still answered.`,
+        fix: [
+          isTop
+            ? `Make ${top[0]} look up fewer names at once, or give it its own resolver.`
+            : 'Find the clients that look up many names at once, and slow them down.',
+          `Find out why ${at} is slow by querying it from a DNS pod’s node. Use a faster upstream or several, and a cache.`,
+          'Raise the limit (coredns_forward_max_concurrent_rejects_total counts refusals; dnsmasq logs “Maximum number of concurrent DNS queries reached”).',
+        ],
+        prove: `run ndots query ${names[0]!} @${server} while few queries wait; it is answered`,
+        disproved: `${server} refuses the same name while no query waits`,
+        exchanges: failedExchanges(observed, (name) => own.has(name)),
+      };
+    }
+    return excluded('failures do not depend on the number of waiting queries');
+  },
+};
+
+interface Full {
+  /** Refusals while the limit was used up, and the late replies. */
+  readonly count: number;
+  readonly late: Observations['slow'];
+  /** The number of waiting queries then. */
+  readonly from: number;
+  readonly most: number;
+  /** Seconds with queries, without a refusal and with fewer waiting queries. */
+  readonly calm: number;
+}
+
+function fullAt(server: string, refused: readonly Failure[], observed: Observations): Full | null {
+  if (refused.length < MIN_QUERIES) return null;
+  const late = observed.slow.filter((each) => each.server === server);
+  const waiting = new WaitingQueries(late);
+  const { most } = waiting;
+  const from = Math.ceil(WAITING_LIMIT.full * most);
+  if (most < WAITING_LIMIT.least) return null;
+  const count = refused.filter(({ sentMs }) => waiting.at(sentMs) >= from).length;
+  if (count < WAITING_LIMIT.refused * refused.length) return null;
+  const failing = new Set(refused.map(({ sentMs }) => Math.floor(sentMs / 1000)));
+  const view = observed.servers.get(server) ?? observed.backends.get(server);
+  const calm = (view?.history ?? []).filter(
+    ([second, { asked }]) =>
+      asked > 0 && !failing.has(second) && waiting.at(second * 1000 + 500) < from,
+  );
+  const asked = calm.reduce((sum, [, each]) => sum + each.asked, 0);
+  if (calm.length < MIN_CASES || asked < MIN_QUERIES) return null;
+  return { count, late, from, most, calm: calm.length };
+}
+
+/** A server that this one queries, or that is queried by others for it, if its replies are late. */
+function slowUpstreamOf(server: string, { servers, serverNames }: Observations): string | null {
+  const host = serverNames.hostOf(server);
+  const slow = servers.list.filter(
+    (view) => view.address !== server && view.quantile(SLOW_QUANTILE) >= FELT_MS,
+  );
+  const own = slow.find(({ clients }) => clients.has(host));
+  return own?.address ?? (slow.length === 1 ? slow[0]!.address : null);
+}
