@@ -28,6 +28,9 @@ const between = (
     asked(i * 1000 + 3, ends(from, 40_000 + i, to), name, 900 + i, more),
   );
 
+const later = (ms: number, all: readonly Captured[][]): Captured[][] =>
+  all.map((packets) => packets.map((each) => ({ ...each, timeMs: each.timeMs + ms })));
+
 /** Other names, which the upstream always answers. */
 const others = (from: string): Captured[][] =>
   Array.from({ length: 60 }, (_, i) =>
@@ -93,6 +96,25 @@ export const failingZoneStories: readonly Story[] = [
           ...others('172.18.0.3'),
           ...between(['172.18.0.3', UPSTREAM], BROKEN, { rcode: 2, tookMs: 0.2 }),
           ...between([UPSTREAM, '192.0.2.88'], 'broken.example.', { type: 'SOA', tookMs: null }, 5),
+        ]),
+      ),
+  },
+  {
+    name: 'a primary server stops replying to its secondary, whose zone then expires, while its other zone is served',
+    code: 'ND4057',
+    without: ['ND4007', 'ND4002', 'ND3007'],
+    seen: /still answers names of other zones/,
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...others('172.18.0.3'),
+          ...between([UPSTREAM, '192.0.2.88'], 'broken.example.', { type: 'SOA', tookMs: 2 }, 3),
+          ...later(4000, [
+            ...between([UPSTREAM, '192.0.2.88'], 'broken.example.', { type: 'SOA', tookMs: null }),
+          ]),
+          ...between(['172.18.0.3', UPSTREAM], BROKEN, { tookMs: 0.2 }, 11),
+          ...later(12_000, between(['172.18.0.4', UPSTREAM], BROKEN, { rcode: 2, tookMs: 0.2 })),
+          ...later(12_000, others('172.18.0.3')),
         ]),
       ),
   },

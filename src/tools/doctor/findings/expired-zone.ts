@@ -3,7 +3,7 @@ import { isWithin } from '../../../server/wire/within-zone.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { expiredZones } from '../observe/failing-zones.ts';
 import { isFailure } from '../observe/outcomes.ts';
-import { listed, sentence } from '../texts.ts';
+import { clock, keysOf, listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
@@ -13,15 +13,31 @@ export const expiredZone: FindingKind = {
   title: 'A secondary name server has no valid copy of a zone and answers SERVFAIL',
   name: 'secondary servers without a valid zone',
   inCapture(observed, claims) {
-    for (const { zone, server, primary, queries } of expiredZones(observed)) {
+    for (const expired of expiredZones(observed)) {
+      const { zone, server, primary, queries, sinceMs, isKnown } = expired;
       const views = observed.names.list.filter(({ name }) => isWithin(name, zone));
       const failing = views.filter(({ servers }) => (servers.get(server)?.servfail ?? 0) > 0);
       const count = failing.reduce((sum, each) => sum + each.servers.get(server)!.servfail, 0);
-      // A secondary server with a valid copy answers.
       if (count < MIN_CASES) continue;
-      if (views.some(({ servers }) => (servers.get(server)?.found ?? 0) > 0)) continue;
+      // A secondary server with a valid copy answers, until the zone expires.
+      const answers = views.filter(({ servers }) => (servers.get(server)?.found ?? 0) > 0);
+      const lastMs = Math.max(
+        ...answers.map(({ answeredMs }) => answeredMs.get(server) ?? -Infinity),
+      );
+      const firstMs = Math.min(
+        ...observed.failed.flatMap(({ name, sentMs, server: { address } }) =>
+          address === server && isWithin(name, zone) ? sentMs : [],
+        ),
+      );
+      if (answers.length > 0 && (lastMs >= firstMs || firstMs < sinceMs)) continue;
+      const otherZones = keysOf(
+        observed.names.list.filter(
+          ({ name, servers }) => !isWithin(name, zone) && (servers.get(server)?.found ?? 0) > 0,
+        ),
+        ({ name }) => name,
+      );
       const others = new Set(
-        views.flatMap(({ servers }) =>
+        failing.flatMap(({ servers }) =>
           [...servers].flatMap(([address, { found }]) =>
             found > 0 && address !== server ? address : [],
           ),
@@ -40,9 +56,12 @@ export const expiredZone: FindingKind = {
         confidence: 0.95,
         seen: [
           sentence(
-            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL, and none for this zone with an answer`,
+            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ', and none for this zone with an answer' : `. Until ${clock(lastMs)} it answered them`}`,
           ),
-          `${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
+          `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
+          ...(otherZones.length === 0
+            ? []
+            : [sentence(`${server} still answers names of other zones: ${listed(otherZones)}`)]),
           ...(others.size === 0
             ? []
             : [

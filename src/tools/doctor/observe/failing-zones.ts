@@ -1,6 +1,7 @@
 /** Zones that a server has no answers for: it cannot refresh them, or is refused by their servers. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import type { NameView } from './name-view.ts';
@@ -16,9 +17,13 @@ export interface ExpiredZone {
   /** The primary server, which does not reply. */
   readonly primary: string;
   readonly queries: number;
+  /** The first query without a reply, milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** True if the primary server replied before that. */
+  readonly isKnown: boolean;
 }
 
-/** Zones that servers ask their primary servers for (SOA, transfers), without any reply. */
+/** Zones that servers ask their primary servers for (SOA, transfers), without any reply from some moment on. */
 export function expiredZones(observed: Observations): readonly ExpiredZone[] {
   const lost = observed.losses.filter(({ type }) => transferTypes.has(type));
   const groups = Map.groupBy(
@@ -27,9 +32,15 @@ export function expiredZones(observed: Observations): readonly ExpiredZone[] {
   );
   return [...groups.values()].flatMap((all) => {
     const { name: zone, client, server } = all[0]!;
-    const outcomes = observed.servers.get(server.address)?.outcomes;
-    return all.length >= MIN_CASES && outcomes !== undefined && outcomes.lost === outcomes.asked
-      ? { zone, server: client.address, primary: server.address, queries: all.length }
+    const view = observed.servers.get(server.address);
+    if (all.length < MIN_CASES || view === undefined) return [];
+    const { fromMs: sinceMs } = sentSpan(all);
+    const isKnown = view.lastReplyMs > -Infinity;
+    return !isKnown || view.lastReplyMs <= sinceMs
+      ? {
+          ...{ zone, server: client.address, primary: server.address },
+          ...{ queries: all.length, sinceMs, isKnown },
+        }
       : [];
   });
 }
