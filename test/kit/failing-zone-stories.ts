@@ -73,6 +73,21 @@ export const failingZoneStories: readonly Story[] = [
       ]),
   },
   {
+    name: 'all names of a zone fail at an upstream that the capture does not show, one of them nearly always from a cache',
+    code: 'ND4002',
+    without: ['ND4007'],
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(8), healthy, { seed }),
+        ...broken(20_000, () => true),
+        ...Array.from({ length: 80 }, (_, i) =>
+          asked(i * 250 + 100, ends('10.244.1.200', 32_000 + i), 'db.broken.example.', 700 + i, {
+            ...{ rcode: 2, tookMs: (i * 250) % KEPT_MS === 0 ? 6 : 0.4 },
+          }),
+        ),
+      ]),
+  },
+  {
     name: 'for five seconds a cache keeps a failure, and then finds the name again',
     code: 'ND4002',
     without: ['ND4007'],

@@ -4,7 +4,7 @@ import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import { failedInSilence } from '../observe/consequences.ts';
 import { failedExchanges } from '../observe/failed-exchanges.ts';
-import { failsAnew } from '../observe/fails-anew.ts';
+import { failsAnew, isSoonOver } from '../observe/fails-anew.ts';
 import { upstreams } from '../observe/roles.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { CACHED_FAILURE_SHARE, QUICK_FAILURES } from '../thresholds/errors.ts';
@@ -40,7 +40,9 @@ export const stuckServfail: FindingKind = {
         (outcomes.found === 0 || (denial?.count ?? 0) >= QUICK_FAILURES.denied * outcomes.servfail),
     );
     if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
-    const stuck = kept.filter((view) => !isAnew(view));
+    const old = kept.filter((view) => !isAnew(view));
+    const ofFailingZone = inFailingZone(observed, old, isAnew);
+    const stuck = old.filter((view) => !ofFailingZone(view));
     if (stuck.length < kept.length && stuck.length === 0)
       return excluded(
         'names fail again whenever a server queries them, and a cache only repeats the failure',
@@ -139,4 +141,32 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
     if (behind.has(address)) theirs += servfail;
   }
   return all > 0 && theirs >= FROM_UPSTREAM_SHARE * all;
+}
+
+/**
+ * True if other names of the same domain fail whenever a server queries them, while none of them is
+ * answered. Then the zone fails, and not only a cache.
+ */
+function inFailingZone(
+  { names: { list } }: Observations,
+  kept: readonly NameView[],
+  isAnew: (view: NameView) => boolean,
+): (view: NameView) => boolean {
+  const own = new Set(kept.map(({ name }) => name));
+  const domains = Map.groupBy(
+    list.filter(({ name, outcomes }) => !own.has(name) && outcomes.asked > outcomes.lost),
+    ({ name }) => parentOf(name),
+  );
+  return ({ name, denial }) => {
+    const others = domains.get(parentOf(name)) ?? [];
+    const fromMs = denial?.fromMs ?? -Infinity;
+    const isAnswered = others.some(({ answeredMs }) =>
+      [...answeredMs.values()].some((ms) => ms > fromMs),
+    );
+    return !isAnswered && others.some((view) => isAnew(view) && !isSoonOver(view));
+  };
+}
+
+function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
 }

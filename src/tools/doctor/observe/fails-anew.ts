@@ -35,6 +35,6 @@ export function failsAnew(
 }
 
 /** True if it did not fail for longer than any cache keeps a failure. */
-function isSoonOver({ denial }: NameView): boolean {
+export function isSoonOver({ denial }: NameView): boolean {
   return denial !== null && denial.toMs - denial.fromMs < FAILURE_KEPT_MS;
 }
