@@ -109,6 +109,22 @@ export const sameWayStories: readonly Story[] = [
     without: ['ND5001'],
   },
   {
+    ...played(
+      'AAAA of a name fails after seconds, and A is answered from a cache: its servers may not reply to either',
+      'ND4002',
+      () =>
+        pods('glibc', 3, {
+          lookups: 12,
+          names: ['backend', 'db', 'www.example.com', 'redis.cache'],
+        }),
+      (passing) =>
+        passing.type === 'AAAA' && passing.name === 'www.example.com.'
+          ? { rcode: 2, tookMs: 4000 }
+          : healthy(passing),
+    ),
+    without: ['ND8002'],
+  },
+  {
     name: 'for two seconds any query to the upstream may fail, for some names by chance only AAAA',
     code: 'ND4002',
     without: ['ND8002'],

@@ -8,6 +8,7 @@ import { addOutcomes, lossRate, noOutcomes, type Outcomes } from '../observe/out
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { keysOf, listed } from '../texts.ts';
+import { staleTest } from '../observe/stale-domains.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { NEARLY_ALL, SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
@@ -27,15 +28,21 @@ export const droppedAaaa: FindingKind = {
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no A and AAAA queries for the same name were seen');
     if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
+    const isStale = staleTest(observed);
     // Grouped by server: another server, which waits itself, may well answer the clients.
     const unanswered = Map.groupBy(
       claims.open.filter(({ type, name, server, sentMs }) => {
-        if (type !== TYPE.AAAA) return false;
+        // An expired answer for A does not show that the domain's servers answer A.
+        if (type !== TYPE.AAAA || isStale(name, server.address)) return false;
         const since = observed.names.get(name, TYPE.AAAA)?.answeredMs.get(server.address);
         return since === undefined || sentMs > since;
       }),
       ({ name, server }) => `${name} ${server.address}`,
     );
+    const ofStale = claims.open.filter(
+      ({ type, name, server }) => type === TYPE.AAAA && isStale(name, server.address),
+    );
+    claims.take(ofStale);
     const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
       (queries) => isSpared(observed, queries),
     );

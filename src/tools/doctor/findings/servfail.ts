@@ -233,7 +233,7 @@ export const serverFails: FindingKind = {
                       : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
                   ]
                 : []),
-              `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
+              `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered${isAaaaAlone(observed, names) ? ' for AAAA, although the A queries are answered (possibly from a cache)' : ''}, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
             ]),
         ...(turns === null ? [] : [turns.seen]),
         ...(beyond === null ? [] : [beyond.seen]),
@@ -417,6 +417,13 @@ function failsInTurn(
     seen: `The same names get an error at some times and an answer at others, by turns, so the servers behind ${address} most likely differ: one of them cannot answer for ${where}. ${why}`,
     fix: `Query each server behind ${address} at its own address. Check whether the one that fails has loaded ${where}, and whether it reaches the primary server or its upstream.`,
   };
+}
+
+/** True if only AAAA fails, and A of each name is found. */
+function isAaaaAlone({ names }: Observations, views: readonly NameView[]): boolean {
+  return views.every(
+    ({ name, type }) => type === TYPE.AAAA && (names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0,
+  );
 }
 
 /** The name's alias target, taken from its failed replies; empty if none contains it. */

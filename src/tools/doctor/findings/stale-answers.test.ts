@@ -47,3 +47,31 @@ test('names that always have TTL 0, or whose TTLs are renewed, are not stale', a
   ])
     assert.ok(!(await served(ttlOf)).some(({ code }) => code === 'ND4038'));
 });
+
+/** Answers for A, with the code that they are expired, and no reply to AAAA of another name. */
+async function withCode(infoCode: number | null): Promise<readonly Finding[]> {
+  const options = infoCode === null ? [] : [{ code: 15, data: Uint8Array.of(0, infoCode) }];
+  const edns = { udpSize: 1232, version: 0, dnssecOk: false, options };
+  const packets = Array.from({ length: 40 }, (_, i) => {
+    const name = i % 2 === 0 ? 'kafka.corp.example.' : 'orders.corp.example.';
+    const way = ends(POD, 30_000 + i);
+    const answer = [addressRecord(name, '192.0.2.8', 30)];
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer, edns });
+    return [
+      at(i * 1000, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1)),
+      at(i * 1000 + 0.4, udpPacket(back(way), reply)),
+      ...(i % 6 === 1
+        ? asked(i * 1000 + 5, ends(POD, 40_000 + i), name, i, { type: 'AAAA', tookMs: null })
+        : []),
+    ];
+  });
+  return (await examine(inOrder(packets))).findings;
+}
+
+test('AAAA without a reply beside expired answers for A does not depend on the type', async () => {
+  const [first, ...others] = await withCode(3);
+  assert.equal(first?.code, 'ND4038');
+  assert.match(first.seen.join(' '), /6 queries without an expired record.*orders\.corp/);
+  assert.ok(!others.some(({ code }) => code === 'ND3009'));
+  assert.ok((await withCode(null)).some(({ code }) => code === 'ND3009'));
+});

@@ -6,6 +6,7 @@ import { wrong } from '../observe/outcomes.ts';
 import { isOfBarred } from '../observe/barred.ts';
 import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
+import { notStale } from '../observe/stale-domains.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { between, listed, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -124,6 +125,7 @@ function ruleOf(kind: Kind): FindingKind {
       const failed = names.reduce((sum, each) => sum + failuresOf(observed, each), 0);
       const count = reasons.reduce((sum, each) => sum + each.count, 0);
       const isStale = kind === staleAnswers;
+      const beside = isStale ? notStale(observed) : { names: [], queries: 0 };
       const isFelt = failed >= MIN_CASES && failed >= RARE_SHARE * total.asked;
       for (const each of names) if (!isStale) claims.names.add(each);
       const servers = [
@@ -132,7 +134,7 @@ function ruleOf(kind: Kind): FindingKind {
       return {
         code,
         title,
-        severity: isFelt && !isStale ? 'critical' : 'warning',
+        severity: (isFelt && !isStale) || beside.queries >= MIN_CASES ? 'critical' : 'warning',
         confidence: kind.confidence,
         seen: [
           ...reasons.map(
@@ -140,6 +142,13 @@ function ruleOf(kind: Kind): FindingKind {
               `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, ${between(each.firstMs, each.lastMs)}.`,
           ),
           sentence(`The affected names are ${listed(names)}`),
+          ...(beside.queries > 0
+            ? [
+                sentence(
+                  `In the same domain, ${beside.queries} queries without an expired record in the cache failed or got no reply. They are for ${listed(beside.names)}`,
+                ),
+              ]
+            : []),
           ...(failed > count
             ? [
                 `In total, ${failed} queries for these names failed, because a server in between does not pass on the reason.`,

@@ -8,9 +8,16 @@ import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { zoneOf } from '../observe/domain-of-name.ts';
 import { pairsText } from '../observe/mixed-names.ts';
-import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { isAtOnce } from '../observe/name-view.ts';
+import { latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { A_FAILURES } from '../thresholds/answers.ts';
-import { MIN_CASES, MIN_LASTING_MS, NEARLY_ALL } from '../thresholds/evidence.ts';
+import {
+  LONG_WAIT_MS,
+  MIN_CASES,
+  MIN_LASTING_MS,
+  MOST,
+  NEARLY_ALL,
+} from '../thresholds/evidence.ts';
 
 /**
  * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
@@ -33,6 +40,7 @@ export const wrongAaaa: FindingKind = {
       const inRow = aaaa.denial?.count ?? 0;
       if (bad === 0 || inRow < (bad < asked - lost ? NEARLY_ALL * bad : bad)) return [];
       if (bad < asked - lost && inRow < MIN_CASES) return [];
+      if (servfail > 0 && waitsForReply(observed, aaaa.name)) return [];
       return [
         {
           name: aaaa.name,
@@ -148,7 +156,18 @@ function failsForA(
   return ofA.length >= A_FAILURES * own.length;
 }
 
-/** The errors that AAAA of a name is answered with. */
+/**
+ * True if AAAA of the name fails only after a long wait, or from a cache. Then no server answers
+ * AAAA with an error. If the address comes from a cache, the servers may not answer A, either.
+ */
+function waitsForReply({ failed }: Observations, name: string): boolean {
+  const fresh = failed.filter(
+    (each) => each.type === TYPE.AAAA && each.name === name && !isAtOnce(each),
+  );
+  const late = fresh.filter((each) => (latencyOf(each) ?? 0) >= LONG_WAIT_MS);
+  return late.length > 0 && late.length >= MOST * fresh.length;
+}
+
 /** True if other names in these zones also fail for A, so the zone is at fault. */
 function zoneFailsForA({ names, domains }: Observations, bads: readonly string[]): boolean {
   const zones = new Set(
@@ -159,6 +178,7 @@ function zoneFailsForA({ names, domains }: Observations, bads: readonly string[]
   return bads.length > 0 && bads.every((name) => zones.has(zoneOf(name)));
 }
 
+/** The errors that AAAA of a name is answered with. */
 function rcodesOf({ failed }: Observations, name: string): string {
   const theirs = failed.filter((each) => each.type === TYPE.AAAA && each.name === name);
   return [...new Set(theirs.map(({ rcode }) => rcodeName(rcode)))].join(' or ') || 'an error';

@@ -1,0 +1,37 @@
+/** Domains for which a server gives expired answers (RFC 8767), as it states itself. */
+import { EDE } from '../../../server/wire/iana.ts';
+import type { Observations } from './observations.ts';
+
+const STALE: readonly number[] = [EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN];
+
+/** The name without its first label. */
+export function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
+}
+
+/**
+ * True if this server gives expired answers for names of the same domain, so that an answer for
+ * another type says nothing about the domain's servers.
+ */
+export function staleTest({
+  replyFaults,
+}: Observations): (name: string, server: string) => boolean {
+  const all = new Set(
+    STALE.flatMap((code) => replyFaults.reasons.get(code) ?? []).flatMap(({ names, servers }) =>
+      names.list.flatMap(({ name }) => servers.list.map(({ key }) => `${parentOf(name)} ${key}`)),
+    ),
+  );
+  return (name, server) => all.has(`${parentOf(name)} ${server}`);
+}
+
+/** Names that have no expired answer: queries for them get no reply, or fail, in such a domain. */
+export function notStale(observed: Observations): {
+  readonly names: readonly string[];
+  readonly queries: number;
+} {
+  const isStale = staleTest(observed);
+  const all = [...observed.losses, ...observed.failed].filter(({ name, server }) =>
+    isStale(name, server.address),
+  );
+  return { names: [...new Set(all.map(({ name }) => name))], queries: all.length };
+}
