@@ -200,9 +200,12 @@ function ranked(all: readonly Finding[]): readonly Finding[] {
       sorted.splice(last, 0, finding);
     }
   }
-  for (const finding of sorted.filter(isTrigger)) {
+  for (const finding of sorted.filter(({ triggers, after }) => (triggers ?? after) !== undefined)) {
+    const codesBefore = new Set([...(finding.triggers ?? []), ...(finding.after ?? [])]);
     const at = sorted.indexOf(finding);
-    const last = sorted.findLastIndex(({ code }) => finding.triggers!.includes(code));
+    const last = sorted.findLastIndex(
+      ({ code, severity }) => codesBefore.has(code) && grades[severity] >= grades[finding.severity],
+    );
     if (last < at) continue;
     sorted.splice(at, 1);
     sorted.splice(last, 0, finding);

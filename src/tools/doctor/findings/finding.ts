@@ -31,6 +31,8 @@ export interface Finding {
   readonly hits?: number;
   /** Codes of limits that this load only triggers. If one of them is found, it is the cause and comes first. */
   readonly triggers?: readonly string[];
+  /** Codes of findings that come before it if they are as grave, because it matters only due to them. */
+  readonly after?: readonly string[];
   /** Queries by client address, where they are only counted. */
   readonly counted?: ReadonlyMap<string, number>;
   /** Pods, Services or nodes that are hit, where no exchange shows it. */

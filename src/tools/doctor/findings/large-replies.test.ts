@@ -5,6 +5,8 @@ import {
   back,
   dnsMessage,
   fragments,
+  TCP,
+  tcpPacket,
   icmpError,
   udpPacket,
   type Captured,
@@ -143,4 +145,34 @@ test('on the node: a pod that reports missing fragments repeats queries whose fr
     findings.filter(({ severity }) => severity === 'critical').map(({ code }) => code),
     ['ND3012'],
   );
+});
+
+test('fragments are lost, and TCP, the fallback, is blocked: the fragments come first and name both', async () => {
+  const packets = Array.from({ length: 8 }, (_, i) => {
+    const way = ends(POD, 50_000 + i, UPSTREAM);
+    const answer = Array.from({ length: 9 }, () => ({
+      ...{ name: BIG, type: TXT, class: 1, ttl: 30 },
+      data: { strings: ['v'.repeat(250)] },
+    }));
+    const long = dnsMessage(BIG, 'TXT', { id: i, reply: true, answer });
+    const [head] = fragments(back(way), long, 1480, 60 + i);
+    const small = ends(POD, 52_000 + i, UPSTREAM);
+    const cut = dnsMessage(BIG, 'TXT', { id: i, reply: true, flags: 0x8380 });
+    const ms = i * 5000;
+    return [
+      at(ms, udpPacket(way, dnsMessage(BIG, 'TXT', { id: i, edns: edns(4096) }), i + 1)),
+      at(ms + 1, head!),
+      at(ms + 800, udpPacket(small, dnsMessage(BIG, 'TXT', { id: i, edns: edns(1232) }), i + 30)),
+      at(ms + 801, udpPacket(back(small), cut, i + 40)),
+      at(ms + 802, tcpPacket(small, 100, TCP.SYN)),
+      at(ms + 1802, tcpPacket(small, 100, TCP.SYN)),
+      ...asked(ms + 700, ends(POD, 51_000 + i, UPSTREAM), `n${i}.example.`, i),
+    ];
+  });
+  const { findings } = await examine(inOrder(packets));
+  assert.deepEqual(
+    findings.slice(0, 2).map(({ code }) => code),
+    ['ND3012', 'ND3011'],
+  );
+  assert.match(findings[0]!.seen.join(' '), /cannot be reached over TCP either/);
 });

@@ -71,6 +71,7 @@ export const missingFragments: FindingKind = {
       severity:
         theirs.length > 0 ||
         incomplete + repeated.length >= MIN_CASES ||
+        (claims.withoutTcp.size > 0 && missing >= MIN_CASES) ||
         stuck.length >= STUCK_CONNECTIONS
           ? 'critical'
           : 'warning',
@@ -97,6 +98,11 @@ export const missingFragments: FindingKind = {
           : []),
         ...(stuck.length > 0 ? [stuckText(observed, stuck)] : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the path (ICMP).`] : []),
+        ...(claims.withoutTcp.size > 0
+          ? [
+              `${listed([...claims.withoutTcp])} cannot be reached over TCP either (ND3011), so retries with a smaller size and TCP fail, too.`,
+            ]
+          : []),
         ...(theirs.length > 0
           ? [
               `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,

@@ -35,3 +35,29 @@ test('A and AAAA are lost alike', async () => {
   assert.equal(found?.code, 'ND3013');
   assert.match(found.title, /lost at random/);
 });
+
+/** Cluster names are answered; every fifth external name is lost. @param rcode of every fourth external one */
+async function outside(rcode: number) {
+  const packets = Array.from({ length: 240 }, (_, i) => {
+    const way = ends('10.244.1.5', 30_000 + i);
+    const isOutside = i % 4 === 0;
+    const name = isOutside ? `n${i % 28}.example.com.` : `s${i % 9}.shop.svc.cluster.local.`;
+    const reply = (i / 4) % 5 === 1 ? { tookMs: null } : (i / 4) % 4 === 3 ? { rcode } : {};
+    return asked(i * 200, way, name, i, isOutside ? reply : {});
+  });
+  return (await examine(inOrder(packets))).findings;
+}
+
+test('losses of external names only depend on the name', async () => {
+  const [found] = await outside(0);
+  assert.equal(found?.code, 'ND3013');
+  assert.match(found.title, /external names are lost, while cluster names are answered/);
+  assert.doesNotMatch(found.seen.join(' '), /nothing in common/);
+});
+
+test('losses beside SERVFAIL, both of external names only, are one finding', async () => {
+  const findings = await outside(2);
+  const found = findings.find(({ code }) => code === 'ND4002');
+  assert.match(found?.seen.join(' ') ?? '', /12 more queries for external names got no reply/);
+  assert.ok(!findings.some(({ code }) => code === 'ND3013'));
+});

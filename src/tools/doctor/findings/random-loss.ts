@@ -1,5 +1,5 @@
 /** Losses that no other finding explains. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -9,7 +9,7 @@ import { firstTries, onlyAaaa } from '../observe/losses.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { askersText } from '../observe/roles.ts';
-import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MAX_CHANCE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   LOSS_AROUND_MS,
   LOSS_EXPECTED,
@@ -34,6 +34,14 @@ export const randomLoss: FindingKind = {
     if (isRest(claims)) {
       claims.take(claims.open);
       return excluded('the remaining losses coincide with others that another finding explains');
+    }
+    const outside = outsideAlone(observed, losses);
+    if (outside !== null && unexplainedFailures(observed, claims) >= MIN_CASES) {
+      claims.unanswered.push(...losses);
+      claims.take(claims.open);
+      return excluded(
+        'only external names are lost, and others get SERVFAIL: the server waits for an upstream',
+      );
     }
     const whole = claims.open;
     const meanwhile = askedMeanwhile(observed, losses);
@@ -79,6 +87,26 @@ export const randomLoss: FindingKind = {
         prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} shows a similar loss`,
         disproved:
           'other packets between these nodes get through (then the pods themselves drop queries)',
+        exchanges: whole,
+      };
+    }
+    if (outside !== null && !isOnlyAaaa && spared === null && stopped === null) {
+      return {
+        code: this.code,
+        title: 'Queries for external names are lost, while cluster names are answered',
+        severity: isMuch ? 'critical' : 'warning',
+        confidence: 0.7,
+        seen: [
+          `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`,
+          `All lost queries are for external names, of which ${outside.asked} were queried from the first loss to the last. None of ${outside.inside} queries for cluster names was lost during that time.`,
+        ],
+        why: 'The server answers cluster names from memory, so it runs, and the path to it works. It forwards external names, so its upstream, or the path to it, loses queries or is too slow for these clients.',
+        fix: [
+          'Capture at a DNS pod, to see which upstream does not answer, and whether its queries leave the node.',
+          'Query each upstream from a DNS pod’s node. Use more than one upstream, with health checks (as in forward).',
+        ],
+        prove: `run ndots query ${losses[0]!.name} at each upstream of ${servers[0]!}, many times`,
+        disproved: 'queries for cluster names are also lost',
         exchanges: whole,
       };
     }
@@ -163,6 +191,29 @@ export const randomLoss: FindingKind = {
     };
   },
 };
+
+/**
+ * The queries for external names during these losses, and for cluster names, if only external ones
+ * are lost and that is not chance. Otherwise null.
+ */
+function outsideAlone(
+  { ways, domains }: Observations,
+  losses: readonly SeenExchange[],
+): { readonly asked: number; readonly inside: number } | null {
+  if (losses.some(({ name }) => domains.isOfCluster(name))) return null;
+  const { fromMs, toMs } = sentSpan(losses);
+  const { inside, outside } = ways.between(fromMs, toMs);
+  const all = inside.asked + outside.asked;
+  if (inside.lost > 0 || (outside.asked / all) ** losses.length >= MAX_CHANCE) return null;
+  return { asked: outside.asked, inside: inside.asked };
+}
+
+/** The number of SERVFAIL replies for external names that no finding explains. */
+function unexplainedFailures({ failed, domains }: Observations, { names }: Claims): number {
+  return failed.filter(
+    ({ name, rcode }) => rcode === RCODE.SERVFAIL && !domains.isOfCluster(name) && !names.has(name),
+  ).length;
+}
 
 /** The number of queries to the servers from the first of these losses on. */
 function askedOf(

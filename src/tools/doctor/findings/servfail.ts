@@ -235,6 +235,11 @@ export const serverFails: FindingKind = {
                 : []),
               `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered${isAaaaAlone(observed, names) ? ' for AAAA, although the A queries are answered (possibly from a cache)' : ''}, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
             ]),
+        ...(claims.unanswered.length > 0
+          ? [
+              `${claims.unanswered.length} more queries for external names got no reply, while all queries for cluster names did. The server is still waiting for its upstream then.`,
+            ]
+          : []),
         ...(turns === null ? [] : [turns.seen]),
         ...(beyond === null ? [] : [beyond.seen]),
         ...(target === ''

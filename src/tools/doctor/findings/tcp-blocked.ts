@@ -61,6 +61,7 @@ export const tcpBlocked: FindingKind = {
             protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
         ),
       );
+      for (const { server } of blocked) claims.withoutTcp.add(server);
       return blockedBy(observed, blocked, waiting);
     }
     const deaf = observed.clients.list.flatMap((client) => {
@@ -188,7 +189,7 @@ function waitingForTcp(
 }
 
 function blockedBy(
-  { truncated }: Observations,
+  { truncated, missingFragments, incomplete }: Observations,
   blocked: readonly ConnectionPair[],
   waiting: readonly SeenExchange[],
 ): Verdict {
@@ -210,6 +211,8 @@ function blockedBy(
     title: truncated.length === 0 ? 'DNS over TCP does not get through' : title,
     severity: 'critical',
     confidence: 0.95,
+    // TCP is the fallback for replies whose fragments are lost.
+    ...(missingFragments + incomplete.size >= MIN_CASES && { after: ['ND3012'] }),
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them succeeded afterwards`}.`,

@@ -41,6 +41,12 @@ export class Claims {
     return this.#byServer.get(server) ?? [];
   }
 
+  /** Servers that do not accept TCP connections from DNS clients. */
+  readonly withoutTcp: Set<string> = new Set();
+
+  /** Lost queries for external names of a server that fails for others: it waits for an upstream. */
+  readonly unanswered: SeenExchange[] = [];
+
   /** The flood of names in the capture; null if there is none. */
   flood: NameFlood | null = null;
 
