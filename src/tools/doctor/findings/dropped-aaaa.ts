@@ -68,7 +68,7 @@ export const droppedAaaa: FindingKind = {
       return excluded(
         `${besides.length} A queries are lost at the same time as ${losses.length} AAAA queries`,
       );
-    const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
+    const rates = [lossRate(observed.types.get(TYPE.A) ?? noOutcomes()), lossRate(aaaa)] as const;
     if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])
       return excluded('A queries for other names are also lost, so the query type does not matter');
     claims.take(losses);
@@ -143,7 +143,7 @@ function lastsOf(queries: readonly SeenExchange[]): number {
  * queries.
  */
 function byChance({ names, types }: Observations): number {
-  const rate = lossRate(types.get(TYPE.A)!);
+  const rate = lossRate(types.get(TYPE.A) ?? noOutcomes());
   return names.list
     .filter(({ type, outcomes }) => type === TYPE.AAAA && outcomes.asked >= 2)
     .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);

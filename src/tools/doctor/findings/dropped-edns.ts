@@ -114,9 +114,9 @@ function misledBehind({
   if (isAnswered && plain.length === 0) return null;
   const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
   // BADCOOKIE and similar codes are also errors.
-  if (worst!.edns.misread < MOST * worst!.outcomes.error) return null;
+  if (worst === undefined || worst.edns.misread < MOST * worst.outcomes.error) return null;
   return {
-    ...{ server: worst!.address, misread, names },
+    ...{ server: worst.address, misread, names },
     spared: isAnswered ? plain.map(({ address }) => address) : [],
   };
 }

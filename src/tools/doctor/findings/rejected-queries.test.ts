@@ -142,3 +142,30 @@ test('a link-local address without replies and without ICMP errors may hang', as
   assert.equal(found?.code, 'ND3006');
   assert.match(found.why, /may hang, or wait for its own upstream/);
 });
+
+test('the proxy in a pod rejects at first, and answers later: it starts after the program', async () => {
+  const onLoopback = (isClosed: (ms: number) => boolean): readonly Captured[] =>
+    inOrder(
+      Array.from({ length: 400 }, (_, i) => {
+        const [atMs, port] = [i * 100, 30_000 + i];
+        const name = `n${port % 7}.example.com.`;
+        const query = udpPacket(
+          { ...ends(CLIENTS[0], port, '127.0.0.1'), toPort: 15_053 },
+          dnsMessage(name, 'A', { id: port }),
+          port,
+        );
+        return isClosed(atMs)
+          ? [at(atMs, query), at(atMs + 0.1, icmpError('127.0.0.1', query, 3, 3, CLIENTS[0]))]
+          : asked(atMs, { ...ends(CLIENTS[0], port, '127.0.0.1'), toPort: 15_053 }, name, port);
+      }),
+    );
+  const late = await first(onLoopback((ms) => ms < 17_000));
+  assert.equal(late?.code, 'ND3060');
+  assert.match(late.title, /starts after the program/);
+  assert.match(late.fix.join(' '), /holdApplicationUntilProxyStarts/);
+  assert.match(late.seen.join(' '), /127\.0\.0\.1:15053/);
+  const gone = await first(onLoopback(within(12, 25)));
+  assert.equal(gone?.code, 'ND3060');
+  assert.doesNotMatch(gone.title, /starts after the program/);
+  assert.equal((await first(onLoopback(() => true)))?.code, 'ND3060');
+});

@@ -1,18 +1,74 @@
 /** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
+import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
-import { askersText, isForwarder, isLinkLocal, upstreams } from '../observe/roles.ts';
+import { askersText, isForwarder, isLinkLocal, isServer, upstreams } from '../observe/roles.ts';
 import { unevenness } from '../observe/evenness.ts';
 import { removedFrom } from '../observe/server-silence.ts';
-import { answered, lossRate, type Outcomes } from '../observe/outcomes.ts';
+import { answered, lossRate, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import { REFUSED_IN_TURN } from '../thresholds/errors.ts';
 import { MIN_CASES, MOST, SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query drew ICMP port unreachable');
+
+/** A proxy on the pod's own loopback rejects the pod's queries, most often because it starts later. */
+export const closedProxy: FindingKind = {
+  code: 'ND3060',
+  title: 'The DNS proxy in a pod is not listening, so the pod’s queries are rejected',
+  name: 'a DNS proxy in the pod that is not running',
+  inCapture(observed, claims) {
+    const found = rejectingHosts(observed, claims).find(
+      ({ address, host, losses }) =>
+        isLoopbackHost(host) &&
+        // A server that forwards to another one in its pod is not a program.
+        losses.some(({ client }) => !isServer(observed, client.address)) &&
+        // One that never answers on DNS's own port comes from the wrong resolv.conf.
+        (address !== host || answered(outcomesOf(address, observed)) > 0),
+    );
+    if (found === undefined) return none;
+    const { address, losses, times, runsAgain } = found;
+    takeSilence(observed, claims, losses);
+    const [time] = times;
+    const view = observed.servers.get(address);
+    const isFirst = times.length === 1 && runsAgain && (view?.firstReplyMs ?? 0) > time!.toMs;
+    const isNever = answered(outcomesOf(address, observed)) === 0;
+    return {
+      code: this.code,
+      title: isFirst
+        ? 'The DNS proxy in a pod starts after the program, whose first queries are rejected'
+        : this.title,
+      subject: address,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        returnedText(found, observed),
+        `${address} is on the pod’s own loopback interface. A proxy in the pod, such as a service mesh’s sidecar, serves it, and these queries never left the pod.`,
+        ...(isFirst
+          ? [
+              `The first reply came at ${clock(view!.firstReplyMs)}, and the proxy has answered since then.`,
+            ]
+          : isNever
+            ? ['It never answered in this capture.']
+            : []),
+      ],
+      why: isFirst
+        ? 'Rules in the pod redirect its queries to the proxy (Istio’s DNS proxy listens on port 15053) as soon as the pod has a network, but the proxy starts after the program. Until then nothing listens on its port, and the kernel rejects each query at once. The cluster’s DNS and other pods are not affected.'
+        : 'The pod’s queries are redirected to a proxy in the pod, whose process has ended or has not started. The kernel rejects each query at once. The cluster’s DNS and other pods are not affected.',
+      fix: [
+        'Start the proxy before the program: holdApplicationUntilProxyStarts: true (Istio’s proxy.istio.io/config), or a native sidecar (an initContainer with restartPolicy: Always).',
+        'Make the program retry failed lookups at its start instead of exiting or remembering the failure.',
+        'If the proxy ended later, look for its restarts in kubectl describe pod and in kubectl logs -c istio-proxy --previous.',
+      ],
+      prove: `compare the start times of the pod’s containers (kubectl get pod -o yaml, containerStatuses) with ${clock(time!.fromMs)} to ${clock(time!.toMs)} UTC; ss -lnup in the pod shows whether the proxy listens`,
+      disproved: `a process in the pod listened on ${address} at that time`,
+      exchanges: losses,
+    };
+  },
+};
 
 /** A host other than the queried address rejects, and no query reaches a pod at that time. */
 export const noEndpoints: FindingKind = {
@@ -22,11 +78,11 @@ export const noEndpoints: FindingKind = {
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const host = rejectingHosts(observed, claims).find(
-      ({ address, senders, returned, partly, isBehind }) =>
+      ({ address, host, senders, returned, partly, isBehind }) =>
         !isBehind &&
         !partly &&
-        !senders.has(address) &&
-        !isLinkLocal(address) &&
+        !senders.has(host) &&
+        !isLinkLocal(host) &&
         !ups.has(address) &&
         returned.every(({ hops }) => hops.length === 0),
     );
@@ -65,8 +121,8 @@ export const nodeCacheEnded: FindingKind = {
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
       (each) =>
-        isLinkLocal(each.address) &&
-        each.senders.has(each.address) &&
+        isLinkLocal(each.host) &&
+        each.senders.has(each.host) &&
         !(each.partly && answersThem(each, observed)),
     );
     if (host === undefined) return none;
@@ -126,10 +182,10 @@ export const closedEndpoint: FindingKind = {
   name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
-      ({ address, isBehind, partly, senders, times }) =>
+      ({ host, isBehind, partly, senders, times }) =>
         partly &&
         !isBehind &&
-        senders.has(address) &&
+        senders.has(host) &&
         times.length === 1 &&
         times[0]!.toMs - times[0]!.fromMs >= MOST * (observed.lastMs - observed.firstMs),
     );
@@ -174,8 +230,8 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
     const slot = slotOf(sentMs);
     if (slot >= 0 && slot < slots) rejected[slot]! += 1 / perLookup;
   }
-  for (const [second, { asked: count }] of (backends.get(address) ?? servers.get(address))!
-    .history) {
+  const view = backends.get(address) ?? servers.get(address);
+  for (const [second, { asked: count }] of view?.history ?? []) {
     const slot = slotOf(Math.max(firstMs, second * 1000));
     if (slot >= 0 && slot < slots) asked[slot]! += count / perLookup;
   }
@@ -192,9 +248,9 @@ export const closedUpstream: FindingKind = {
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const hosts = rejectingHosts(observed, claims).filter(
-      ({ address, senders, losses }) =>
-        senders.has(address) &&
-        !isLinkLocal(address) &&
+      ({ address, host, senders, losses }) =>
+        senders.has(host) &&
+        !isLinkLocal(host) &&
         answered(outcomesOf(address, observed)) > 0 &&
         (ups.has(address) || losses.every(({ client }) => isForwarder(observed, client.address))),
     );
@@ -235,9 +291,9 @@ export const endedProcesses: FindingKind = {
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const hosts = rejectingHosts(observed, claims).filter(
-      ({ address, senders }) =>
-        senders.has(address) &&
-        !isLinkLocal(address) &&
+      ({ address, host, senders }) =>
+        senders.has(host) &&
+        !isLinkLocal(host) &&
         !ups.has(address) &&
         answered(outcomesOf(address, observed)) > 0,
     );
@@ -284,7 +340,8 @@ export const endedProcesses: FindingKind = {
 };
 
 function outcomesOf(address: string, { backends, servers }: Observations): Outcomes {
-  return (backends.get(address) ?? servers.get(address))!.outcomes;
+  // A server beyond the limit of the table has no counts.
+  return (backends.get(address) ?? servers.get(address))?.outcomes ?? noOutcomes();
 }
 
 /** Pods of the same Service that lose (nearly) nothing: only some of them end. */
@@ -308,8 +365,9 @@ function othersText(
 
 /** True if it gets no more queries after its last rejection, and others do. */
 function isReplaced({ address, isBehind, times }: RejectingHost, observed: Observations): boolean {
-  if (!isBehind || times.length > 1) return false;
-  const removedMs = removedFrom(observed.backends.get(address)!, observed);
+  const view = observed.backends.get(address);
+  if (!isBehind || view === undefined || times.length > 1) return false;
+  const removedMs = removedFrom(view, observed);
   return removedMs !== null && removedMs >= times[0]!.fromMs;
 }
 

@@ -196,9 +196,10 @@ export const serverFails: FindingKind = {
           (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes)) ||
           neverAnswers(address, names)),
     );
-    const worst = (causes.length > 0 ? causes : views).toSorted(
+    const [worst] = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
-    )[0]!;
+    );
+    if (worst === undefined) return unknown('there are more servers than can be counted');
     // The server’s count includes failures that other findings explain.
     const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;

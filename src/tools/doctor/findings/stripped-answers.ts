@@ -33,8 +33,8 @@ export const strippedAnswers: FindingKind = {
     const list = [...new Set(found.map(({ name }) => name))];
     for (const name of list) claims.names.add(name);
     const [set] = first.sets;
-    const kind = replyFaults.kinds.get('bare')!;
-    const servers = kind.servers.list.map(({ key }) => key);
+    const kind = replyFaults.kinds.get('bare');
+    const servers = kind?.servers.list.map(({ key }) => key) ?? [];
     return {
       code: this.code,
       title: this.title,
@@ -57,7 +57,7 @@ export const strippedAnswers: FindingKind = {
       ],
       prove: `run ndots query ${first.name} @${servers[0] ?? 'SERVER'}, then again ${set === undefined ? 'at one of the zone’s servers' : `with @${set.asked}`}`,
       disproved: 'the zone’s servers also have no address for the name',
-      exchanges: kind.samples.filter(({ name }) => list.includes(name)),
+      exchanges: kind?.samples.filter(({ name }) => list.includes(name)) ?? [],
     };
   },
 };

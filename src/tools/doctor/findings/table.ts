@@ -85,6 +85,7 @@ import { refused } from './refused.ts';
 import { refusedRate } from './refused-rate.ts';
 import {
   closedEndpoint,
+  closedProxy,
   closedUpstream,
   endedProcesses,
   nodeCacheEnded,
@@ -160,6 +161,7 @@ export const findingKinds: readonly FindingKind[] = [
   prohibited,
   forwardingLoop,
   nodeCacheDark,
+  closedProxy,
   nodeCacheEnded,
   noEndpoints,
   closedEndpoint,

@@ -2,7 +2,7 @@
 import { oddFamilies } from '../cluster/families.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
-import { wrong } from '../observe/outcomes.ts';
+import { noOutcomes, wrong } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -139,7 +139,7 @@ function failsForA(
 ): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
   // There are more failures than can be stored, and these are not among them.
-  if (own.length === 0) return wrong(types.get(TYPE.A)!) > 0;
+  if (own.length === 0) return wrong(types.get(TYPE.A) ?? noOutcomes()) > 0;
   const { fromMs, toMs } = sentSpan(own);
   // One event, seen at several places: chance picks one type.
   const isMoment = toMs - fromMs < MIN_LASTING_MS;

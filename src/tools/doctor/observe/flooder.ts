@@ -26,7 +26,8 @@ export function flooderOf(observed: Observations, losses: readonly SeenExchange[
         for (const [second, { asked }] of rates?.history ?? [])
           if (second >= fromS && second <= toS) each.asked += asked;
   const all = counted.reduce((sum, { asked }) => sum + asked, 0);
-  const most = counted.reduce((one, other) => (other.asked > one.asked ? other : one));
+  const [most] = counted.toSorted((one, other) => other.asked - one.asked);
+  if (most === undefined) return null;
   const { outcomes, address } = most.client;
   const perSecond = most.asked / (toS - fromS + 1);
   const isFlood =

@@ -2,7 +2,7 @@
  * Counts of exchanges by server, client, flow, name and type, and a bounded number of failed ones.
  * Filled while a capture is read, in bounded memory.
  */
-import { printAddress } from '../../../server/base/ip.ts';
+import { isLoopbackHost, printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
@@ -469,7 +469,9 @@ export class Observations {
         this.givenUp.unreachable(target, targetPort, timeMs);
         this.refusedReplies.at(`${target} ${targetPort}`, () => true);
       }
-      if (CLOSED.has(event.code) && ports.has(targetPort) && this.rejections.length < MOST.events) {
+      // A proxy on the loopback may have any port.
+      const isDns = ports.has(targetPort) || isLoopbackHost(target);
+      if (CLOSED.has(event.code) && isDns && this.rejections.length < MOST.events) {
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
       }
       if (PROHIBITED.has(event.code)) this.prohibited.add(source, target, sender);

@@ -1,5 +1,5 @@
 /** Lost queries that drew an ICMP port unreachable error, by destination host. */
-import { addressOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from './claims.ts';
 import type { Rejection } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
@@ -14,7 +14,10 @@ export interface RejectedTime {
 
 /** A host whose port was closed for a time, or several times. */
 export interface RejectingHost {
+  /** The server's name, which has its port if several servers share an address (`ServerNames`). */
   readonly address: string;
+  /** The address alone. */
+  readonly host: string;
   /** It is behind the address of a service. */
   readonly isBehind: boolean;
   /** The senders of the ICMP errors. */
@@ -43,7 +46,7 @@ export function rejectingHosts(observed: Observations, claims: Claims): readonly
       .flatMap(({ address, port }) => errors.get(`${address} ${port}`) ?? [])
       .find(({ timeMs }) => timeMs >= sentMs && timeMs < sentMs + REJECTED_WITHIN_MS);
     if (error === undefined) continue;
-    const host = hops.at(-1)?.server.address ?? addressOf(server);
+    const host = hops.at(-1)?.server.address ?? server.address;
     const theirs = byHost.get(host);
     if (theirs === undefined) byHost.set(host, [{ loss, error }]);
     else theirs.push({ loss, error });
@@ -60,10 +63,11 @@ function hostOf(
   claims: Claims,
 ): RejectingHost {
   const { servers, backends } = observed;
+  const host = observed.serverNames.hostOf(address);
   const view = backends.get(address) ?? servers.get(address);
   const returned = theirs.map(({ loss }) => loss);
   // A server that queries others itself, or is behind a Service, is one process.
-  const isOne = backends.get(address) !== undefined || observed.clients.get(address) !== undefined;
+  const isOne = backends.get(address) !== undefined || observed.clients.get(host) !== undefined;
   const ranBetween = (fromMs: number, toMs: number): boolean =>
     isOne &&
     view?.history.some(
@@ -92,10 +96,11 @@ function hostOf(
   });
   return {
     address,
+    host,
     isBehind: backends.get(address) !== undefined,
     senders: new Set(
       // A node's capture has an error before and after its translation.
-      theirs.map(({ error: { sender, target } }) => (sender === target ? address : sender)),
+      theirs.map(({ error: { sender, target } }) => (sender === target ? host : sender)),
     ),
     returned,
     losses: claims.openTo(address).filter(isIn),
