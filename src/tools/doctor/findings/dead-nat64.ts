@@ -1,25 +1,13 @@
 /** IPv6 addresses that DNS64 creates from IPv4 addresses (RFC 6147), and that are unreachable without NAT64. */
-import { netHolds, parseAddress, parseNet, printAddress } from '../../../server/base/ip.ts';
+import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
+import { isWellKnown, synthesisOf } from '../observe/dns64.ts';
 import type { NameView } from '../observe/name-view.ts';
-import type { Observations } from '../observe/observations.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
-import { MIN_PREFIX_NAMES, NAT64_PREFIX as PREFIX } from '../thresholds/answers.ts';
+import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-
-/** RFC 6052, and RFC 8215 for local use. */
-const WELL_KNOWN = [parseNet('64:ff9b::/96')!, parseNet('64:ff9b:1::/48')!];
-
-/** An AAAA answer that contains an IPv4 address. */
-interface Synthesis {
-  readonly name: string;
-  readonly prefix: string;
-  readonly address: string;
-  readonly ipv4: string;
-  readonly view: NameView;
-}
 
 /** DNS64 is on, but connections to its addresses fail. */
 export const deadNat64: FindingKind = {
@@ -32,7 +20,10 @@ export const deadNat64: FindingKind = {
       ({ type, outcomes }) => type === TYPE.AAAA && outcomes.found > 0,
     );
     if (aaaa.length === 0) return unknown('no answer contained an IPv6 address');
-    const made = aaaa.flatMap((view) => synthesisOf(view, observed) ?? []);
+    const made = aaaa
+      .flatMap((view) => synthesisOf(view, observed) ?? [])
+      // A name’s owner may have chosen such an address.
+      .filter(({ prefix, view }) => isWellKnown(prefix) || isMissingElsewhere(view));
     const byPrefix = [...Map.groupBy(made, ({ prefix }) => prefix)]
       .filter(
         ([prefix, all]) =>
@@ -97,26 +88,6 @@ export const deadNat64: FindingKind = {
     };
   },
 };
-
-function isWellKnown(prefix: string): boolean {
-  return WELL_KNOWN.some((net) => netHolds(net, parseNet(prefix)!.bytes));
-}
-
-/** Null if no address of the name has a well-known prefix or ends in one of its IPv4 addresses. */
-function synthesisOf(view: NameView, { names }: Observations): Synthesis | null {
-  const { name } = view;
-  const ipv4 = new Set(names.get(name, TYPE.A)?.addresses);
-  for (const address of view.addresses) {
-    const bytes = parseAddress(address);
-    if (bytes?.length !== 16) continue;
-    const tail = printAddress(bytes, PREFIX, 4);
-    const prefix = `${printAddress(Uint8Array.from([...bytes.subarray(0, PREFIX), 0, 0, 0, 0]))}/96`;
-    // A name’s owner may have chosen such an address.
-    if (isWellKnown(prefix) || (ipv4.has(tail) && isMissingElsewhere(view)))
-      return { ...{ name, prefix, address, view }, ipv4: tail };
-  }
-  return null;
-}
 
 /** False if all servers have the address, because it is then a record in the zone itself. */
 function isMissingElsewhere({ outcomes, servers }: NameView): boolean {

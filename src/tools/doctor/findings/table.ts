@@ -78,6 +78,7 @@ import { packetCap } from './packet-cap.ts';
 import { pairRace } from './pair-race.ts';
 import { privateAndPublic } from './private-and-public.ts';
 import { privateReverse } from './private-reverse.ts';
+import { partialDns64 } from './partial-dns64.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
@@ -231,6 +232,7 @@ export const findingKinds: readonly FindingKind[] = [
   forgedReplies,
   suddenAddress,
   wildcardDomain,
+  partialDns64,
   sinkhole,
   sameAddress,
   otherDns,
