@@ -64,3 +64,7 @@ test('the losses of a server that also forwards are counted among the queries in
   const { seen } = found([1, 2, 1, 2], [10, 244, 1, 58], true);
   assert.match(seen[1]!, /^48 of 108 \(44 %\) queries to or from 10\.244\.1\.58 got no reply/);
 });
+
+test('the address of a node-local cache, which the node claims on each link, is not a conflict', () => {
+  assert.notEqual(found([1, 2, 1, 2], [169, 254, 20, 10]).code, 'ND3027');
+});

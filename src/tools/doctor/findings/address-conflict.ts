@@ -2,6 +2,7 @@
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isLinkLocal } from '../observe/roles.ts';
 import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -24,7 +25,8 @@ export const addressConflict: FindingKind = {
         );
         return { ...conflict, losses };
       })
-      .filter(({ losses }) => losses.length >= MIN_CASES)
+      // Each node has its cache’s address, and claims it on the link of each of its pods.
+      .filter(({ address, losses }) => !isLinkLocal(address) && losses.length >= MIN_CASES)
       .toSorted((one, other) => other.losses.length - one.losses.length)[0];
     if (hit === undefined)
       return excluded('no address of a client or server with losses is claimed by two hosts');

@@ -1,6 +1,11 @@
 /** ExternalName Services whose target's zone does not answer. */
 import { addressTypes, RCODE } from '../../../server/wire/iana.ts';
-import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  latencyOf,
+  isLost,
+  sentSpan,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { waitingForThese } from '../observe/consequences.ts';
@@ -41,6 +46,12 @@ export const externalTarget: FindingKind = {
     const exchanges = found.flatMap((each) => each.exchanges);
     if (exchanges.length < MIN_CASES)
       return excluded('no single Service name fails while others are answered');
+    const { fromMs } = sentSpan(exchanges);
+    const meanwhile = new Set(
+      own.flatMap(({ name, lastFoundMs }) => (fine.has(name) && lastFoundMs > fromMs ? name : [])),
+    );
+    if (known.length === 0 && meanwhile.size < MIN_FOUND_NAMES)
+      return excluded('no other Service name was answered while these failed');
     const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
     const losses = lossesOf(targets, exchanges, claims, observed);
     const silent = [...new Set(losses.map(({ server }) => server.address))];
@@ -65,7 +76,7 @@ export const externalTarget: FindingKind = {
       confidence: targets.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
-          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${fine.size} other cluster ${fine.size === 1 ? 'name was' : 'names were'} answered`,
+          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${meanwhile.size} other cluster ${meanwhile.size === 1 ? 'name was' : 'names were'} answered`,
         ),
         ...(targets.length > 0
           ? [

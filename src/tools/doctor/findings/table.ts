@@ -29,6 +29,7 @@ import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
 import { addressesDiffer } from './differing-addresses.ts';
+import { cutOffCache } from './cut-off-cache.ts';
 import { damagedQueries } from './damaged-queries.ts';
 import { danglingAlias } from './dangling-alias.ts';
 import { deadBackend } from './dead-backend.ts';
@@ -178,6 +179,7 @@ export const findingKinds: readonly FindingKind[] = [
   untranslatedService,
   lostMasquerade,
   serviceSilent,
+  cutOffCache,
   externalTarget,
   deadBackend,
   expiredZone,

@@ -166,18 +166,24 @@ function failed({ refused, silent, late }: ConnectionPair): number {
 
 /** Queries without an answer, or with an error, while a forwarder tries only TCP and fails. */
 function waitingForTcp(
-  { affected, names }: Observations,
+  { affected, domains, names }: Observations,
   blocked: readonly ConnectionPair[],
 ): readonly SeenExchange[] {
   const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
   const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
-  const within = affected.flatMap(({ exchanges }) =>
+  const all = affected.flatMap(({ exchanges }) =>
     exchanges.filter(
       ({ sentMs }) => sentMs >= fromMs - TCP_WAIT_MS.before && sentMs <= toMs + TCP_WAIT_MS.after,
     ),
   );
   const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
-  const failed = within.filter(fails);
+  const failed = all.filter(fails);
+  // A node cache may have another upstream for external names.
+  const isOwn = failed.every(({ name }) => domains.isOfCluster(name));
+  const beganMs = failed.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const within = isOwn
+    ? all.filter(({ name, sentMs }) => domains.isOfCluster(name) && sentMs >= beganMs)
+    : all;
   if (failed.length >= MOST * within.length) return failed;
   // It has earlier answers in memory.
   const asked = within.filter(({ name, type }) => {

@@ -5,9 +5,11 @@ import type { DeadNames } from './dead-names.ts';
 import { isAllBelow } from './failing-walks.ts';
 import type { Observations } from './observations.ts';
 
-/** The domains in search paths, without those of namespaces, which end in the cluster’s domain. */
+/** The domains in search paths, without the cluster’s domain and those of namespaces, which end in it. */
 export function domainsOf({ domains }: Observations): readonly string[] {
-  return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
+  return [...domains.all].filter(
+    (domain) => !/(^|\.)svc\./.test(domain) && !domains.all.has(`svc.${domain}`),
+  );
 }
 
 /**

@@ -1,0 +1,73 @@
+/** Node-local caches that do not reach the cluster's DNS, while they reach their other upstreams. */
+import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import { isLinkLocal } from '../observe/roles.ts';
+import { clock, keysOf, listed, sentence } from '../texts.ts';
+import { MIN_FOUND_NAMES } from '../thresholds/errors.ts';
+import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** From some moment on, a node cache answers no cluster name, but external ones. */
+export const cutOffCache: FindingKind = {
+  code: 'ND4070',
+  title: 'The node-local cache cannot reach the cluster’s DNS, but reaches its other upstreams',
+  name: 'a node-local cache without the cluster’s DNS',
+  inCapture(observed, claims) {
+    const { domains, names, affected, ways, servers } = observed;
+    const caches = servers.list.filter(({ address }) => isLinkLocal(address));
+    if (caches.length === 0) return unknown('no query to a link-local address was seen');
+    for (const { address } of caches) {
+      const failures = affected
+        .flatMap(({ exchanges }) => exchanges)
+        .filter(
+          (each) =>
+            each.server.address === address &&
+            domains.isOfCluster(each.name) &&
+            !claims.names.has(each.name) &&
+            !claims.isExplained(each) &&
+            (isLost(each) || isFailure(each)),
+        );
+      const failed = new Set(failures.map(({ name }) => name));
+      if (failures.length < MIN_CASES || failed.size < MIN_FOUND_NAMES) continue;
+      const { fromMs, toMs } = sentSpan(failures);
+      // A single Service that fails leaves the others answered.
+      const isAnswered = names.list.some(
+        (view) =>
+          domains.isOfCluster(view.name) &&
+          [view.lastFoundMs, view.lastNegativeMs].some((ms) => ms > fromMs && ms < toMs),
+      );
+      const { outside } = ways.between(fromMs, toMs);
+      const bad = outside.lost + outside.servfail + outside.error + outside.refused;
+      if (isAnswered || outside.asked < MIN_CASES || bad > RARE_SHARE * outside.asked) continue;
+      const losses = failures.filter(isLost);
+      claims.take(losses);
+      for (const name of failed) claims.names.add(name);
+      claims.late.add(address);
+      return {
+        code: this.code,
+        title: this.title,
+        subject: address,
+        severity: 'critical',
+        confidence: 0.9,
+        seen: [
+          sentence(
+            `From ${clock(fromMs)} to ${clock(toMs)}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and no cluster name was answered. They are for ${listed([...failed])}`,
+          ),
+          `During this time, ${outside.asked - bad} of ${outside.asked} queries for external names were answered.`,
+        ],
+        why: `${address} is a node-local cache. It forwards cluster names to the cluster’s DNS, most often over TCP (force_tcp), and external names to another upstream over UDP. The path to the cluster’s DNS is blocked or its pods do not answer this node, while the cache and its other upstreams work. Until their TTL ends, cached cluster names are still answered.`,
+        fix: [
+          'On the node, query the DNS pods over both protocols, as shown below. If only TCP fails, open TCP port 53 from the nodes to the DNS pods (network policies, firewalls, security groups).',
+          'Until then, use prefer_udp instead of force_tcp in the cache’s forward for the cluster domain.',
+          'If both fail, check the DNS pods and the path from this node to them.',
+        ],
+        prove:
+          'on the node, run ndots query kubernetes.default.svc.cluster.local @DNS-POD +tcp, then the same without +tcp',
+        disproved: `these queries are answered from the node, or ${address} answers other cluster names at that time`,
+        exchanges: failures,
+        affected: keysOf(failures, ({ client }) => client.address),
+      };
+    }
+    return excluded('node-local caches answer cluster names, or external names fail as well');
+  },
+};
