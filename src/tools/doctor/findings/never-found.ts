@@ -1,6 +1,7 @@
 /** Names whose lookups all end in NXDOMAIN, and the spelling that was probably meant. */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
+import { failedContacts } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -66,6 +67,8 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
     ...each,
     spelling: aliasTarget(each, observed) ?? spellingOf(each, known) ?? unspelled(each),
   }));
+  // Where connections fail after the lookup, a name that is merely missing is not what programs notice.
+  const isBeside = failedContacts(observed).some(({ isOfDns }) => !isOfDns);
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
     const keys = new Set(all.map(({ name }) => name));
     const [first] = all;
@@ -80,7 +83,8 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
       title,
       ...(title === TITLE ? {} : { subject: first!.name }),
       severity:
-        isRepeated(lookups) || all.some(({ name }) => noHostName(name) !== null)
+        all.some(({ name }) => noHostName(name) !== null) ||
+        (isRepeated(lookups) && !(title === TITLE && isBeside))
           ? 'warning'
           : 'info',
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),

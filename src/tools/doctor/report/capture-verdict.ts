@@ -159,7 +159,10 @@ function doubtOf(observed: Observations): string | null {
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
     return `${refused} replies arrived at ports that their clients had already closed, so the programs had stopped waiting.`;
-  if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
+  const isMissing =
+    failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups;
+  // Failing connections are what programs notice.
+  if (isMissing && contacts.length === 0)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
   const failing = alwaysFailing(observed);
   if (failing.length > 0)
