@@ -12,6 +12,7 @@ import {
   waitsForOthers,
   wentAstray,
 } from '../observe/losses.ts';
+import { acceptedDuring } from '../observe/other-contacts.ts';
 import { askersText, upstreams } from '../observe/roles.ts';
 import { repeatedSilence, type RepeatedSilence } from '../observe/repeated-silence.ts';
 import { serverStandstill, waitedIn, type StoodStill } from '../observe/server-standstill.ts';
@@ -82,13 +83,19 @@ export const outage: FindingKind = {
       const removedMs = backMs === null ? removedFrom(view, observed) : null;
       const clients = new Set(losses.map(({ client }) => client.address));
       const known = observed.counters.get('lameduck') !== null;
+      const [alone] = clients;
+      const isAlone = clients.size === 1 && observed.clients.size === 1;
+      const accepted = isAlone ? acceptedDuring(observed, [alone!], span.fromMs, span.toMs) : 0;
       return {
         code: this.code,
-        title: this.title,
+        title:
+          accepted < MIN_CASES
+            ? this.title
+            : 'A pod’s DNS queries got no reply for a while, although its other connections worked',
         severity: 'critical',
         confidence: known ? 0.95 : 0.85,
         seen: [
-          `${view.address} answered until ${clock(fromMs)}. In the following ${toS - fromS + 1} s, ${window.lost} of ${window.asked} queries got no reply (${percent(window.lost, window.asked)}), from ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
+          `${view.firstReplyMs < fromMs || view.firstMs < fromMs ? `${view.address} answered until ${clock(fromMs)}` : `The capture has no reply of ${view.address} before ${clock(fromMs)}`}. In the following ${toS - fromS + 1} s, ${window.lost} of ${window.asked} queries got no reply (${percent(window.lost, window.asked)}), from ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
           ...(together.length > 0 ? [`${listed(together)} fell silent at the same time.`] : []),
           backMs === null
             ? 'It did not answer again before the capture ended.'
@@ -97,6 +104,11 @@ export const outage: FindingKind = {
             ? []
             : [
                 `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
+              ]),
+          ...(accepted < MIN_CASES
+            ? []
+            : [
+                `During this time, ${accepted} other connections of ${alone} were accepted, so its network works and only DNS did not.`,
               ]),
           ...unreachableText(view.address, observed),
           ...(known ? ['According to the log, a server went into lameduck mode.'] : []),
@@ -108,6 +120,7 @@ export const outage: FindingKind = {
             upstreams(observed).has(view.address) || zonesOfServers(observed).has(view.address),
           at: clock(fromMs),
         }),
+        ...(accepted >= MIN_CASES && alonePod(alone!, view.address, backMs)),
         exchanges: losses,
       };
     }
@@ -132,6 +145,23 @@ function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExch
   const own = new Set(losses.map(socketOf));
   const others = new Set(all.map(socketOf).filter((socket) => !own.has(socket)));
   return others.size >= MIN_CASES && own.size <= 2 * others.size;
+}
+
+/** One client's capture does not show whether others were answered. */
+function alonePod(
+  client: string,
+  server: string,
+  backMs: number | null,
+): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
+  return {
+    why: `Only packets to port 53 were lost. Either a rule drops them at this pod, such as a NetworkPolicy that denies egress without an exception for DNS, or no DNS pod answered at that time. The capture has only one client, so it does not show which.${backMs === null ? '' : ` The cause was gone at ${clock(backMs)}.`}`,
+    fix: [
+      `Check whether other pods got replies at that time. If they did, find the policy that selects ${client} (kubectl get networkpolicy -A), and allow UDP and TCP port 53 to the DNS pods.${backMs === null ? '' : ` Check what changed at ${clock(backMs)} UTC.`}`,
+      'If they did not, check the DNS pods for restarts, a rollout, memory and CPU limits, or node problems at that time.',
+    ],
+    prove: `capture on the node (ndots doctor -i any), which shows whether the queries of ${client} are translated and reach a DNS pod, and whether other pods are answered`,
+    disproved: `other pods on the same node lost their queries to ${server} at the same time (then the DNS pods are at fault)`,
+  };
 }
 
 /** ICMP errors for the port from the host with the address, which is up but not a name server. */

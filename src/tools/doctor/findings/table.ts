@@ -30,6 +30,7 @@ import { clusterServfail, serverFails } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
 import { addressesDiffer } from './differing-addresses.ts';
 import { cutOffCache } from './cut-off-cache.ts';
+import { cutForATime } from './cut-for-a-time.ts';
 import { damagedQueries } from './damaged-queries.ts';
 import { danglingAlias } from './dangling-alias.ts';
 import { deadBackend } from './dead-backend.ts';
@@ -181,6 +182,7 @@ export const findingKinds: readonly FindingKind[] = [
   serviceSilent,
   cutOffCache,
   externalTarget,
+  cutForATime,
   deadBackend,
   expiredZone,
   brokenDelegation,

@@ -294,6 +294,9 @@ export const SURE_PAIRS = 8;
 /** A client that a rule cuts off: queries without a reply, and the share that others lose at most. Chosen. */
 export const POLICY_CUT = { queries: 4, others: 0.2 };
 
+/** A client that is cut off for a time: sockets without a reply, and sockets of others that are answered meanwhile. One of two dead servers would lose this many in a row by chance in 3%. Sockets; chosen. */
+export const POLICY_CUT_TIME = { ports: 5, others: 5 };
+
 /** With fewer queries, a loss rate is not meaningful. Queries; chosen. */
 export const MIN_LOSS_QUERIES = 5;
 
