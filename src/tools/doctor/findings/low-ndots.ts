@@ -4,7 +4,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
-import { isServer } from '../observe/roles.ts';
+import { isForwarder } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
@@ -34,7 +34,8 @@ export const lowNdots: FindingKind = {
       (lookup) =>
         isAskedAsWritten(lookup, observed) &&
         !claims.names.has(lookup.name) &&
-        !isServer(observed, lookup.client) &&
+        // A DNS server forwards names as its clients wrote them.
+        !isForwarder(observed, lookup.client) &&
         !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
     );
     const rootless = withoutTop(observed);

@@ -140,3 +140,22 @@ test('a limit that other clients use up: the refused name is itself slow, and ha
   assert.match(found!.seen.join(' '), /At most 2 queries.*Other clients/);
   assert.doesNotMatch((await behindFullLimit(true))?.seen.join(' ') ?? '', /Other clients/);
 });
+
+test('a server to which only the names of one zone go, and which refuses them, is the upstream of a stub zone', async () => {
+  const NODE = '10.0.1.17';
+  const packets = Array.from({ length: 60 }, (_, i) => [
+    ...asked(i * 500, ends(NODE, 20_000 + i, '10.0.3.9'), `db${i % 3}.consul.internal.`, i + 1, {
+      rcode: RCODE.REFUSED,
+    }),
+    ...asked(i * 500 + 100, ends(NODE, 30_000 + i, '10.0.0.2'), `n${i % 5}.example.com.`, i + 1),
+    // What the pods' search path leaves at its end.
+    ...asked(i * 500 + 200, ends(NODE, 40_000 + i, '10.0.0.2'), 'payments.shop.', i + 1, {
+      rcode: RCODE.NXDOMAIN,
+    }),
+  ]);
+  const { findings } = await examine(inOrder(packets));
+  const [first] = findings;
+  assert.equal(first?.code, 'ND4010');
+  assert.match(first.title, /names in consul\.internal are forwarded/);
+  assert.doesNotMatch(`${first.why} ${first.fix.join(' ')}`, /resolv\.conf/);
+});

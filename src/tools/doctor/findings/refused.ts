@@ -10,6 +10,7 @@ import type { Observations } from '../observe/observations.ts';
 import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
+import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
@@ -85,6 +86,10 @@ export const refused: FindingKind = {
     const isByChance =
       !byClient && causes.length === 0 && pods === null && ofThese >= REFUSED_AT_TIMES * all;
     const alone = soleRefuser(observed, clients, server);
+    const own = observed.failed.filter(
+      (each) => each.rcode === RCODE.REFUSED && each.server.address === server,
+    );
+    const stub = byClient || own.length === 0 ? null : stubZone(observed, server, own);
     const rule =
       byClient || causes.length > 0 || pods !== null ? null : refusalRule(observed, names);
     const isAll =
@@ -135,6 +140,19 @@ export const refused: FindingKind = {
         ],
         disproved: 'a client with another address is also refused for the same name',
         confidence: 0.88,
+      },
+      stub !== null && {
+        title: `The server that names in ${stub.slice(0, -1)} are forwarded to refuses them`,
+        seen: [
+          `Only queries for names in ${stub.slice(0, -1)} go to ${server}, and none of these names goes to another server, so the zone is forwarded there (a stub domain).`,
+        ],
+        why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. All pods get REFUSED for these names, and other names are not affected.`,
+        fix: [
+          `On ${server}, allow ${listed(keysOf(own, ({ client }) => client.address))} (allow-query, allow-recursion, access-control, the acl of the zone).`,
+          `Check that ${server} serves ${stub.slice(0, -1)}, and that the address in the Corefile is right (stubDomains, a server block with forward).`,
+        ],
+        disproved: `${server} answers the same query from the DNS pod’s node`,
+        confidence: 0.94,
       },
       rule !== null && {
         ...(rule.denied.length === 0

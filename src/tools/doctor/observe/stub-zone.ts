@@ -7,15 +7,16 @@ import { CLOSED } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
 
 /**
- * The zone of these lost queries, if their clients ask other servers for other names and never for
+ * The zone of these failed queries, if their clients ask other servers for other names and never for
  * these: a list of servers would send the same names there. Otherwise null.
  */
 export function stubZone(
   { servers, names }: Observations,
   address: string,
-  losses: readonly SeenExchange[],
+  losses: readonly Pick<SeenExchange, 'name' | 'client'>[],
 ): string | null {
   const lost = new Set(losses.map(({ name }) => name));
+  if (lost.size === 0) return null;
   const zone = [...lost].reduce(commonZone);
   if (zone === '.') return null;
   const theirs = new Set(losses.map(({ client }) => client.address));
