@@ -1,13 +1,14 @@
 /** Sockets that get no replies, while the same client’s other sockets do. */
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind, type Verdict } from './finding.ts';
 import { clock } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
 import { serveTheSame } from '../observe/roles.ts';
-import { LATE_MS, MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { LATE_MS, MAX_CHANCE, MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import {
   BUSY_SERVER_LOST,
   MAX_STALE,
@@ -111,6 +112,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
   return silent.filter(
     (flow) =>
       !isOfBusyServer(observed, flow, silent) &&
+      !isOfLossyServer(observed, flow) &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Other clients were answered until the end of the silence, or new sockets reach another pod.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
@@ -128,12 +130,7 @@ function isOfBusyServer(
   { server, silentSinceMs, lastMs }: FlowView,
   silent: readonly FlowView[],
 ): boolean {
-  let [answered, latencyMs] = [0, 0];
-  for (const [second, counts] of servers.get(server)?.history ?? []) {
-    if (second * 1000 + 1000 <= silentSinceMs || second * 1000 >= lastMs) continue;
-    answered += counts.asked - counts.lost;
-    latencyMs += counts.latencyMs;
-  }
+  const { answered, latencyMs } = answeredWithin(servers.get(server), silentSinceMs, lastMs);
   const sockets = new Set(silent.map(({ client, port }) => `${client} ${port}`));
   const lost = losses.filter(
     (loss) =>
@@ -147,6 +144,47 @@ function isOfBusyServer(
     lost >= BUSY_SERVER_LOST * (lost + answered) &&
     latencyMs >= LATE_MS * answered
   );
+}
+
+/** The answered queries that a server got in that time, and the sum of their latencies, milliseconds. */
+function answeredWithin(
+  view: ServerView | undefined,
+  fromMs: number,
+  toMs: number,
+): { readonly answered: number; readonly latencyMs: number } {
+  const sum = { answered: 0, latencyMs: 0 };
+  for (const [second, counts] of view?.history ?? []) {
+    if (second * 1000 + 1000 <= fromMs || second * 1000 >= toMs) continue;
+    sum.answered += counts.asked - counts.lost;
+    sum.latencyMs += counts.latencyMs;
+  }
+  return sum;
+}
+
+/**
+ * True if other sockets lose so many queries at that time, and are answered again, that some socket
+ * loses as many in a row by chance. A limit on packets does this.
+ */
+function isOfLossyServer(
+  { flows, losses, servers }: Observations,
+  { server, silentSinceMs, lastMs, unanswered }: FlowView,
+): boolean {
+  const others = flows
+    .to(server)
+    .filter((flow) => flow.lastMs >= silentSinceMs && flow.lastAnsweredMs > silentSinceMs);
+  const answeredMs = new Map(
+    others.map((flow) => [`${flow.client} ${flow.port}`, flow.lastAnsweredMs]),
+  );
+  const lost = losses.filter(
+    (loss) =>
+      loss.server.address === server &&
+      loss.sentMs >= silentSinceMs &&
+      loss.sentMs <= lastMs &&
+      loss.sentMs < (answeredMs.get(`${loss.client.address} ${loss.client.port}`) ?? -Infinity),
+  ).length;
+  if (lost < MIN_CASES) return false;
+  const { answered } = answeredWithin(servers.get(server), silentSinceMs, lastMs);
+  return others.length * (lost / (lost + answered)) ** unanswered >= MAX_CHANCE;
 }
 
 /**

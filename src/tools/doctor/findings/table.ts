@@ -126,7 +126,7 @@ import { statedReasons } from './stated-reasons.ts';
 import { repliesElsewhere, strayReplies } from './stray-replies.ts';
 import { stuckServfail } from './stuck-servfail.ts';
 import { strippedAnswers } from './stripped-answers.ts';
-import { suddenAddress } from './sudden-address.ts';
+import { parkedDomain, suddenAddress } from './sudden-address.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
 import { tcpBlocked } from './tcp-blocked.ts';
@@ -235,6 +235,7 @@ export const findingKinds: readonly FindingKind[] = [
   suddenNegatives,
   forgedReplies,
   suddenAddress,
+  parkedDomain,
   wildcardDomain,
   partialDns64,
   sinkhole,

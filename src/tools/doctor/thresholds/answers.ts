@@ -67,6 +67,9 @@ export const FAST_BESIDE = 0.5;
 /** A raised TTL is at least this many seconds, and this many times the source's TTL; chosen. */
 export const RAISED_TTL = { seconds: 300, times: 10 };
 
+/** The number of names of one domain that change to one address together, or appear there. Names; chosen. */
+export const MIN_CHANGED_NAMES = 3;
+
 /** The number of domains whose names change to one address together. Domains; chosen. */
 export const MIN_CHANGED_ZONES = 3;
 
