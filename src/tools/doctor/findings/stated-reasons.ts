@@ -3,14 +3,17 @@ import { addressTypes, EDE, errorName, TYPE } from '../../../server/wire/iana.ts
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
+import { zoneOf } from '../observe/domain-of-name.ts';
 import { isOfBarred } from '../observe/barred.ts';
 import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
 import { notStale } from '../observe/stale-domains.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
-import { between, listed, sentence, shownBy } from '../texts.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { between, clock, listed, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
+import { STATED_TEXT_LENGTH } from '../thresholds/errors.ts';
 
 interface Kind {
   readonly code: string;
@@ -128,15 +131,18 @@ function ruleOf(kind: Kind): FindingKind {
       const beside = isStale ? notStale(observed) : { names: [], queries: 0 };
       const isFelt = failed >= MIN_CASES && failed >= RARE_SHARE * total.asked;
       for (const each of names) if (!isStale) claims.names.add(each);
+      if (kind === dnssec) explainZones(observed, claims, names);
       const servers = [
         ...new Set(reasons.flatMap((each) => each.servers.list.map(({ key }) => key))),
       ];
+      const wrongly = kind === dnssec ? wronglyRejected(reasons, names, servers, observed) : null;
       return {
         code,
-        title,
+        title: wrongly?.title ?? title,
         severity: (isFelt && !isStale) || beside.queries >= MIN_CASES ? 'critical' : 'warning',
         confidence: kind.confidence,
         seen: [
+          ...(wrongly?.seen ?? []),
           ...reasons.map(
             (each) =>
               `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, ${between(each.firstMs, each.lastMs)}.`,
@@ -155,8 +161,8 @@ function ruleOf(kind: Kind): FindingKind {
               ]
             : []),
         ],
-        why: kind.why,
-        fix: kind.fix(listed(names), servers[0]!),
+        why: wrongly?.why ?? kind.why,
+        fix: wrongly?.fix ?? kind.fix(listed(names), servers[0]!),
         prove: kind.prove(names[0]!, servers[0]!),
         disproved: kind.disproved,
         exchanges: reasons.flatMap(({ samples }) => samples),
@@ -164,6 +170,70 @@ function ruleOf(kind: Kind): FindingKind {
     },
   };
 }
+
+/** Marks the zones' other failing names as explained: not every query gets the reason. */
+function explainZones(observed: Observations, claims: Claims, names: readonly string[]): void {
+  const zones = new Set(names.map(zoneOf));
+  for (const { name, outcomes } of observed.names.list)
+    if (outcomes.servfail > 0 && zones.has(zoneOf(name))) claims.names.add(name);
+}
+
+/**
+ * Texts for resolvers that reject signatures which are valid, as the signatures in this capture
+ * or another validating resolver show; null: nothing shows it.
+ */
+function wronglyRejected(
+  reasons: readonly StatedReason[],
+  names: readonly string[],
+  rejecting: readonly string[],
+  { signatures, names: views }: Observations,
+): Pick<Finding, 'title' | 'seen' | 'why' | 'fix'> | null {
+  const early = reasons.some((each) => each.untimely === 'early');
+  if (!early && reasons.every((each) => each.untimely === null)) return null;
+  const signed = signatures.zones.list.find(
+    ({ zone, valid, early: before, expired }) =>
+      valid > 0 && before + expired === 0 && names.every((name) => isWithin(name, zone)),
+  );
+  const validating = new Set(
+    names.flatMap((name) => [...(signatures.validated.get(name)?.servers ?? [])]),
+  );
+  // Servers that forward pass on both the failures and the bit.
+  for (const { name, servers } of views.list)
+    if (names.includes(name))
+      for (const [server, { servfail }] of servers) if (servfail > 0) validating.delete(server);
+  if (signed === undefined && validating.size === 0) return null;
+  const those = listed(rejecting);
+  const [has, its] = rejecting.length === 1 ? ['has', 'its clock'] : ['have', 'their clocks'];
+  return {
+    title: `A resolver rejects valid DNSSEC signatures because its clock is ${early ? 'behind' : 'ahead'}: ${those}`,
+    seen: [
+      ...(signed === undefined
+        ? []
+        : [
+            `The signatures of ${signed.zone} in this capture are valid: those from ${listed([...signed.servers])} at ${minute(signed.atMs)} are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
+          ]),
+      ...(validating.size === 0
+        ? []
+        : [
+            sentence(
+              `${listed([...validating])} ${validating.size === 1 ? 'validates' : 'validate'} the same names (AD bit)`,
+            ),
+          ]),
+      `${those} says that signatures ${early ? 'are not yet valid' : 'have expired'}.`,
+    ],
+    why: `${those} ${has} a wrong clock. By ${its}, the signatures ${early ? 'are not yet valid' : 'have expired'}, so it answers SERVFAIL for every name of a signed zone. The zone itself is signed correctly, and other resolvers answer.`,
+    fix: [
+      `Correct the clock of ${those}: compare date -u there with UTC, and check NTP (timedatectl, chronyc tracking; val-override-date in Unbound).`,
+      `Until then, remove ${those} from forward, or from the list of resolvers.`,
+      ...(early
+        ? []
+        : [`If its clock is right, flush its cache: it may have an old copy of the signatures.`]),
+    ],
+  };
+}
+
+const minute = (ms: number): string =>
+  `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
  * True if the reason is about the client: it is refused for every name, or REFUSED says that it is
@@ -190,7 +260,15 @@ function isOfRule({ names: { list } }: StatedReason, observed: Observations): bo
 /** `7 (Signature Expired): "signature expired 20251126"`. */
 function reasonText({ code, text }: StatedReason): string {
   const known = errorName(code);
-  return `${code}${known === null ? '' : ` (${known})`}${text === '' ? '' : `: "${text.slice(0, 120)}"`}`;
+  return `${code}${known === null ? '' : ` (${known})`}${text === '' ? '' : `: "${shortened(text)}"`}`;
+}
+
+/** A long text without its middle, since its end often has the reason of a reason. */
+function shortened(text: string): string {
+  const half = STATED_TEXT_LENGTH / 2;
+  return text.length <= STATED_TEXT_LENGTH
+    ? text
+    : `${text.slice(0, half)} … ${text.slice(-half)}`;
 }
 
 /** Names with these reasons whose failures nothing else explains. */

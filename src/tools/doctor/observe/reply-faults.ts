@@ -2,7 +2,7 @@
  * Replies that arrive and are of no use: how many of each kind, from which server, for which names,
  * and how many of them their clients asked for again. Beside them, what Extended DNS Errors say.
  */
-import { RCODE } from '../../../server/wire/iana.ts';
+import { EDE, RCODE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -56,6 +56,8 @@ export interface StatedReason extends FaultyReplies {
   readonly code: number;
   /** The longest text that came with it. */
   text: string;
+  /** How the signatures are out of their time, as any text says; null: none does. */
+  untimely: 'early' | 'expired' | null;
   /** Of these, those with an error, or with NXDOMAIN. */
   failed: number;
 }
@@ -93,7 +95,10 @@ export class ReplyFaults {
     if (reason >= 0) {
       const made = this.reasons.at(reason, newReason);
       if (made !== null) {
-        if (reasonText.length > made.text.length) made.text = reasonText;
+        if (reasonText.length > made.text.length) {
+          made.text = reasonText;
+          made.untimely = untimely(reason, reasonText) ?? made.untimely;
+        }
         if (exchange.rcode !== RCODE.NOERROR) made.failed++;
         this.#count(made, exchange, target);
       }
@@ -209,7 +214,16 @@ function noReplies(): FaultyReplies {
 }
 
 function newReason(code: number): StatedReason {
-  return { ...noReplies(), code, text: '', failed: 0 };
+  return { ...noReplies(), code, text: '', untimely: untimely(code, ''), failed: 0 };
+}
+
+/** How a validating resolver says that signatures are out of their time (Unbound, BIND, Knot). */
+function untimely(code: number, text: string): StatedReason['untimely'] {
+  if (code === EDE.SIGNATURE_NOT_YET_VALID || /before inception|not yet valid/i.test(text))
+    return 'early';
+  return code === EDE.SIGNATURE_EXPIRED || /signature (?:has )?expired/i.test(text)
+    ? 'expired'
+    : null;
 }
 
 function nameOf({ client, type, name }: SeenExchange): string {

@@ -9,6 +9,7 @@ import { BoundedMap } from './bounded-map.ts';
 import { isIterative } from './delegations.ts';
 
 const ZONES_MAX = 500;
+const NAMES_MAX = 2000;
 const SAMPLES_MAX = 200;
 
 /** The signatures of one zone. */
@@ -28,12 +29,25 @@ export interface ZoneSignatures {
 
 const records = new Records();
 
+/** A name and the servers whose answers for it have the AD bit, so they validated it. */
+export interface ValidatedName {
+  readonly name: string;
+  readonly servers: Set<string>;
+}
+
 export class SeenSignatures {
   readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
+  readonly validated: BoundedMap<string, ValidatedName> = new BoundedMap(NAMES_MAX);
 
   add(exchange: SeenExchange): void {
-    const { replyFlags, rcode, answers, reply, udpSize, server, name } = exchange;
-    if (reply === null || udpSize === 0 || rcode !== RCODE.NOERROR || answers === 0) return;
+    const { replyFlags, rcode, answers, reply, udpSize, server, name, hops } = exchange;
+    if (reply === null || rcode !== RCODE.NOERROR || answers === 0) return;
+    if ((replyFlags & FLAG.AD) !== 0) {
+      const servers = this.validated.at(name, () => ({ name, servers: new Set() }))?.servers;
+      if (servers !== undefined && servers.size < SAMPLES_MAX)
+        servers.add((hops.at(-1)?.server ?? server).address);
+    }
+    if (udpSize === 0) return;
     // Resolvers query the zone's own servers without RD.
     if ((replyFlags & FLAG.AA) === 0 || !isIterative(exchange)) return;
     const atMs = exchange.repliedMs ?? exchange.sentMs;

@@ -133,3 +133,6 @@ export const BADTIME_BYTES = 6;
  * default limit is 150.
  */
 export const WAITING_LIMIT = { least: 10, full: 0.75, refused: 0.9, atOnceMs: 50 };
+
+/** A longer text of an Extended DNS Error is shortened in its middle. Characters; chosen: Unbound’s longest reasons fit. */
+export const STATED_TEXT_LENGTH = 320;
