@@ -167,3 +167,27 @@ test('on the node: replies to one client pass untranslated, while others of the 
   assert.match(first!.seen.join(' '), /kernel on 10\.244\.1\.5 rejected/);
   assert.notEqual((await codes(oneClient(false)))[0], 'ND3016');
 });
+
+/** On two nodes: the pods' replies to clients on their own node pass untranslated. @param isSeen the capture has these replies */
+function onTwoNodes(isSeen: boolean): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 120 }, (_, i) => {
+      const [atMs, port] = [i * 400, 30_000 + i];
+      const isOther = i % 2 === 0;
+      const client = isOther ? '10.244.2.40' : CLIENT;
+      const pod = i % 4 < 2 ? NEAR : FAR;
+      const isHit = !isOther && pod === NEAR;
+      return [
+        ...asked(atMs, ends(client, port), nameOf(i), port, { tookMs: isHit ? null : 1 }),
+        ...asked(atMs + 0.1, ends(client, port, pod), nameOf(i), port, {
+          tookMs: isHit && !isSeen ? null : 0.5,
+        }),
+      ];
+    }),
+  );
+}
+
+test('replies to clients on the pod’s own node pass untranslated, while clients elsewhere are served', async () => {
+  assert.equal((await codes(onTwoNodes(true)))[0], 'ND3016');
+  assert.notEqual((await codes(onTwoNodes(false)))[0], 'ND3016');
+});

@@ -189,6 +189,16 @@ function untranslated(
         : [],
     ),
   );
+  // Of a pod with clients on other nodes, only the replies to those on its own node.
+  const byPath = Map.groupBy(
+    answered.filter((loss) => !ofPods.has(loss)),
+    ({ client, hops }) => `${client.address} ${hops.at(-1)!.server.address}`,
+  );
+  for (const theirs of byPath.values()) {
+    const [{ client, hops }] = theirs as [SeenExchange];
+    const isServed = backends.get(hops.at(-1)!.server.address)?.served.has(client.address) ?? true;
+    if (theirs.length >= STRAYS_FEW && !isServed) for (const loss of theirs) ofPods.add(loss);
+  }
   // Otherwise the replies to one client, whose return path may bypass the translation.
   const byPair = Map.groupBy(
     answered.filter((loss) => !ofPods.has(loss)),

@@ -77,6 +77,8 @@ export class ServerView {
   /** Of these, those over TCP. */
   readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
+  /** Clients that got a reply. */
+  readonly served: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
   late: number = 0;
@@ -119,6 +121,7 @@ export class ServerView {
       this.awaits(exchange);
       return;
     }
+    if (this.served.size < CLIENTS_MAX) this.served.add(client.address);
     if (this.#sinceReply.length > 0)
       this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - OVERTAKEN_MS);
     if (repliedMs - this.lastReplyMs >= PAUSE_MS && this.#pauses.length < PAUSES_MAX)
