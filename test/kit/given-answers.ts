@@ -11,7 +11,7 @@ export interface Given {
   /** If omitted, there is no answer record. */
   readonly address?: string;
   readonly ttl?: number;
-  readonly type?: 'A' | 'AAAA' | 'SRV';
+  readonly type?: 'A' | 'AAAA' | 'SRV' | 'AXFR' | 'IXFR';
   readonly client?: string;
   readonly server?: string;
   readonly reply?: Reply;

@@ -133,3 +133,27 @@ test('a zone at two providers, with addresses that change each time, is well', a
   );
   assert.ok(!['ND4005', 'ND8001'].includes((await first(all))?.code ?? ''));
 });
+
+test('a secondary whose zone transfers are refused has an old copy, also where each query passes several servers', async () => {
+  const zone = 'acme.com.';
+  const [primary, secondary] = ['10.244.2.30', '10.244.2.31'];
+  const chain = (clients: readonly string[], serverOf: (nth: number) => string): Given[] =>
+    asked(zone, (nth) => (isOld(nth) ? stale : current), serverOf, (nth) => !isOld(nth)).map(
+      (each, nth) => ({ ...each, client: clients[nth % clients.length]! }),
+    );
+  const transfers = Array.from({ length: 6 }, (_, nth): Given => {
+    const way = { atMs: nth * 5000, name: zone, client: secondary, server: primary };
+    return { ...way, type: nth % 2 === 0 ? 'IXFR' : 'AXFR', reply: { rcode: RCODE.REFUSED } };
+  });
+  const found = await first([
+    ...chain(['10.244.1.21'], () => '10.244.1.3'),
+    ...chain(['10.244.1.3'], () => '10.244.2.4'),
+    ...chain(['10.244.2.4'], () => '10.244.2.5'),
+    ...chain(['10.244.2.5'], (nth) => (isOld(nth) ? secondary : primary)),
+    ...transfers,
+  ]);
+  assert.equal(found?.code, 'ND4005');
+  assert.match(found.title, /secondary name server has an old copy/);
+  assert.match(found.seen.join(' '), /6 zone transfers that 10\.244\.2\.31 requested with REFUSED/);
+  assert.match(found.fix[0]!, /Allow 10\.244\.2\.31/);
+});

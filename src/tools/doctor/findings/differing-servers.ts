@@ -1,5 +1,5 @@
 /** Servers that disagree about whether a name exists. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
 import { isOther, type ZoneCopy } from '../observe/zone-copies.ts';
@@ -7,7 +7,8 @@ import { podAt } from '../cluster/facts.ts';
 import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import type { Outcomes } from '../observe/outcomes.ts';
+import { isFailure, type Outcomes } from '../observe/outcomes.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isOutside } from '../observe/outside-address.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
@@ -76,6 +77,9 @@ const ofUpstreams: Text = {
   disproved: 'both servers give the same answer when they are queried directly',
 };
 
+const STALE_TITLE =
+  'A secondary name server has an old copy of a zone, so its answers differ from the primary’s';
+
 /** Two versions of one zone at the same time. If one is newer, it comes first. */
 type Versions = readonly [newer: ZoneCopy, older: ZoneCopy];
 
@@ -107,14 +111,22 @@ export const zoneVersions: FindingKind = {
     const isStale = newer.primary === older.primary;
     const isHidden = newer.server === older.server;
     const servers = new Set(versions.map(({ server }) => server));
+    const refusals = isStale && !isHidden ? refusedTransfers(observed, zone, older.server) : [];
+    const refusing = [...new Set(refusals.map(({ server }) => server.address))];
     const keys = new Set(names.map(({ name }) => name));
     const list = [...keys];
     return {
       ...(isOwn ? ofReplicas : ofUpstreams),
+      ...(isStale && !isOwn ? { title: STALE_TITLE } : {}),
       severity: 'critical',
       confidence: isHidden ? 0.88 : 0.94,
       seen: [
         `The zone ${zone.slice(0, -1)} is served in two versions, as its SOA records show. ${versionText(newer, isStale)}, and ${versionText(older, isStale)}.`,
+        ...(refusing.length === 0
+          ? []
+          : [
+              `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed([...new Set(refusals.map(({ rcode }) => rcodeName(rcode)))])}.`,
+            ]),
         ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
         ...(isHidden
           ? [
@@ -129,7 +141,9 @@ export const zoneVersions: FindingKind = {
         ? [
             isOwn
               ? `Restart ${isHidden ? 'the DNS pods one by one' : `the DNS pod ${older.server}`}, and check the log for API connection errors (reflector, watch).`
-              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (check its log, the SOA timers, NOTIFY and transfer permissions). Remove it from forward until it does.`,
+              : refusing.length > 0
+                ? `Allow ${older.server} to transfer ${zone} from ${listed(refusing)} (provide-xfr in NSD, allow-transfer in BIND, acl in Knot; check the TSIG key). Remove ${older.server} from forward until it has the new serial.`
+                : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (check its log, the SOA timers, NOTIFY and transfer permissions). Remove it from forward until it does.`,
           ]
         : ofUpstreams.fix,
       prove: `run ndots query ${zone} SOA @${isHidden ? 'SERVER for each server' : `${older.server} and again with @${newer.server}`}; the serial numbers or primaries differ`,
@@ -142,6 +156,23 @@ export const zoneVersions: FindingKind = {
     };
   },
 };
+
+/** Zone transfers of this secondary that fail. */
+function refusedTransfers(
+  { affected }: Observations,
+  zone: string,
+  secondary: string,
+): readonly SeenExchange[] {
+  return affected.flatMap(({ exchanges }) =>
+    exchanges.filter(
+      (each) =>
+        (each.type === TYPE.AXFR || each.type === TYPE.IXFR) &&
+        each.name === zone &&
+        each.client.address === secondary &&
+        isFailure(each),
+    ),
+  );
+}
 
 /** Two versions that two servers serve for some time, or that one address alternates between. Otherwise null. */
 function versionsOf(copies: readonly ZoneCopy[], observed: Observations): Versions | null {
