@@ -65,6 +65,11 @@ function printed(
   return how === 'fine' ? clocks(fromMs, toMs) : [clock(fromMs), clock(toMs)];
 }
 
+/** `2026-11-30 03:07 UTC`. */
+export function minute(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 /** Two times of day: with fractions of a second where they are less than two seconds apart. */
 function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
   if (!Number.isFinite(fromMs) || !Number.isFinite(toMs) || toMs - fromMs >= 2000)

@@ -14,6 +14,7 @@ import {
   type Captured,
   type Ends,
 } from '../../../../test/kit/packets.ts';
+import { testCertificate } from '../../../../test/kit/certificate.ts';
 import { look } from '../../../../test/kit/story.ts';
 import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 
@@ -251,4 +252,45 @@ test('the DNS pod that returns the failing address is named', () => {
 test('a client sees that its answers alternate, but not if the address changed once', () => {
   assert.match(verdictOf(disagreeing(false, true)).seen[0]!, /returned two answers in turn/);
   assert.doesNotMatch(verdictOf(disagreeing(false, false)).seen.join(' '), /in turn/);
+});
+
+/** A server's first messages: an empty ServerHello, and its certificate. */
+function serverFlight(der: Uint8Array): Uint8Array {
+  const u24 = (value: number): number[] => [value >> 16, (value >> 8) & 255, value & 255];
+  const record = (type: number, body: readonly number[]): number[] => {
+    const message = [type, ...u24(body.length), ...body];
+    return [22, 3, 3, message.length >> 8, message.length & 255, ...message];
+  };
+  const certificates = [...u24(der.length + 3), ...u24(der.length), ...der];
+  return Uint8Array.from([...record(2, [3, 3]), ...record(11, certificates)]);
+}
+
+/** DNS over TLS connections that the client ends with this alert. @param until the end of the certificate's validity; null: no certificate is sent */
+function overTls(until: string | null, alert: number): Captured[] {
+  const pem = testCertificate.replaceAll(/-----[A-Z ]+-----|\s/g, '');
+  const der = Buffer.from(pem, 'base64');
+  der.write(until ?? '', der.indexOf('21261028100447Z'), 'latin1');
+  return inOrder(
+    Array.from({ length: 10 }, (_, i) => {
+      const way = { from: CLIENT, fromPort: 41_000 + i, to: '10.0.0.53', toPort: 853 };
+      const course = [
+        ...opens(way),
+        [1, says(way, hello)] as const,
+        ...(until === null ? [] : [[2, says(back(way), serverFlight(der))] as const]),
+        [3, says(way, Uint8Array.from([21, 3, 3, 0, 2, 2, alert]))] as const,
+      ];
+      return course.map(([ms, bytes]) => at(i * 1000 + ms, bytes));
+    }),
+  );
+}
+
+test('an upstream’s certificate that has expired is named with its date', () => {
+  const found = (until: string | null, alert: number) =>
+    diagnose(look(overTls(until, alert), [], [everything])[0]!).findings[0]!;
+  const expired = found('20250101000000Z', 42);
+  assert.equal(expired.code, 'ND4016');
+  assert.match(expired.title, /certificate of an upstream has expired: 10\.0\.0\.53:853/);
+  assert.match(expired.seen[0]!, /sent expired on 2025-01-01 00:00 UTC/);
+  assert.match(found(null, 45).title, /has expired/);
+  assert.match(found('21261028100447Z', 42).title, /because of its certificate or protocol/);
 });

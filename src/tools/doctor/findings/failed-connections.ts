@@ -1,5 +1,5 @@
 /** Connections that fail although the lookup before them was answered. */
-import { failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
+import { certificateText, failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
 import { heldAddress } from '../observe/held-address.ts';
 import { staleServer } from '../observe/stale-server.ts';
 import { listed, sentence } from '../texts.ts';
@@ -40,7 +40,9 @@ export const failedConnections: FindingKind = {
       confidence: 0.9,
       seen: [
         ...(held?.seen ?? stale?.seen ?? []),
-        ...failing.slice(0, MAX_LISTED_CONTACTS).map(({ text }) => sentence(text)),
+        ...failing
+          .slice(0, MAX_LISTED_CONTACTS)
+          .flatMap((each) => [sentence(each.text), ...[certificateText(each)?.text ?? []].flat()]),
         ...(failing.length > MAX_LISTED_CONTACTS
           ? [`Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
           : []),

@@ -2,7 +2,7 @@
 import { printHostPort } from '../../../server/base/ip.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { ContactFailure } from '../observe/contacts.ts';
-import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
+import { certificateText, DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { type Finding, type FindingKind } from './finding.ts';
@@ -385,24 +385,31 @@ const causesOfFailures: Partial<Record<ContactFailure, LoggedCause>> = {
 /** Findings about upstreams that are queried over TLS. */
 function ofConnections(text: CauseText, observed: Observations): readonly Finding[] {
   const failing = failedContacts(observed, ({ port }) => port === DNS_OVER_TLS);
-  return failing.flatMap(({ contact, failed, how, text: seen }): Finding[] => {
+  return failing.flatMap((each): Finding[] => {
+    const { contact, failed, how, text: seen } = each;
     const { server, port, opened, clients } = contact;
     const cause = causesOfFailures[how];
     if (cause === undefined || !text.causes.includes(cause)) return [];
     const upstream = printHostPort(server, port);
+    const certificate = certificateText(each);
+    const untimely = certificate === null ? null : ofCertificate(certificate.isExpired, server);
     return [
       {
         code: text.code,
-        title: `${text.title}: ${upstream}`,
+        title: `${untimely?.title ?? text.title}: ${upstream}`,
         subject: upstream,
         severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
         confidence: 0.93,
-        seen: [sentence(`A DNS over TLS connection failed: ${seen}`)],
+        seen: [
+          ...(certificate === null ? [] : [certificate.text]),
+          sentence(`A DNS over TLS connection failed: ${seen}`),
+        ],
         why:
-          how === 'unanswered'
+          untimely?.why ??
+          (how === 'unanswered'
             ? `The TCP connection opens, but the first TLS message (ClientHello) gets no answer. The server hangs, or something in between drops TLS. ${text.why}`
-            : text.why,
-        fix: text.fix,
+            : text.why),
+        fix: untimely?.fix ?? text.fix,
         prove: text.prove(upstream),
         disproved: text.disproved,
         // The resulting failures.
@@ -415,6 +422,24 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
       },
     ];
   });
+}
+
+/** Texts for an upstream whose certificate is out of date. */
+function ofCertificate(
+  isExpired: boolean,
+  server: string,
+): Pick<CauseText, 'title' | 'why' | 'fix'> {
+  return {
+    title: `The TLS certificate of an upstream ${isExpired ? 'has expired' : 'is not yet valid'}`,
+    why: `Clients check the dates of a certificate, so each TLS handshake with ${server} fails, and the names that are forwarded to it get SERVFAIL. ${isExpired ? 'The certificate was not renewed, or the server still uses the old file.' : 'The certificate is new, and the clock of the machine that made it was ahead.'}`,
+    fix: [
+      isExpired
+        ? `Renew the certificate on ${server}, and restart or reload the server, so that it uses the new file.`
+        : `Correct the clock of the machine that makes certificates for ${server}, or wait.`,
+      'Until then, forward to another upstream.',
+      'If openssl shows valid dates, the clocks of the DNS pods’ nodes and of this capture are wrong.',
+    ],
+  };
 }
 
 function findingOf(

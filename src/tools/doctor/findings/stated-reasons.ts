@@ -10,7 +10,7 @@ import { failedInSilence } from '../observe/consequences.ts';
 import { notStale } from '../observe/stale-domains.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { between, clock, listed, sentence, shownBy } from '../texts.ts';
+import { between, clock, listed, minute, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { STATED_TEXT_LENGTH } from '../thresholds/errors.ts';
@@ -231,9 +231,6 @@ function wronglyRejected(
     ],
   };
 }
-
-const minute = (ms: number): string =>
-  `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
  * True if the reason is about the client: it is refused for every name, or REFUSED says that it is

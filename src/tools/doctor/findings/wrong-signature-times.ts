@@ -1,6 +1,6 @@
 /** Zones whose own servers send signatures that are not yet valid or no longer valid. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed, minute, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -25,8 +25,6 @@ export const wrongSignatureTimes: FindingKind = {
       return excluded('the signatures that zones’ own servers send are valid, or were reported');
     const { zone, servers, names, early, expired, atMs, inceptionMs, expirationMs } = worst;
     for (const { name } of observed.names.list) if (isWithin(name, zone)) claims.names.add(name);
-    const time = (ms: number): string =>
-      `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
     const isEarly = early >= expired;
     return {
       code: this.code,
@@ -40,7 +38,7 @@ export const wrongSignatureTimes: FindingKind = {
         sentence(
           `${early + expired} authoritative answers from ${listed([...servers])} contain only signatures that are ${isEarly ? 'not yet valid' : 'no longer valid'}: ${listed([...names])}`,
         ),
-        `The last one is valid from ${time(inceptionMs)} to ${time(expirationMs)}, and it was sent at ${time(atMs)} by the clock of this capture.`,
+        `The last one is valid from ${minute(inceptionMs)} to ${minute(expirationMs)}, and it was sent at ${minute(atMs)} by the clock of this capture.`,
       ],
       why: isEarly
         ? 'The inception of these signatures is in the future. The clock of the machine that signs the zone is ahead, or the clock of this capture (and perhaps of the resolver) is behind. Resolvers that validate answer SERVFAIL for every name of the zone, while others resolve them.'

@@ -1,5 +1,6 @@
 /** Programs' TCP connections after the lookup, by server address. */
 import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
+import type { Validity } from '../../capture/read/packets/tls-certificate.ts';
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
 import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -51,6 +52,13 @@ export interface Contact {
   isServersAlert: boolean;
   /** The longest time between a request and its reply, milliseconds. */
   waitedMs: number;
+  /** The last certificate of the server outside of its validity, and when it was sent; null if there was none. */
+  untimely: UntimelyCertificate | null;
+}
+
+/** A certificate that is not yet or no longer valid. Milliseconds since 1970. */
+export interface UntimelyCertificate extends Validity {
+  readonly atMs: number;
 }
 
 interface Followed {
@@ -101,6 +109,7 @@ export class Contacts {
     const contact = this.#contacts.at(`${server} ${serverPort}`, () => ({
       ...{ server, port: serverPort, opened: 0, accepted: 0, repeated: 0, openings: [] },
       ...{ clients: new Map(), failures: new Map(), code: 0, isServersAlert: false, waitedMs: 0 },
+      untimely: null,
     }));
     if (contact === null) return;
     contact.opened++;
@@ -166,6 +175,13 @@ export class Contacts {
       if (known.askedMs !== null) this.#waited(known, timeMs - known.askedMs);
       known.askedMs = null;
     }
+  }
+
+  /** The certificate that a server sent. */
+  certificate(server: string, port: number, { fromMs, toMs }: Validity, atMs: number): void {
+    const contact = this.#contacts.get(`${server} ${port}`);
+    if (contact !== undefined)
+      contact.untimely = atMs < fromMs || atMs > toMs ? { fromMs, toMs, atMs } : null;
   }
 
   /** All contacts, when the last message of the capture came at `messageMs`. */

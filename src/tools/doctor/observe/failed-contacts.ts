@@ -1,6 +1,6 @@
 /** Describes connections that failed after their lookup. */
 import { ALERT } from '../../capture/read/packets/payload-code.ts';
-import { listed, share, took } from '../texts.ts';
+import { listed, minute, share, took } from '../texts.ts';
 import { MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import type { Contact, ContactFailure } from './contacts.ts';
 import type { NameView } from './name-view.ts';
@@ -10,6 +10,8 @@ import { specialUse } from './special-address.ts';
 
 /** The DNS over TLS port, where the connection itself is DNS (RFC 7858). */
 export const DNS_OVER_TLS = 853;
+/** The client found the certificate out of date (RFC 8446, section 6.2). */
+const CERTIFICATE_EXPIRED = 45;
 /** Descriptions of TLS alerts (RFC 8446, section 6). */
 const ALERTS: ReadonlyMap<number, string> = new Map([
   [40, 'handshake_failure'],
@@ -152,6 +154,31 @@ function textOf(
   const { server, port, opened, clients } = contact;
   const called = name ?? 'no answer here has this address';
   return `${share(failed, opened)} connections from ${listed([...clients.keys()], 2)} to ${server} port ${port} (${called}) ${outcomes(contact)[how]}`;
+}
+
+/**
+ * How long the server's certificate has been out of date when connections to it failed in their
+ * handshake; null if the capture does not show it.
+ */
+export function certificateText({ contact, how }: Pick<FailedContact, 'contact' | 'how'>): {
+  readonly isExpired: boolean;
+  readonly text: string;
+} | null {
+  const { untimely, code, isServersAlert } = contact;
+  if (how !== 'alert' && how !== 'handshake') return null;
+  if (untimely === null)
+    return how === 'alert' && code === ALERT + CERTIFICATE_EXPIRED && !isServersAlert
+      ? {
+          isExpired: true,
+          text: 'The clients’ alert says that the certificate has expired or is not yet valid.',
+        }
+      : null;
+  const { fromMs, toMs, atMs } = untimely;
+  const isExpired = atMs > toMs;
+  return {
+    isExpired,
+    text: `The certificate that ${contact.server} sent ${isExpired ? `expired on ${minute(toMs)}` : `is not valid before ${minute(fromMs)}`}, and this connection was made at ${minute(atMs)}.`,
+  };
 }
 
 function outcomes(contact: Contact): Readonly<Record<ContactFailure, string>> {

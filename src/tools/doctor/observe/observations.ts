@@ -506,9 +506,11 @@ export class Observations {
       if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
-    } else if (kind === 'payload')
+    } else if (kind === 'payload') {
       this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
-    else if (kind === 'rejected')
+      if (event.certificate !== null)
+        this.contacts.certificate(source, sourcePort, event.certificate, timeMs);
+    } else if (kind === 'rejected')
       this.contacts.ended(source, sourcePort, target, targetPort, 'unreachable');
     else if (kind === 'syn-ack') {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);

@@ -18,6 +18,7 @@ import {
   type NetworkPlace,
 } from './link-layer.ts';
 import { payloadCode } from './payload-code.ts';
+import { certificateValidity, type Validity } from './tls-certificate.ts';
 import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
@@ -91,6 +92,8 @@ export interface PathEvent {
    * segment its size in bytes. A multicast message has the type of its question or first record. Otherwise 0.
    */
   code: number;
+  /** The validity of the server's certificate in a payload; null if there is none. */
+  certificate: Validity | null;
   /** The first name in a multicast message, absolute and in lower case. Otherwise empty. */
   name: string;
   /** True for a multicast reply. */
@@ -191,7 +194,7 @@ export class Dissector {
       frame: 0,
       kind: 'syn',
       ...ends,
-      ...{ code: 0, name: '', isReply: false },
+      ...{ code: 0, certificate: null, name: '', isReply: false },
       sender: bytes,
       senderAt: 0,
     };
@@ -386,8 +389,10 @@ export class Dissector {
     const data = at + (bytes[at + 12]! >> 4) * 4;
     if (data >= end + missing) return;
     this.#event.code = payloadCode(bytes, data, end);
+    this.#event.certificate = certificateValidity(bytes, data, end);
     this.#path(packet, 'payload', source, target);
     this.#event.code = 0;
+    this.#event.certificate = null;
   }
 
   /**
