@@ -38,8 +38,9 @@ export const deadBackend: FindingKind = {
       );
     const dead = list.filter(
       (view) =>
-        (view.outcomes.asked >= MIN_CASES && lossRate(view.outcomes) >= DEAF_SHARE) ||
-        diedMeanwhile(view, observed, list.length),
+        ((view.outcomes.asked >= MIN_CASES && lossRate(view.outcomes) >= DEAF_SHARE) ||
+          diedMeanwhile(view, observed, list.length)) &&
+        !isOfItsClients(view, list),
     );
     const fromMs = Math.min(...dead.map(({ lastReplyMs }) => lastReplyMs));
     const fine = list.filter(
@@ -132,6 +133,20 @@ export const deadBackend: FindingKind = {
     });
   },
 };
+
+/**
+ * True if the pod's clients are cut off: no pod answers any of them, although they query several
+ * and some of these answer others.
+ */
+function isOfItsClients({ address, clients }: ServerView, list: readonly ServerView[]): boolean {
+  const others = list.filter((each) => each.address !== address);
+  return (
+    ![...clients].some((client) => list.some(({ served }) => served.has(client))) &&
+    others.some(
+      (each) => each.served.size > 0 && [...clients].some((client) => each.clients.has(client)),
+    )
+  );
+}
 
 /**
  * True if a pod no longer answers but still receives new sockets, so it is still an endpoint of the

@@ -138,9 +138,12 @@ test('a secondary whose zone transfers are refused has an old copy, also where e
   const zone = 'acme.com.';
   const [primary, secondary] = ['10.244.2.30', '10.244.2.31'];
   const chain = (clients: readonly string[], serverOf: (nth: number) => string): Given[] =>
-    asked(zone, (nth) => (isOld(nth) ? stale : current), serverOf, (nth) => !isOld(nth)).map(
-      (each, nth) => ({ ...each, client: clients[nth % clients.length]! }),
-    );
+    asked(
+      zone,
+      (nth) => (isOld(nth) ? stale : current),
+      serverOf,
+      (nth) => !isOld(nth),
+    ).map((each, nth) => ({ ...each, client: clients[nth % clients.length]! }));
   const transfers = Array.from({ length: 6 }, (_, nth): Given => {
     const way = { atMs: nth * 5000, name: zone, client: secondary, server: primary };
     return { ...way, type: nth % 2 === 0 ? 'IXFR' : 'AXFR', reply: { rcode: RCODE.REFUSED } };

@@ -49,3 +49,52 @@ test('at clients that are answered in the meantime, it rejects what goes to some
   assert.match(first.title, /some DNS pods, while others answer/);
   assert.doesNotMatch(first.title, /cut off/);
 });
+
+/**
+ * At one DNS pod: clients of one network get no replies. @param net of these clients
+ * @param isAtPod the capture has the pod's own queries
+ * @param isTranslated it also has the queries to the Service's address, which reach two pods
+ */
+function unanswered(net: string, isAtPod: boolean, isTranslated = false): readonly Captured[] {
+  const pods = isTranslated ? [NEAR, FAR] : [FAR];
+  return inOrder(
+    Array.from({ length: 320 }, (_, i) => {
+      const [atMs, port] = [i * 100, 30_000 + i];
+      const isCut = i % 16 < 2;
+      const client = isCut ? `${net}.${8 + (i % 2)}` : `10.244.1.${4 + (i % 2)}`;
+      // The capture is not at the other pod, so it has no queries of other clients to it.
+      const pod = isCut ? pods[(i >> 4) % pods.length]! : FAR;
+      const name = `n${i % 7}.example.com.`;
+      const tookMs = isCut ? null : 1;
+      return [
+        ...(isTranslated
+          ? asked(atMs - 0.1, ends(client, port), name, port, {
+              tookMs: tookMs === null ? null : 2,
+            })
+          : []),
+        ...asked(atMs, ends(client, port, pod), name, port, { tookMs }),
+        ...(isAtPod && !isCut
+          ? asked(atMs + 0.2, ends(FAR, port, '10.0.0.2'), name, port + 1, { tookMs: 0.5 })
+          : []),
+      ];
+    }),
+  );
+}
+
+test('a server that receives the queries of one network and never answers has an access list', async () => {
+  for (const isTranslated of [false, true]) {
+    const [first] = (await examine(unanswered('10.245.7', true, isTranslated))).findings;
+    assert.equal(first?.code, 'ND3004');
+    assert.match(first.title, /receives the queries of some networks/);
+    assert.match(first.seen[0]!, /arrive at 10\.244\.2\.5, .* 10\.245\.7\.0\/24/);
+    assert.match(first.fix[0]!, /access list/);
+  }
+});
+
+test('clients in the network of answered ones, or away from the server, do not show an access list', async () => {
+  for (const packets of [unanswered('10.244.1', true), unanswered('10.245.7', false)]) {
+    const [first] = (await examine(packets)).findings;
+    assert.equal(first?.code, 'ND3004');
+    assert.doesNotMatch(first.title, /networks/);
+  }
+});

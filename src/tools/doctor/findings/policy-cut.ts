@@ -10,6 +10,7 @@ import { between, clock, listed, share } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
+import { netsApart } from '../observe/source-nets.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
@@ -223,12 +224,17 @@ export const policyCut: FindingKind = {
         continue;
       if (byEdns && areOfManyKinds(observed, addresses, fine)) continue;
       claims.take(losses);
+      const served = fine.map((each) => each.address);
+      const atServers = arrivedAt(observed, losses);
+      const nets = atServers.length === 0 ? null : netsApart([...addresses], served);
+      const listing = nets === null ? null : ofAccessList(atServers, nets);
       return {
         code: this.code,
-        title: this.title,
+        title: listing?.title ?? this.title,
         severity: 'critical',
         confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
         seen: [
+          ...(listing?.seen ?? []),
           `${share(losses.length, losses.length)} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,
           isLinkLocal(server.address)
             ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
@@ -239,12 +245,18 @@ export const policyCut: FindingKind = {
               ]
             : []),
         ],
-        why: 'Losses that depend only on the client are caused by a rule, such as a NetworkPolicy that does not allow these pods to reach DNS. In a common case, the policy allows the kube-dns pods, but queries go to the node-local cache’s address.',
+        why:
+          listing?.why ??
+          'Losses that depend only on the client are caused by a rule, such as a NetworkPolicy that does not allow these pods to reach DNS. In a common case, the policy allows the kube-dns pods, but queries go to the node-local cache’s address.',
         fix: [
+          ...(listing?.fix ?? []),
           `Allow these pods UDP and TCP port 53 to ${server.address} (check kubectl get networkpolicy -A). For a node-local cache, use an ipBlock with its address.`,
         ],
-        prove: `run ndots query kubernetes.default @${server.address} in such a pod, also with +tcp, and repeat after changing the policy`,
+        prove:
+          listing?.prove ??
+          `run ndots query kubernetes.default @${server.address} in such a pod, also with +tcp, and repeat after changing the policy`,
         disproved:
+          listing?.disproved ??
           'no policy selects these pods, and others on the same node are answered (then their connection to that node is at fault)',
         exchanges: losses,
       };
@@ -285,6 +297,36 @@ export const policyCut: FindingKind = {
     });
   },
 };
+
+/**
+ * The servers that lost queries reached, by their own addresses, if the capture was taken there: it
+ * also has the queries of these servers themselves.
+ */
+function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): readonly string[] {
+  const reached = losses.map(({ server, hops }) => (hops.at(-1)?.server ?? server).address);
+  const there = reached.filter((address) => clients.get(address) !== undefined);
+  return there.length >= MIN_CASES ? [...new Set(there)] : [];
+}
+
+/** Texts for a server that gets queries of some networks and answers none of them. */
+function ofAccessList(
+  servers: readonly string[],
+  nets: readonly string[],
+): Pick<Finding, 'title' | 'seen' | 'why' | 'fix' | 'prove' | 'disproved'> {
+  const [those, sources] = [listed(servers), listed(nets)];
+  return {
+    title: 'A DNS server receives the queries of some networks and answers none of them',
+    seen: [
+      `These queries arrive at ${those}, whose own queries are in this capture as well. All clients without replies are in ${sources}, and none of the answered clients is.`,
+    ],
+    why: `${those} gets the queries and sends no reply and no error, so its own access list drops them silently: it allows other networks and not ${sources}, for example because a new node pool has another pod network. (Otherwise, a NetworkPolicy or firewall between the place of this capture and the process drops them.)`,
+    fix: [
+      `Add ${sources} to the access list of ${those}: allow-from in PowerDNS Recursor, addACL in dnsdist, access-control in Unbound, the acl plugin in CoreDNS, allow-query in BIND.`,
+    ],
+    prove: `on the host of ${those}, run ndots query kubernetes.default @${servers[0]!}, which is answered, and the same in a pod in ${sources}; the server’s counters of unauthorized or dropped queries rise with it`,
+    disproved: `the access list of ${those} allows ${sources} (then a policy or firewall on its host drops the queries)`,
+  };
+}
 
 /** Clients and their query counts, by server. */
 function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonly AskingClient[]> {

@@ -263,9 +263,7 @@ function reasonText({ code, text }: StatedReason): string {
 /** A long text without its middle, since its end often has the reason of a reason. */
 function shortened(text: string): string {
   const half = STATED_TEXT_LENGTH / 2;
-  return text.length <= STATED_TEXT_LENGTH
-    ? text
-    : `${text.slice(0, half)} … ${text.slice(-half)}`;
+  return text.length <= STATED_TEXT_LENGTH ? text : `${text.slice(0, half)} … ${text.slice(-half)}`;
 }
 
 /** Names with these reasons whose failures nothing else explains. */

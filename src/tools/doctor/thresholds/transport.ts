@@ -407,3 +407,9 @@ export const TTL_MARGIN_MS = 5000;
 
 /** Both queries of a pair leave within this time. Milliseconds; chosen. */
 export const TOGETHER_MS = 30;
+
+/** Networks by which access lists tell clients apart, the smallest first: a node’s pods, and a cluster’s. Bits; chosen (kubelet’s defaults). */
+export const SOURCE_NETS = [
+  { ipv4: 24, ipv6: 64 },
+  { ipv4: 16, ipv6: 48 },
+] as const;

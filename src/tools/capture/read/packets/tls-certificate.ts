@@ -38,8 +38,7 @@ function validityIn(reader: DerReader): Validity | null {
   if (!reader.enter(DER.sequence) || !reader.enter(DER.sequence)) return null;
   if (reader.tag === DER.version && !reader.skip(DER.version)) return null;
   // The serial number, the signature's algorithm and the issuer.
-  for (const tag of [DER.integer, DER.sequence, DER.sequence])
-    if (!reader.skip(tag)) return null;
+  for (const tag of [DER.integer, DER.sequence, DER.sequence]) if (!reader.skip(tag)) return null;
   if (!reader.enter(DER.sequence)) return null;
   const [fromMs, toMs] = [reader.time(), reader.time()];
   return fromMs === null || toMs === null ? null : { fromMs, toMs };
