@@ -2,9 +2,9 @@
  * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down for about
  * as long.
  */
-import type { Captured } from './packets.ts';
+import { icmpError, type Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing } from './story.ts';
-import { asked, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
+import { asked, at, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
 
 /** A pod that sends many queries from a few programs, all of which are then waiting. */
 const busy = (count = 1): ReturnType<typeof pods> =>
@@ -124,7 +124,68 @@ const slowUpstream = (seed: number): Captured[] =>
     }).flat(),
   );
 
+/**
+ * At a DNS pod that stops seven times for five seconds. Two musl pods repeat their queries from the same sockets, and
+ * close these at the first reply.
+ */
+const stoppedAgain = (): Captured[] =>
+  inOrder(
+    Array.from({ length: 7 }, (_, nth) => nth * 8000).flatMap((startMs, nth) => {
+      const stopMs = startMs + 2600;
+      const endMs = stopMs + 5200;
+      return [7, 9].flatMap((pod) => {
+        const client = `10.244.1.${pod}`;
+        // The queries of one pod were repeated shortly before the end.
+        const backMs = pod === 7 ? endMs + 1 : endMs;
+        const port = 20_000 + pod * 1000 + nth * 40;
+        const well = Array.from({ length: 8 }, (_, i) =>
+          asked(
+            startMs + pod * 11 + i * 300,
+            ends(client, port + i, POD),
+            'db.shop.svc.cluster.local.',
+            port + i,
+            {
+              tookMs: 0.4,
+            },
+          ),
+        );
+        const waiting = ['A', 'AAAA'].flatMap((type, i) => {
+          const [id, sentMs] = [port + 20 + i, stopMs + (pod === 7 ? 60 : 2200) + i * 0.02];
+          const name = `${['cache', 'redis.cache'][nth % 2]}.svc.cluster.local.`;
+          const way = ends(client, port + 20, POD);
+          const first = asked(sentMs, way, name, id, {
+            type,
+            tookMs: backMs + i * 0.02 - sentMs,
+          });
+          const again = asked(sentMs + 2500, way, name, id, {
+            type,
+            tookMs: backMs + 0.1 + i * 0.02 - sentMs - 2500,
+          });
+          const closed = icmpError(client, again[1]!.bytes, 3, 3, POD);
+          return [first, again, [at(backMs + 0.2 + i * 0.02, closed)]];
+        });
+        const single = asked(
+          stopMs + 400 + pod,
+          ends(client, port + 30, POD),
+          'db.shop.svc.cluster.local.',
+          port + 30,
+          {
+            tookMs: backMs + 0.05 - stopMs - 400 - pod,
+          },
+        );
+        return [...well, ...waiting, single];
+      });
+    }),
+  );
+
 export const standstillStories: readonly Story[] = [
+  {
+    name: 'a DNS pod stops seven times, and its clients repeat their queries and close their sockets',
+    code: 'ND3007',
+    without: ['ND2012', 'ND3013', 'ND4003'],
+    seen: /^10\.244\.3\.2 sent no replies for a while 7 times/,
+    packets: () => Promise.resolve(stoppedAgain()),
+  },
   {
     name: 'the server hangs for three seconds: six lookups of one pod were sent in the first half second, and all wait',
     code: 'ND3007',

@@ -17,6 +17,7 @@ export const shortPatience: FindingKind = {
     const rejected = observed.givenUp.rejected.filter(
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&
+        !claims.late.has(exchange.server.address) &&
         !claims.names.has(exchange.name) &&
         // Waiting longer for a failure does not help.
         !isFailure(exchange) &&

@@ -1,7 +1,7 @@
 /**
  * Servers that stopped and continued: no reply for seconds, and then all waiting replies at once.
  */
-import type { Observations } from './observations.ts';
+import type { Moment, Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
 import type { Standstill } from './standstills.ts';
 import { explainWaiting } from './consequences.ts';
@@ -11,11 +11,13 @@ import { isLinkLocal } from './roles.ts';
 import { waitsForOthers } from './losses.ts';
 import { upstreams } from './roles.ts';
 import { LATE_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { RETRY_MS } from '../thresholds/transport.ts';
 import {
   MIN_STANDSTILL_MS,
   REPEATED_STANDSTILL,
   STANDSTILL_OF_ALL,
   STANDSTILL_WAITING,
+  STANDSTILL_WHOLE,
   WAITING_PER_REPLY,
 } from '../thresholds/silence.ts';
 
@@ -51,7 +53,10 @@ export function serverStandstill(observed: Observations, claims: Claims): StoodS
   const { view, windows } = cause;
   const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
     windows.some(({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs < toMs);
-  const losses = claims.openTo(view.address).filter(isIn);
+  const late = Map.groupBy(observed.slow, ({ client }) => `${client.address} ${client.port}`);
+  const losses = claims
+    .openTo(view.address)
+    .filter((loss) => isIn(loss) || isRetriedLate(loss, late));
   claims.take(losses);
   for (const each of all)
     if (each.windows.some((one) => overlaps(one, windows))) claims.late.add(each.view.address);
@@ -69,6 +74,18 @@ export function serverStandstill(observed: Observations, claims: Claims): StoodS
     lost: losses.length,
     exchanges: [...losses, ...affected.filter((each) => !losses.includes(each))],
   };
+}
+
+/**
+ * True if the same socket repeated the query, and that was answered late. Both were answered at
+ * once, so the second reply looks like a copy of the first.
+ */
+function isRetriedLate(
+  { client, sentMs }: SeenExchange,
+  late: ReadonlyMap<string, readonly Moment[]>,
+): boolean {
+  const theirs = late.get(`${client.address} ${client.port}`) ?? [];
+  return theirs.some((each) => each.sentMs > sentMs && each.sentMs <= sentMs + RETRY_MS);
 }
 
 function stillOf(
@@ -90,9 +107,11 @@ function stillOf(
   const waits = ({ fromMs, toMs }: Standstill): boolean =>
     waitsForOthers(observed, view.address, fromMs, toMs);
   if (proof !== null && proof !== 'memory' && whole.some(waits)) return null;
-  if (proof !== null) return { view, windows: whole, proof };
   // Names that some have in memory take others as long.
-  return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
+  const isOneOfSeveral = hasWaited(long) && own;
+  const isOften = proof === 'memory' && whole.length <= STANDSTILL_WHOLE * long.length;
+  if (proof !== null && !(isOften && isOneOfSeveral)) return { view, windows: whole, proof };
+  return isOneOfSeveral ? { view, windows: long, proof: 'one of several' } : null;
 }
 
 /** Those that are long, or come again and again. */

@@ -104,9 +104,11 @@ export class Standstills {
     if (!isAtOnce || waited < STANDSTILL.waited || sockets.size < STANDSTILL.sockets) return;
     if (this.#known.length >= STANDSTILLS_MAX) return;
     const from = firstSentMs + OVERTAKEN_MS;
+    // The first reply may seem to answer a retry of its query, which has waited less.
+    const until = firstReplyMs - SAME_MOMENT_MS;
     this.#known.push({
       ...{ fromMs: firstSentMs, toMs: lastReplyMs, waited, own: burst.own },
-      meanwhile: burst.before.reduce((sum, ms) => (ms > from ? sum + 1 : sum), 0),
+      meanwhile: burst.before.reduce((sum, ms) => (ms > from && ms < until ? sum + 1 : sum), 0),
       ...{ sockets, names: burst.names },
     });
   }

@@ -76,6 +76,9 @@ export const WAITING_PER_REPLY = 10;
 /** The minimum numbers of waiting queries, their sockets, their names, and the cluster names among these. Chosen. */
 export const STANDSTILL_WAITING = { queries: 6, sockets: 3, names: 2, own: 2 };
 
+/** If at most this share of the standstills is without any reply, others answer during the rest. Share; chosen. */
+export const STANDSTILL_WHOLE = 0.5;
+
 /** Without cluster names: queries, names and clients that have only the server in common. Chosen. */
 export const STANDSTILL_OF_ALL = { queries: 10, names: 3, clients: 3 };
 
