@@ -4,7 +4,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
-import { isForwarder } from '../observe/roles.ts';
+import { askedForCluster, isForwarder, isServer } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
@@ -30,12 +30,15 @@ export const lowNdots: FindingKind = {
     if (observed.lookups === 0) return unknown('no lookup was seen');
     const namespaces = namespacesOf(observed);
     const walked = walkedBy(observed);
+    const strange = strangers(observed);
     const failed = observed.affected.filter(
       (lookup) =>
         isAskedAsWritten(lookup, observed) &&
         !claims.names.has(lookup.name) &&
         // A DNS server forwards names as its clients wrote them.
         !isForwarder(observed, lookup.client) &&
+        !isServer(observed, lookup.client) &&
+        !lookup.exchanges.every(({ server }) => strange.has(server.address)) &&
         !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
     );
     const rootless = withoutTop(observed);
@@ -93,6 +96,15 @@ export const lowNdots: FindingKind = {
     };
   },
 };
+
+/**
+ * Servers that deny cluster names which others have: their clients have the resolv.conf of a node,
+ * and its ndots and search path are a consequence (ND2007).
+ */
+function strangers(observed: Observations): ReadonlySet<string> {
+  const { found, other } = askedForCluster(observed);
+  return found.size === 0 ? new Set() : other.difference(found);
+}
 
 /** Clients and the names that they tried with a search domain appended. */
 function walkedBy({ affected, domains }: Observations): ReadonlySet<string> {

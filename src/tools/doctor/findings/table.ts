@@ -5,6 +5,7 @@
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { clusterNamesUpstream } from './cluster-names-upstream.ts';
 import { coldStart } from './cold-start.ts';
+import { hardCodedDomain } from './hard-coded-domain.ts';
 import { idleConnections } from './idle-connections.ts';
 import { unreachableBackend } from './unreachable-backend.ts';
 import { ipv6Only } from './ipv6-only.ts';
@@ -217,6 +218,7 @@ export const findingKinds: readonly FindingKind[] = [
   silentSockets,
   unseenEndpoint,
   randomLoss,
+  hardCodedDomain,
   clusterNamesUpstream,
   wrongClusterDomain,
   missingSearchDomain,

@@ -1,0 +1,118 @@
+/** Programs that write Service names in full with a cluster domain that this cluster does not have. */
+import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isServer } from '../observe/roles.ts';
+import { listed, sentence } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+const SERVICES = 'svc.';
+/** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
+const WHOLE_NAME = /^((?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\.)(.+)$/;
+
+/** Full Service names in one domain. */
+interface Written {
+  readonly domain: string;
+  readonly views: readonly NameView[];
+}
+
+/** Full Service names in a domain where nothing exists, while pods search another domain that works. */
+export const hardCodedDomain: FindingKind = {
+  code: 'ND2010',
+  title: 'Some pods search a cluster domain that does not exist (kubelet’s clusterDomain)',
+  name: 'a wrong cluster domain',
+  inCapture(observed, claims) {
+    const { names } = observed;
+    const searched = [...observed.domains.all].flatMap((domain) =>
+      domain.startsWith(SERVICES) ? domain.slice(SERVICES.length) : [],
+    );
+    if (searched.length === 0) return unknown('no pod’s search path was seen');
+    const working = searched.filter((domain) => serversWith(domain, observed).size > 0);
+    const [found] = writtenIn(observed, searched).flatMap(({ domain, views }) => {
+      const denied = views.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);
+      const isThere = names.list.some(
+        ({ name, outcomes }) => isWithin(name, domain) && outcomes.found + outcomes.nodata > 0,
+      );
+      const isKnown = views.every(({ name }) => claims.names.has(name));
+      if (denied < MIN_CASES || isThere || isKnown) return [];
+      // The server that denies the names is the one that knows the cluster.
+      const right = working.find((each) => {
+        const knowing = serversWith(each, observed);
+        return views.every(({ servers }) => [...servers].some(([server]) => knowing.has(server)));
+      });
+      return right === undefined ? [] : [{ domain, views, denied, right }];
+    });
+    if (found === undefined)
+      return excluded('Service names that are written in full are in the cluster’s domain');
+    const { domain, views, denied, right } = found;
+    const written = [...new Set(views.map(({ name }) => name))];
+    const lookups = observed.affected.filter(
+      ({ client, exchanges }) =>
+        !isServer(observed, client) &&
+        exchanges.some(({ name }) => written.some((each) => name.startsWith(each))),
+    );
+    // Search domains are appended to these names as well.
+    for (const { name } of names.list)
+      if (written.some((each) => name.startsWith(each))) claims.names.add(name);
+    const clients = [...new Set(lookups.map(({ client }) => client))];
+    const others = written.map((name) => WHOLE_NAME.exec(name)![1]! + right);
+    const existing = names.list.flatMap(({ name, outcomes }) =>
+      others.includes(name) && outcomes.found > 0 ? name : [],
+    );
+    const example = names.list.find(
+      ({ name, outcomes }) => outcomes.found > 0 && isBelow(name, right),
+    );
+    return {
+      code: this.code,
+      title: `Programs write Service names under ${domain}, but this cluster’s domain is ${right}`,
+      subject: domain,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        sentence(
+          `${denied} queries for Service names under ${domain} got NXDOMAIN, and no name exists there: ${listed(written)}`,
+        ),
+        sentence(
+          `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
+        ),
+        ...(clients.length === 0 ? [] : [`These names are queried by ${listed(clients, 6)}.`]),
+      ],
+      why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path has ${right}`,
+      fix: [
+        `In the program’s configuration, write these names without the domain (${written[0]!.slice(0, -domain.length - SERVICES.length - 1)}), so that the search path completes them, or with the right one (${others[0]!}).`,
+        `If they cannot be changed, let the cluster’s DNS serve both domains: kubernetes ${right.slice(0, -1)} ${domain.slice(0, -1)} in the Corefile.`,
+      ],
+      prove: `run ndots query ${others[0]!}, which exists, and ndots query ${written[0]!}, which does not`,
+      disproved: `the Corefile’s kubernetes plugin serves ${domain.slice(0, -1)}`,
+      exchanges: lookups.flatMap(({ exchanges }) =>
+        exchanges.filter(({ name }) => written.some((each) => name.startsWith(each))),
+      ),
+      affected: clients,
+    };
+  },
+};
+
+/** Full Service names by their domain, without those in searched domains. */
+function writtenIn({ names }: Observations, searched: readonly string[]): readonly Written[] {
+  const byDomain = new Map<string, NameView[]>();
+  for (const view of names.list) {
+    const domain = WHOLE_NAME.exec(view.name)?.[2];
+    if (domain === undefined || searched.some((each) => isWithin(domain, each))) continue;
+    const known = byDomain.get(domain);
+    if (known === undefined) byDomain.set(domain, [view]);
+    else known.push(view);
+  }
+  return [...byDomain].map(([domain, views]) => ({ domain, views }));
+}
+
+/** The servers that find names in a domain. */
+function serversWith(domain: string, { names }: Observations): ReadonlySet<string> {
+  return new Set(
+    names.list.flatMap(({ name, servers }) =>
+      isBelow(name, domain)
+        ? [...servers].flatMap(([server, { found }]) => (found > 0 ? server : []))
+        : [],
+    ),
+  );
+}
