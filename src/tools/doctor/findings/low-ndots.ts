@@ -103,7 +103,7 @@ export const lowNdots: FindingKind = {
  */
 function strangers(observed: Observations): ReadonlySet<string> {
   const { found, other } = askedForCluster(observed);
-  return found.size === 0 ? new Set() : other.difference(found);
+  return new Set(found.size === 0 ? [] : [...other].filter((server) => !found.has(server)));
 }
 
 /** Clients and the names that they tried with a search domain appended. */

@@ -2,9 +2,10 @@
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { REACHED_ADDRESSES } from '../thresholds/silence.ts';
 import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { answered } from './outcomes.ts';
@@ -39,7 +40,8 @@ export function silentCause(
     closedForZone(observed, address, losses) ??
     unserved(observed, address, losses) ??
     untranslated(observed, address, losses) ??
-    unmasked(observed, address, losses)
+    unmasked(observed, address, losses) ??
+    onlyDns(observed, losses)
   );
 }
 
@@ -139,6 +141,9 @@ function unserved(
       ![...each.clients].some((client) => theirs.has(client)),
   );
   if (service === undefined) return null;
+  const { serverNames } = observed;
+  if (serverNames.isIpv6(address) !== serverNames.isIpv6(service.address))
+    return inOneFamily(observed, address, service.address);
   return {
     title:
       'Some pods use a name server address other than the DNS Service’s, where no server answers',
@@ -146,6 +151,57 @@ function unserved(
     why: `${service.address} is the DNS Service’s address, but some pods’ resolv.conf contains ${address} instead. Their node’s kubelet (clusterDNS, --cluster-dns) or their dnsConfig specifies an address from another cluster, or from a deleted Service. (If both are Services, the rules for ${address} are missing on this node.)`,
     fix: [
       `Compare kubectl -n kube-system get svc kube-dns with the resolv.conf of these pods; correct clusterDNS in the kubelet configuration (or dnsConfig) to ${service.address}, and restart kubelet and the pods.`,
+    ],
+  };
+}
+
+/** The node translates the DNS Service's address of the other IP family, so the rules for this one are missing. */
+function inOneFamily(
+  { serverNames, backends }: Observations,
+  address: string,
+  other: string,
+): SilentCause {
+  const [family, works] = serverNames.isIpv6(address) ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+  const pods = backends.list.flatMap((pod) => (pod.served.size > 0 ? pod.address : []));
+  const lists = family === 'IPv6' ? 'ip6tables-save' : 'iptables-save';
+  return {
+    title: `The node does not translate the DNS Service’s ${family} address, so the first name server of dual-stack pods never answers`,
+    seen: `The node translates ${other} to DNS pods (${listed(pods)}), which answer, but leaves queries to ${address} unchanged, so they are lost.`,
+    why: `${address} and ${other} are most likely both addresses of the DNS Service, which is dual-stack. The ${family} rules on this node are missing: kube-proxy runs with ${works} alone (its clusterCIDR or the node has one family), or ${lists.replace('-save', '')} rules were flushed or cannot be written. A pod that has ${address} first in its resolv.conf waits 5 s for each lookup, until it queries the next server. Pods with ${works} alone are not affected.`,
+    fix: [
+      `On this node, check ${lists} | grep ${address} (nft list ruleset, ipvsadm -Ln) and the log of kube-proxy. Give kube-proxy both families (clusterCIDR with two prefixes, and a node address of each), and restart it.`,
+      `Check whether the Service has this address and endpoints for it: kubectl -n kube-system get svc,endpointslices -l k8s-app=kube-dns -o wide. If ${address} is not among its addresses (clusterIPs), remove it from kubelet’s clusterDNS.`,
+      `Until then, list ${other} first in the pods’ resolv.conf.`,
+    ],
+    isComplete: true,
+  };
+}
+
+/** The clients' TCP connections to other addresses are accepted while their queries get no replies. */
+function onlyDns(observed: Observations, losses: readonly SeenExchange[]): SilentCause | null {
+  const { contacts, lastMs } = observed;
+  const clients = [...new Set(losses.map(({ client }) => client.address))];
+  if (clients.some((client) => isForwarder(observed, client))) return null;
+  const { fromMs, toMs } = sentSpan(losses);
+  const reached = contacts
+    .at(lastMs)
+    .filter(({ opened, accepted }) => accepted > 0 && accepted >= NEARLY_ALL * opened);
+  const of = (client: string): readonly string[] =>
+    reached.flatMap(({ server, openings }) =>
+      openings.some((each) => each.client === client && each.ms >= fromMs && each.ms <= toMs)
+        ? server
+        : [],
+    );
+  if (!clients.every((client) => new Set(of(client)).size >= REACHED_ADDRESSES)) return null;
+  const addresses = [...new Set(clients.flatMap(of))];
+  const pods = listed(clients);
+  return {
+    title: 'A pod’s DNS queries get no reply, while its TCP connections to other addresses work',
+    seen: `During the same time, ${pods} opened TCP connections to ${listed(addresses)}, which were accepted, so the network works. No ICMP error rejected the queries.`,
+    why: 'Packets to port 53 are dropped silently, while others pass. Most likely an egress NetworkPolicy (or a firewall on the node) selects this pod and does not allow port 53. A Service without endpoints would be rejected with ICMP by kube-proxy. If other pods get no replies either, the DNS pods are at fault.',
+    fix: [
+      `Find the policies that select ${pods} (kubectl get networkpolicy -A; CiliumNetworkPolicy and others as well), and allow UDP and TCP port 53 to the DNS pods, and to the node cache’s address if there is one.`,
+      'Query the same address from another pod on the node. If it is answered there, a rule for this pod is the cause.',
     ],
   };
 }

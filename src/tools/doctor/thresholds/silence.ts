@@ -159,3 +159,6 @@ export const ENDS_AGAIN = 3;
 
 /** Other names, answered elsewhere, that show that one zone is forwarded separately. Names; chosen. */
 export const MIN_OUTSIDE_NAMES = 2;
+
+/** Addresses that accept a client’s TCP connections while its queries get no reply: the network works. Addresses; chosen. */
+export const REACHED_ADDRESSES = 2;
