@@ -4,7 +4,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
-import { askedForCluster, isForwarder, isServer } from '../observe/roles.ts';
+import { askedForCluster, isForwarder } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
@@ -37,7 +37,6 @@ export const lowNdots: FindingKind = {
         !claims.names.has(lookup.name) &&
         // A DNS server forwards names as its clients wrote them.
         !isForwarder(observed, lookup.client) &&
-        !isServer(observed, lookup.client) &&
         !lookup.exchanges.every(({ server }) => strange.has(server.address)) &&
         !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
     );

@@ -10,7 +10,7 @@ import { failedInSilence } from '../observe/consequences.ts';
 import { notStale } from '../observe/stale-domains.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { between, clock, listed, minute, sentence, shownBy } from '../texts.ts';
+import { between, listed, minute, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { STATED_TEXT_LENGTH } from '../thresholds/errors.ts';

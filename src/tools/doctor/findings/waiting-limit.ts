@@ -5,7 +5,7 @@ import { failedExchanges } from '../observe/failed-exchanges.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { programs } from '../observe/roles.ts';
 import { WaitingQueries } from '../observe/waiting-queries.ts';
-import { clocks, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
+import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
 import { WAITING_LIMIT } from '../thresholds/errors.ts';
 import { FELT_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -49,7 +49,7 @@ export const waitingLimit: FindingKind = {
         confidence: 0.94,
         seen: [
           sentence(
-            `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), from ${clocks(fromMs, toMs).join(' to ')}. They are for ${listed(names)}`,
+            `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
           `${share(full.count, refused.length)} of them came while ${full.from} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calm} seconds with fewer waiting queries, none failed.`,
           ...(upstream === null

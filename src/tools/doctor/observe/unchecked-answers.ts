@@ -35,7 +35,15 @@ export class UncheckedAnswers {
     if ((replyFlags & FLAG.RD) === 0) return;
     const server = exchange.server.address;
     const entry = this.names.at(name, () => ({
-      ...{ name, server, hosts: new Set<string>(), count: 0, atMs: 0, inceptionMs: 0, expirationMs: 0 },
+      ...{
+        name,
+        server,
+        hosts: new Set<string>(),
+        count: 0,
+        atMs: 0,
+        inceptionMs: 0,
+        expirationMs: 0,
+      },
     }));
     if (entry === null) return;
     entry.count++;
