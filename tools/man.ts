@@ -7,7 +7,10 @@ import { manualPage, roff } from '../src/faces/cli/option-help.ts';
 import { verbNames, verbSummaries } from '../src/faces/cli/verb-names.ts';
 import { loadUsage } from '../src/faces/cli/verbs.ts';
 
-const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+const { version, man } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  version: string;
+  man: readonly string[];
+};
 /** The release date given in the changelog. */
 const date = /^## .*(\d{4}-\d{2}-\d{2})/m.exec(readFileSync('CHANGELOG.md', 'utf8'))?.[1] ?? '""';
 
@@ -52,4 +55,10 @@ for (const [file, text] of pages) {
     console.error(`${file} does not match the option tables: run node tools/man.ts`);
     process.exitCode = 1;
   }
+}
+// npm installs only the pages listed there.
+const unlisted = [...pages.keys()].filter((file) => !man.includes(file));
+if (unlisted.length > 0) {
+  console.error(`package.json does not list ${unlisted.join(', ')} under "man"`);
+  process.exitCode = 1;
 }
