@@ -67,7 +67,7 @@ function isOfNames(
 /**
  * The probability that chance, which picks sockets, picks them in so few runs (Wald and Wolfowitz,
  * 1940). Sockets before the first picked one do not count, because one of several servers behind the
- * address may have died since, and neither do those after the last. Both ends are therefore given.
+ * address may have died since. Those after the last do not count either, so both ends are given.
  */
 function chanceOf(
   { address }: ServerView,
