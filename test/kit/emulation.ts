@@ -85,6 +85,10 @@ export class Emulation {
 const spaceOf = (process: string): string =>
   spawnSync('readlink', [`/proc/${process}/ns/user`], { encoding: 'utf8' }).stdout.trim();
 
+/** Lists the unpacked packages where `dpkg-query` looks, because unpacking alone does not. */
+const listPackages =
+  'for deb in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb -f "$deb"; echo "Status: install ok unpacked"; echo; done >> "$1/var/lib/dpkg/status"';
+
 /**
  * The command that unpacks a small Debian for this CPU into an empty directory without running anything in it. It
  * includes the parts of a Node image that Node and container startup need.
@@ -101,6 +105,6 @@ export const debianFor = (cpu: EmulatedCpu, directory: string): readonly string[
   ];
   return [
     ...['mmdebstrap', '--quiet', '--mode=root', '--variant=extract', `--architectures=${cpu}`],
-    ...[`--include=${needed.join(',')}`, 'bookworm', directory],
+    ...[`--extract-hook=${listPackages}`, `--include=${needed.join(',')}`, 'bookworm', directory],
   ];
 };
