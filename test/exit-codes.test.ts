@@ -36,7 +36,7 @@ function partOf(page: string): string {
 for (const verb of verbNames.filter((each) => !withoutCodes.has(each)))
   describe(`ndots ${verb}`, () => {
     const help = async (): Promise<string> => {
-      const { notes = [] } = await loadUsage(verb);
+      const { notes } = await loadUsage(verb);
       return notes.find((note) => note.includes('Exit codes:')) ?? '';
     };
 

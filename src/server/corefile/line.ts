@@ -92,7 +92,7 @@ export class DirectiveLine {
     });
   }
 
-  /** The hint, with the line's syntax if a placeholder that nobody has written appears in it or in the text. */
+  /** The hint, with the line's syntax if a placeholder of that syntax appears in it or in the text. */
   #placed(show: string, text: string, hint: string): string | null {
     const hasPlaceholder = [text, hint].some((each) => each.split(/[ :]/).includes(show));
     if (!isPlaceholder.test(show) || !hasPlaceholder) return hint === '' ? null : hint;

@@ -24,8 +24,8 @@ export class FairList<T> {
   }
 
   /**
-   * Adds an entry. If the list is full, discards the oldest entry of a source that has more than half of them, or else
-   * the oldest of all.
+   * Adds an entry. A full list discards the oldest entry of a source that has more than half of them. If there is no
+   * such source, it discards the oldest of all.
    *
    * @param source null for an entry that does not come from a source
    */

@@ -78,7 +78,8 @@ export class LiveInput {
 
   /**
    * Records the packets that the kernel has dropped since the input started. The number may come from another machine.
-   * It never falls, and grows by what can have arrived since the last call, or it would hide the losses of others.
+   * The count never falls, and grows at most by the packets that an interface can receive between two calls. Otherwise,
+   * it would hide the losses of other inputs.
    */
   lostByKernel(packets: number): void {
     const nowMs = this.#now();

@@ -1,6 +1,6 @@
 /**
- * Divides this thread's time among the streams that are read. Without it, a server that sends without end, or a stream
- * that decompresses to a thousand times its size, would delay the other servers and the views.
+ * Divides this thread's time among the streams that are read. Without it, a server that sends without end would delay
+ * the other servers and the views. So would a stream that decompresses to a thousand times its size.
  */
 import type { Clock } from '../../../server/base/clock.ts';
 
