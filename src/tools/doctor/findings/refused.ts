@@ -9,11 +9,12 @@ import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { slowNames } from '../observe/slow-names.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { keysOf, listed, sentence, share } from '../texts.ts';
+import { listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
@@ -458,20 +459,6 @@ function slowUpstream(
       ? 'Find the client that sends most external queries (capture at a DNS pod), and make it look up fewer names at once.'
       : `Make ${top.address} look up fewer names at once, or give it its own resolver.`,
   };
-}
-
-/** Names whose replies took long, or the zone that they have in common. */
-function slowNames({ affected }: Observations): readonly string[] {
-  const slow = affected
-    .flatMap(({ exchanges }) => exchanges)
-    .filter((each) => (latencyOf(each) ?? 0) >= FELT_MS);
-  if (slow.length < MIN_CASES) return [];
-  const [top] = keysOf(slow, ({ name }) => registeredZoneOf(name));
-  const ofTop = slow.filter(({ name }) => registeredZoneOf(name) === top);
-  // A burst of lookups also slows down others.
-  const names = keysOf(ofTop.length >= MOST * slow.length ? ofTop : slow, ({ name }) => name);
-  const zone = names.reduce(commonZone);
-  return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;
 }
 
 /** True if a query of these clients was answered without an error. */

@@ -1,8 +1,9 @@
 /** A forwarder that refuses queries while a fixed number of others wait for its upstream. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { sentSpan, latencyOf } from '../../capture/pair/seen-exchange.ts';
-import { failedExchanges } from '../observe/failed-exchanges.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import { slowNames } from '../observe/slow-names.ts';
 import { programs } from '../observe/roles.ts';
 import { WaitingQueries } from '../observe/waiting-queries.ts';
 import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
@@ -39,6 +40,7 @@ export const waitingLimit: FindingKind = {
       const isTop = top !== undefined && top[1] >= MOST * all;
       const upstream = slowUpstreamOf(server, observed);
       const at = upstream === null ? 'the upstream' : `the upstream ${upstream}`;
+      const slow = slowNames(observed);
       const { fromMs, toMs } = sentSpan(refused);
       claims.late.add(server);
       return {
@@ -52,6 +54,9 @@ export const waitingLimit: FindingKind = {
             `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
           `${share(full.count, refused.length)} of them came while ${full.from} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calm} seconds with fewer waiting queries, none failed.`,
+          ...(slow.length === 0
+            ? []
+            : [sentence(`Replies for ${listed(slow)} take a second or more`)]),
           ...(upstream === null
             ? []
             : [
@@ -73,7 +78,9 @@ export const waitingLimit: FindingKind = {
         ],
         prove: `run ndots query ${names[0]!} @${server} while few queries wait; it is answered`,
         disproved: `${server} refuses the same name while no query waits`,
-        exchanges: failedExchanges(observed, (name) => own.has(name)),
+        exchanges: observed.affected.flatMap(({ exchanges }) =>
+          exchanges.filter((each) => isFailure(each) && own.has(each.name)),
+        ),
       };
     }
     return excluded('failures do not depend on the number of waiting queries');
