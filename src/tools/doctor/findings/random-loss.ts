@@ -37,8 +37,8 @@ export const randomLoss: FindingKind = {
     }
     const outside = outsideAlone(observed, losses);
     if (outside !== null && unexplainedFailures(observed, claims) >= MIN_CASES) {
+      // They stay open, so that the time of these losses is still examined separately.
       claims.unanswered.push(...losses);
-      claims.take(claims.open);
       return excluded(
         'only external names are lost, and others get SERVFAIL: the server waits for an upstream',
       );

@@ -40,7 +40,6 @@ export const wrongAaaa: FindingKind = {
       const inRow = aaaa.denial?.count ?? 0;
       if (bad === 0 || inRow < (bad < asked - lost ? NEARLY_ALL * bad : bad)) return [];
       if (bad < asked - lost && inRow < MIN_CASES) return [];
-      if (servfail > 0 && waitsForReply(observed, aaaa.name)) return [];
       return [
         {
           name: aaaa.name,
@@ -78,21 +77,34 @@ export const wrongAaaa: FindingKind = {
     const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
+    const isLate = names.every((name) => waitsForReply(observed, name));
     // Failures of these are expected.
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
+      confidence: isLate ? 0.75 : bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
       seen: [
         `For ${listed(names)}, A queries get an address, but AAAA queries get ${rcode} (${bad} times).`,
+        ...(isLate
+          ? [
+              'These errors come after a second or more, or from a cache, so the DNS server waits for another one that does not reply.',
+            ]
+          : []),
       ],
       why:
         rcode === 'NXDOMAIN'
           ? 'NXDOMAIN means that the name does not exist for any type. A template that is meant to suppress IPv6 may answer like this (template … rcode NXDOMAIN). musl (Alpine) then ignores the IPv4 address, and caches may do so, too.'
-          : 'AAAA queries fail instead of getting "no such record", because old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.',
+          : isLate
+            ? 'The upstream, or the servers for these names, do not reply to AAAA. Either something drops this type, or they do not reply at all, and A is answered from a cache (perhaps with expired records). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.'
+            : 'AAAA queries fail instead of getting "no such record", because old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.',
       fix: [
+        ...(isLate
+          ? [
+              'Query A and AAAA of such a name at the upstream from a DNS pod’s node. If neither is answered, the servers for the name are the cause. If only A is, allow AAAA in the firewall or on those servers.',
+            ]
+          : []),
         'Answer AAAA with NOERROR, no record, and an SOA in the authority section, as in template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }.',
         'Or remove the template, because NODATA from the upstream is just as quick.',
       ],
