@@ -39,7 +39,7 @@ export const expiredZone: FindingKind = {
       const others = new Set(
         failing.flatMap(({ servers }) =>
           [...servers].flatMap(([address, { found }]) =>
-            found > 0 && address !== server ? address : [],
+            found > 0 && address !== server && address !== primary ? address : [],
           ),
         ),
       );
