@@ -63,3 +63,16 @@ test('DNS64 that is switched on once, or that answers always, has no ND8020', as
     undefined,
   );
 });
+
+test('an upstream without DNS64, which the server with DNS64 asks, has no ND8020', async () => {
+  const own = lookups('64:ff9b::', () => true).map((each) => ({ ...each, server: '10.244.1.3' }));
+  const cluster = own.map(({ atMs }, nth) => ({
+    ...{ atMs: atMs + 10, name: `db${nth % 3}.shop.svc.cluster.local.`, address: '10.96.3.7' },
+    server: '10.244.1.3',
+  }));
+  const upstream = lookups('64:ff9b::', () => false).map((each) => ({
+    ...each,
+    ...{ atMs: each.atMs + 1, client: '10.244.1.3', server: '10.0.0.2' },
+  }));
+  assert.equal(await findingOf('ND8020', [...own, ...cluster, ...upstream]), undefined);
+});

@@ -1,6 +1,7 @@
 /** DNS64 that only some of the servers behind an address have. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isWellKnown, synthesisOf, type Synthesis } from '../observe/dns64.ts';
+import type { Observations } from '../observe/observations.ts';
 import { isServer, upstreams } from '../observe/roles.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
@@ -20,8 +21,8 @@ export const partialDns64: FindingKind = {
     const mixed = aaaa.flatMap((view) => synthesisOf(view, observed) ?? []).filter(alternates);
     const found = [...Map.groupBy(mixed, ({ prefix }) => prefix)].find(
       ([prefix, all]) =>
-        sumOf(all, 'found') >= MIN_CASES &&
-        sumOf(all, 'nodata') >= MIN_CASES &&
+        sumOf(all, 'found', serversOf(all, observed)) >= MIN_CASES &&
+        sumOf(all, 'nodata', serversOf(all, observed)) >= MIN_CASES &&
         // One owner may number its own hosts like this.
         (isWellKnown(prefix) || new Set(all.map(({ name }) => name)).size >= MIN_PREFIX_NAMES),
     );
@@ -29,13 +30,10 @@ export const partialDns64: FindingKind = {
       return excluded('no name alternates between an address that DNS64 created and none');
     const [prefix, all] = found as [string, [Synthesis, ...Synthesis[]]];
     const names = [...new Set(all.map(({ name }) => name))];
-    const asked = [...new Set(all.flatMap(({ view }) => [...view.servers].map(([each]) => each)))];
-    // A server with DNS64 asks an upstream that has none.
-    const ups = upstreams(observed);
-    const own = asked.filter((server) => !ups.has(server));
-    const servers = own.length > 0 ? own : asked;
-    const sumAt = (server: string, what: 'found' | 'nodata'): number =>
-      all.reduce((sum, { view }) => sum + (view.servers.get(server)?.[what] ?? 0), 0);
+    const servers = serversOf(all, observed);
+    const sumAt = (server: string, what: 'found' | 'nodata'): number => sumOf(all, what, [server]);
+    const made = sumOf(all, 'found', servers);
+    const empty = sumOf(all, 'nodata', servers);
     const making = servers.filter((server) => sumAt(server, 'nodata') === 0);
     const without = servers.filter((server) => sumAt(server, 'found') === 0);
     const isByServer = making.length > 0 && without.length > 0;
@@ -51,7 +49,7 @@ export const partialDns64: FindingKind = {
       confidence: isByServer ? 0.95 : 0.9,
       seen: [
         sentence(
-          `AAAA queries for the same names got an address in ${prefix} ${sumOf(all, 'found')} times and an empty answer (NODATA) ${sumOf(all, 'nodata')} times, in turn: ${listed(names)}`,
+          `AAAA queries for the same names got an address in ${prefix} ${made} times and an empty answer (NODATA) ${empty} times, in turn: ${listed(names)}`,
         ),
         `${address} contains ${ipv4}, an IPv4 address, so a server creates it for ${name}, which has no IPv6 address.`,
         isByServer
@@ -80,6 +78,22 @@ function alternates({ view }: Synthesis): boolean {
   return outcomes.nodata > 0 && firstFoundMs < lastNegativeMs && firstNegativeMs < lastFoundMs;
 }
 
-function sumOf(all: readonly Synthesis[], what: 'found' | 'nodata'): number {
-  return all.reduce((sum, { view }) => sum + view.outcomes[what], 0);
+/** The servers that were asked; without the upstreams, which a server with DNS64 asks and which have none. */
+function serversOf(all: readonly Synthesis[], observed: Observations): readonly string[] {
+  const asked = [...new Set(all.flatMap(({ view }) => [...view.servers].map(([each]) => each)))];
+  const ups = upstreams(observed);
+  const own = asked.filter((server) => !ups.has(server));
+  return own.length > 0 ? own : asked;
+}
+
+function sumOf(
+  all: readonly Synthesis[],
+  what: 'found' | 'nodata',
+  servers: readonly string[],
+): number {
+  return all.reduce(
+    (sum, { view }) =>
+      servers.reduce((part, server) => part + (view.servers.get(server)?.[what] ?? 0), sum),
+    0,
+  );
 }

@@ -153,7 +153,7 @@ export const refused: FindingKind = {
           `Check that ${server} serves ${stub.slice(0, -1)}, and that the address in the Corefile is right (stubDomains, a server block with forward).`,
         ],
         disproved: `${server} answers the same query from the DNS pod’s node`,
-        confidence: 0.94,
+        confidence: 0.88,
       },
       rule !== null && {
         ...(rule.denied.length === 0
