@@ -74,7 +74,7 @@ function raised(view: NameView, observed: Observations): Raised | null {
       const isStale =
         !isSame &&
         cached.lastMs > source.firstMs &&
-        // What begins after the other’s last answer is newer.
+        // An answer that begins after the other’s last one is newer.
         cached.firstMs < source.lastMs &&
         !source.addresses.some((address) => cached.addresses.includes(address));
       // The cache may use another server. The same address, or a newer one, proves that it uses this one.

@@ -16,7 +16,7 @@ const all = await Promise.all(
 const tables = ['servers', 'clients', 'names', 'backends', 'types', 'flows', 'lines'] as const;
 const perStory = process.env['TABLES'] === 'all' ? tables.length : 1;
 
-/** The stack of what a diagnosis throws, or null. */
+/** The stack of the error that a diagnosis throws, or null. */
 function failureOf(observed: Observations): string | null {
   try {
     diagnose(observed);

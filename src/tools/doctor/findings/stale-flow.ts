@@ -162,8 +162,8 @@ function answeredWithin(
 }
 
 /**
- * True if other sockets lose so many queries at that time, and are answered again, that some socket
- * loses as many in a row by chance. A limit on packets does this.
+ * True if other sockets also lose queries at that time and are answered again. With such a loss rate,
+ * some socket loses as many in a row by chance. A limit on packets does this.
  */
 function isOfLossyServer(
   { flows, losses, servers }: Observations,

@@ -294,7 +294,7 @@ export const SURE_PAIRS = 8;
 /** A client that a rule cuts off: queries without a reply, and the share that others lose at most. Chosen. */
 export const POLICY_CUT = { queries: 4, others: 0.2 };
 
-/** A client that is cut off for a time: sockets without a reply, and sockets of others that are answered meanwhile. One of two dead servers would lose this many in a row by chance in 3%. Sockets; chosen. */
+/** A client that is cut off for a time: its sockets without a reply, and others’ sockets with replies during that time. If one of two servers were dead, this many losses in a row would have a probability of 3%. Sockets; chosen. */
 export const POLICY_CUT_TIME = { ports: 5, others: 5 };
 
 /** With fewer queries, a loss rate is not meaningful. Queries; chosen. */
