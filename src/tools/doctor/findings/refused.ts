@@ -14,7 +14,7 @@ import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
