@@ -51,17 +51,17 @@ test('at clients that are answered in the meantime, it rejects what goes to some
 });
 
 /**
- * At one DNS pod: clients of one network get no replies. @param net of these clients
+ * At one DNS pod: clients of one network get no replies. @param prefix of these clients
  * @param isAtPod the capture has the pod's own queries
  * @param isTranslated it also has the queries to the Service's address, which reach two pods
  */
-function unanswered(net: string, isAtPod: boolean, isTranslated = false): readonly Captured[] {
+function unanswered(prefix: string, isAtPod: boolean, isTranslated = false): readonly Captured[] {
   const pods = isTranslated ? [NEAR, FAR] : [FAR];
   return inOrder(
     Array.from({ length: 320 }, (_, i) => {
       const [atMs, port] = [i * 100, 30_000 + i];
       const isCut = i % 16 < 2;
-      const client = isCut ? `${net}.${8 + (i % 2)}` : `10.244.1.${4 + (i % 2)}`;
+      const client = isCut ? `${prefix}.${8 + (i % 2)}` : `10.244.1.${4 + (i % 2)}`;
       // The capture is not at the other pod, so it has no queries of other clients to it.
       const pod = isCut ? pods[(i >> 4) % pods.length]! : FAR;
       const name = `n${i % 7}.example.com.`;

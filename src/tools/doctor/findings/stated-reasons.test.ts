@@ -34,7 +34,7 @@ test('a resolver that calls signatures early, while another one validates them, 
   assert.match(found!.seen.join(' '), /10\.10\.0\.53 validates the same names/);
 });
 
-test('a resolver that calls signatures early may be right if nobody else validates them', async () => {
+test('a resolver that calls signatures early may be right if no other resolver validates them', async () => {
   const found = await findingOf('ND4035', [...others(20), ...resolvers(EARLY, 0)]);
   assert.match(found?.title ?? '', /rejects a zone’s signatures/);
 });

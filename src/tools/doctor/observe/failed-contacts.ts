@@ -157,8 +157,8 @@ function textOf(
 }
 
 /**
- * How long the server's certificate has been out of date when connections to it failed in their
- * handshake; null if the capture does not show it.
+ * Describes a certificate that is out of date, if connections fail in their handshake; null if the
+ * capture does not show one.
  */
 export function certificateText({ contact, how }: Pick<FailedContact, 'contact' | 'how'>): {
   readonly isExpired: boolean;

@@ -56,7 +56,7 @@ export interface StatedReason extends FaultyReplies {
   readonly code: number;
   /** The longest text that came with it. */
   text: string;
-  /** How the signatures are out of their time, as any text says; null: none does. */
+  /** Signatures that are early or expired, as any text says; null: none does. */
   untimely: 'early' | 'expired' | null;
   /** Of these, those with an error, or with NXDOMAIN. */
   failed: number;
@@ -217,7 +217,7 @@ function newReason(code: number): StatedReason {
   return { ...noReplies(), code, text: '', untimely: untimely(code, ''), failed: 0 };
 }
 
-/** How a validating resolver says that signatures are out of their time (Unbound, BIND, Knot). */
+/** Detects that a validating resolver calls signatures early or expired (texts of Unbound, BIND, Knot). */
 function untimely(code: number, text: string): StatedReason['untimely'] {
   if (code === EDE.SIGNATURE_NOT_YET_VALID || /before inception|not yet valid/i.test(text))
     return 'early';
