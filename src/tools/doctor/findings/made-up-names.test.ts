@@ -66,7 +66,7 @@ test('an address that behaves like no known resolver may be a DNS server', async
   assert.match(found?.fix.join(' ') ?? '', /DNS pod or a node cache/);
 });
 
-test('new names that harm nobody and are few among all queries are not reported', async () => {
+test('new names that cause no failures and are few among all queries are not reported', async () => {
   const few = many(() => ({ address: '198.51.100.7' }));
   const rest = Array.from({ length: 400 }, (_, i) => ({
     ...{ atMs: i * 20, name: `www${i % 7}.example.org.`, address: '192.0.2.9' },

@@ -5,7 +5,7 @@ import type { Failure, Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { slowNames } from '../observe/slow-names.ts';
 import { programs } from '../observe/roles.ts';
-import { WaitingQueries } from '../observe/waiting-queries.ts';
+import { WaitingAtServer } from '../observe/waiting-at-server.ts';
 import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
 import { WAITING_LIMIT } from '../thresholds/errors.ts';
 import { FELT_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
@@ -15,7 +15,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 export const waitingLimit: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',
-  name: 'a limit on waiting queries',
+  name: 'servers that refuse',
   inCapture(observed, claims) {
     const quick = observed.failed.filter(
       (each) =>
@@ -101,7 +101,7 @@ interface Full {
 function fullAt(server: string, refused: readonly Failure[], observed: Observations): Full | null {
   if (refused.length < MIN_QUERIES) return null;
   const late = observed.slow.filter((each) => each.server === server);
-  const waiting = new WaitingQueries(late);
+  const waiting = new WaitingAtServer(late);
   const { most } = waiting;
   const from = Math.ceil(WAITING_LIMIT.full * most);
   if (most < WAITING_LIMIT.least) return null;

@@ -51,8 +51,8 @@ export class Claims {
   flood: NameFlood | null = null;
 
   /**
-   * As `openTo`, with the losses of a flood: it does not lose queries by itself, but because the
-   * server, or a limit on the way to it, cannot bear its rate.
+   * As `openTo`, with the losses of a flood. They need a cause, too: the server, or a limit on the
+   * way to it, cannot bear the rate.
    */
   openOrFlooded(server: string): readonly SeenExchange[] {
     const ofFlood = (this.flood?.losses ?? []).filter((loss) => serversOf(loss).includes(server));

@@ -10,8 +10,8 @@ export function parentOf(name: string): string {
 }
 
 /**
- * True if this server gives expired answers for names of the same domain, so that an answer for
- * another type says nothing about the domain's servers.
+ * True if this server gives expired answers for names of the same domain. An answer for another type
+ * then says nothing about the domain's servers.
  */
 export function staleTest({
   replyFaults,

@@ -128,8 +128,8 @@ export const MIN_REFUSED_NAMES = 2;
 export const BADTIME_BYTES = 6;
 
 /**
- * A limit on waiting queries: the fewest waiting queries that show one, the share of the maximum from which it counts as
- * full, and the share of failures that come while it is full. They come within `atOnceMs` milliseconds. Chosen: dnsmasq’s
+ * A limit on waiting queries: the fewest waiting queries that show one, and the share of the maximum that counts as
+ * full. `refused` is the share of failures that come while it is full, within `atOnceMs` milliseconds. Chosen: dnsmasq’s
  * default limit is 150.
  */
 export const WAITING_LIMIT = { least: 10, full: 0.75, refused: 0.9, atOnceMs: 50 };

@@ -2,7 +2,7 @@
 import { countUpTo } from './sorted-times.ts';
 import type { LateReply } from './observations.ts';
 
-export class WaitingQueries {
+export class WaitingAtServer {
   readonly #sent: readonly number[];
   readonly #replied: readonly number[];
 
