@@ -91,7 +91,10 @@ function outcomes(exchanges: readonly SeenExchange[], paint: Paint): string {
     .join(', ');
 }
 
-/** The queries that servers sent to answer these, with those that their servers sent, one row for each server. */
+/**
+ * The queries that servers sent to answer these, with those that their servers sent, one row for each server.
+ * @param exchanges for the same name
+ */
 function upstreamRows(
   exchanges: readonly SeenExchange[],
   fromMs: number,
@@ -99,17 +102,12 @@ function upstreamRows(
   paint: Paint,
   depth = 1,
 ): string[] {
-  const groups = new Map<string, SeenExchange[]>();
-  for (const { name: question, upstream } of exchanges)
-    for (const own of upstream ?? []) {
-      const { asker = null } = own;
-      const who = asker === null ? '' : askerText({ ...asker, container: null }, paint);
-      const what = own.name === question ? '' : ` for ${own.name}`;
-      const text = `${who} asks ${serverOf(own, name)}${what}`;
-      const group = groups.get(text);
-      if (group === undefined) groups.set(text, [own]);
-      else if (!group.includes(own)) group.push(own);
-    }
+  const question = exchanges[0]?.name;
+  const sent = new Set(exchanges.flatMap(({ upstream }) => upstream ?? []));
+  const groups = Map.groupBy(sent, (own) => {
+    const what = own.name === question ? '' : ` for ${own.name}`;
+    return `${askerText({ ...own.asker!, container: null }, paint)} asks ${serverOf(own, name)}${what}`;
+  });
   return [...groups].flatMap(([text, own]) => {
     const at = printElapsed(Math.max(0, own[0]!.sentMs - fromMs)).padStart(8);
     const row = `  ${paint.dim(at)}  ${'  '.repeat(depth)}${text}  ${outcomes(own, paint)}`;

@@ -1,6 +1,8 @@
 /** A query and its reply in a capture, and the lookups they belong to. */
 import type { Exchange, Lookup, Peer } from '../../../server/wire/exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
+import { readMessage, type DnsRecord } from '../../../server/wire/message.ts';
+import { ReadError } from '../../../server/wire/reader.ts';
 import type { Asker } from './asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
@@ -117,6 +119,20 @@ export interface SeenLookup extends Lookup<SeenExchange> {
 /** True if its reply has no answer, which logs do not show. */
 export function isEmpty({ answers, logged }: SeenExchange): boolean {
   return answers === 0 && logged === undefined;
+}
+
+/** The records in its reply's answer section. Empty if the reply cannot be read. */
+export function answerRecords({
+  reply,
+  answers,
+}: Pick<SeenExchange, 'reply' | 'answers'>): readonly DnsRecord[] {
+  if (reply === null || answers === 0) return [];
+  try {
+    return readMessage(reply).answer;
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    return [];
+  }
 }
 
 /** Milliseconds from query to reply, or null if there is no reply. */

@@ -4,11 +4,9 @@
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
-import { ReadError } from '../../../server/wire/reader.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
-import type { SeenLookup } from '../pair/seen-exchange.ts';
+import { answerRecords, type SeenLookup } from '../pair/seen-exchange.ts';
 import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../read/packets/ip-packet.ts';
 import type { Asker } from '../pair/asker.ts';
 import type { Attribution } from './attribution.ts';
@@ -126,14 +124,7 @@ export class OpenedConnections {
 
 function addressesFound({ exchanges }: SeenLookup): ReadonlySet<string> {
   const found = new Set<string>();
-  for (const { reply, answers } of exchanges) {
-    if (reply === null || answers === 0) continue;
-    try {
-      for (const { type, data } of readMessage(reply).answer)
-        if (type === TYPE.A || type === TYPE.AAAA) found.add(printData(type, data));
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-    }
-  }
+  for (const { type, data } of exchanges.flatMap(answerRecords))
+    if (type === TYPE.A || type === TYPE.AAAA) found.add(printData(type, data));
   return found;
 }

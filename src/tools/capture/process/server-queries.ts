@@ -1,9 +1,7 @@
 /** Finds the queries that a server sent while it was answering one, which show where the answer came from. */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
-import { ReadError } from '../../../server/wire/reader.ts';
-import { addressOf, finalServer, type SeenExchange } from '../pair/seen-exchange.ts';
+import { addressOf, answerRecords, finalServer, type SeenExchange } from '../pair/seen-exchange.ts';
 
 /** Limit on stored exchanges. A server that answers 10 000 queries per second sends its own within a second. */
 const STORED_MAX = 10_000;
@@ -11,9 +9,8 @@ const STORED_MAX = 10_000;
 /** Stores the latest exchanges by question. */
 export class ServerQueries {
   readonly #byQuestion = new Map<string, SeenExchange[]>();
-  /** The questions of the stored exchanges, oldest first. */
-  readonly #order: string[] = [];
-  #oldest = 0;
+  /** Oldest first. */
+  readonly #all = new Set<SeenExchange>();
 
   /** Call this when an exchange has ended and its client's process has been looked up. */
   add(exchange: SeenExchange): void {
@@ -21,8 +18,8 @@ export class ServerQueries {
     const known = this.#byQuestion.get(key);
     if (known === undefined) this.#byQuestion.set(key, [exchange]);
     else known.push(exchange);
-    this.#order.push(key);
-    if (this.#order.length - this.#oldest > STORED_MAX) this.#dropOldest();
+    this.#all.add(exchange);
+    if (this.#all.size > STORED_MAX) this.#drop(this.#all.values().next().value!);
   }
 
   /**
@@ -48,14 +45,12 @@ export class ServerQueries {
     return found;
   }
 
-  #dropOldest(): void {
-    const key = this.#order[this.#oldest++]!;
+  #drop(oldest: SeenExchange): void {
+    this.#all.delete(oldest);
+    const key = questionOf(oldest.name, oldest.type);
     const known = this.#byQuestion.get(key)!;
     known.shift();
     if (known.length === 0) this.#byQuestion.delete(key);
-    if (this.#oldest < STORED_MAX) return;
-    this.#order.splice(0, this.#oldest);
-    this.#oldest = 0;
   }
 }
 
@@ -64,14 +59,8 @@ function questionOf(name: string, type: number): string {
 }
 
 /** The names that the reply's CNAME records lead to, in lower case. */
-function aliasesIn({ reply, answers, type }: SeenExchange): readonly string[] {
-  if (reply === null || answers === 0 || type === TYPE.CNAME) return [];
-  try {
-    return readMessage(reply)
-      .answer.filter((record) => record.type === TYPE.CNAME)
-      .map((record) => printData(record.type, record.data).toLowerCase());
-  } catch (error) {
-    if (!(error instanceof ReadError)) throw error;
-    return [];
-  }
+function aliasesIn(exchange: SeenExchange): readonly string[] {
+  return answerRecords(exchange)
+    .filter(({ type }) => type === TYPE.CNAME && type !== exchange.type)
+    .map(({ type, data }) => printData(type, data).toLowerCase());
 }
