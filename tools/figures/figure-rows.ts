@@ -497,7 +497,7 @@ export const figureGroups: readonly FigureGroup[] = [
     about: '20 000 queries per second, one worker.',
     rows: [
       {
-        what: 'CPU time per query, nobody reads',
+        what: 'CPU time per query, no reader',
         figure: 'console without a reader : no console, CPU per query',
         peer: 'the same server without the directive `console`',
         goal: { atMost: 1.01 },

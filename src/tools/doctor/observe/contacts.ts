@@ -1,6 +1,6 @@
 /** Programs' TCP connections after the lookup, by server address. */
 import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
-import type { Validity } from '../../capture/read/packets/tls-certificate.ts';
+import type { CertificateValidity } from '../../capture/read/packets/tls-certificate.ts';
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
 import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -57,7 +57,7 @@ export interface Contact {
 }
 
 /** A certificate that is not yet or no longer valid. Milliseconds since 1970. */
-export interface UntimelyCertificate extends Validity {
+export interface UntimelyCertificate extends CertificateValidity {
   readonly atMs: number;
 }
 
@@ -178,7 +178,12 @@ export class Contacts {
   }
 
   /** The certificate that a server sent. */
-  certificate(server: string, port: number, { fromMs, toMs }: Validity, atMs: number): void {
+  certificate(
+    server: string,
+    port: number,
+    { fromMs, toMs }: CertificateValidity,
+    atMs: number,
+  ): void {
     const contact = this.#contacts.get(`${server} ${port}`);
     if (contact !== undefined)
       contact.untimely = atMs < fromMs || atMs > toMs ? { fromMs, toMs, atMs } : null;

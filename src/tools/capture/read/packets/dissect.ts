@@ -18,7 +18,7 @@ import {
   type NetworkPlace,
 } from './link-layer.ts';
 import { payloadCode } from './payload-code.ts';
-import { certificateValidity, type Validity } from './tls-certificate.ts';
+import { certificateValidity, type CertificateValidity } from './tls-certificate.ts';
 import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
@@ -93,7 +93,7 @@ export interface PathEvent {
    */
   code: number;
   /** The validity of the server's certificate in a payload; null if there is none. */
-  certificate: Validity | null;
+  certificate: CertificateValidity | null;
   /** The first name in a multicast message, absolute and in lower case. Otherwise empty. */
   name: string;
   /** True for a multicast reply. */

@@ -1,7 +1,7 @@
 /** The validity of a server's certificate in the first segment of its TLS handshake (TLS 1.2 and earlier, where it is not encrypted). */
 
 /** Milliseconds since 1970. */
-export interface Validity {
+export interface CertificateValidity {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -17,7 +17,11 @@ const CENTURY_YEAR = 50;
 const TIME = /^(\d\d)?(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 
 /** Returns the validity of the first certificate in a segment; null: it has none, or only the beginning of it. */
-export function certificateValidity(bytes: Uint8Array, at: number, end: number): Validity | null {
+export function certificateValidity(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+): CertificateValidity | null {
   for (let record = at; record + TLS.recordHead < end;) {
     if (bytes[record] !== TLS.handshake || bytes[record + 1] !== TLS.major) return null;
     const content = record + TLS.recordHead;
@@ -34,7 +38,7 @@ export function certificateValidity(bytes: Uint8Array, at: number, end: number):
   return null;
 }
 
-function validityIn(reader: DerReader): Validity | null {
+function validityIn(reader: DerReader): CertificateValidity | null {
   if (!reader.enter(DER.sequence) || !reader.enter(DER.sequence)) return null;
   if (reader.tag === DER.version && !reader.skip(DER.version)) return null;
   // The serial number, the signature's algorithm and the issuer.
