@@ -6,7 +6,7 @@ import type { Observations } from '../observe/observations.ts';
 import { acceptedDuring } from '../observe/other-contacts.ts';
 import { isForwarder } from '../observe/roles.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { clock, listed, share } from '../texts.ts';
+import { clock, fromTo, listed, share } from '../texts.ts';
 import { MIN_CASES, MIN_LASTING_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { POLICY_CUT, POLICY_CUT_TIME } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -57,7 +57,7 @@ export const cutForATime: FindingKind = {
         severity: 'critical',
         confidence: accepted > 0 || cut.length > 1 ? 0.93 : 0.85,
         seen: [
-          `${share(losses.length, losses.length)} queries that ${listed(addresses)} sent to ${server.address} from ${clock(fromMs)} to ${clock(toMs)} got no reply, from every port and for every name.`,
+          `${share(losses.length, losses.length)} queries that ${listed(addresses)} sent to ${server.address} ${fromTo(fromMs, toMs)} got no reply, from every port and for every name.`,
           `During this time, ${server.address} answered ${listed(fine)}, without a loss.`,
           ...(isSeenBehind && isUntranslated
             ? [

@@ -2,7 +2,7 @@
 import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLinkLocal } from '../observe/roles.ts';
-import { clock, keysOf, listed, sentence } from '../texts.ts';
+import { capitalised, fromTo, keysOf, listed, sentence } from '../texts.ts';
 import { MIN_FOUND_NAMES } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -51,7 +51,7 @@ export const cutOffCache: FindingKind = {
         confidence: 0.9,
         seen: [
           sentence(
-            `From ${clock(fromMs)} to ${clock(toMs)}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and no cluster name was answered. They are for ${listed([...failed])}`,
+            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and no cluster name was answered. They are for ${listed([...failed])}`,
           ),
           `During this time, ${outside.asked - bad} of ${outside.asked} queries for external names were answered.`,
         ],

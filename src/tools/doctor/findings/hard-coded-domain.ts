@@ -3,6 +3,7 @@ import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
+import { strayCharacters } from '../observe/stray-characters.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -99,6 +100,8 @@ function writtenIn({ names }: Observations, searched: readonly string[]): readon
   for (const view of names.list) {
     const domain = WHOLE_NAME.exec(view.name)?.[2];
     if (domain === undefined || searched.some((each) => isWithin(domain, each))) continue;
+    // A port at the end of the host, or a template.
+    if (strayCharacters(domain) !== null) continue;
     const known = byDomain.get(domain);
     if (known === undefined) byDomain.set(domain, [view]);
     else known.push(view);
