@@ -1,7 +1,7 @@
 /** A node cache or DNS pod that sends cluster names to a resolver outside the cluster. */
-import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
+import { isCloudResolver } from '../observe/outside-address.ts';
 import { askedForCluster, isForwarder, isLinkLocal } from '../observe/roles.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed, sentence } from '../texts.ts';
@@ -10,8 +10,6 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** The search domain of a cluster’s Services begins so. */
 const SERVICES = 'svc.';
-/** Cloud providers run resolvers in this prefix, such as 169.254.169.253, which are not node caches. */
-const OF_CLOUD = parseNet('169.254.169.0/24')!;
 
 /** The root denies cluster names that a forwarder sent upstream because it has no zone for the cluster. */
 export const clusterNamesUpstream: FindingKind = {
@@ -122,8 +120,7 @@ function otherDomain(
 }
 
 function isNodeCache(address: string): boolean {
-  const bytes = parseAddress(address);
-  return bytes !== null && isLinkLocal(address) && !netHolds(OF_CLOUD, bytes);
+  return isLinkLocal(address) && !isCloudResolver(address);
 }
 
 /** True if these servers never find a cluster name. */

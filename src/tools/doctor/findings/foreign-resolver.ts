@@ -81,13 +81,15 @@ export const foreignResolver: FindingKind = {
       why:
         both.length > 0
           ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. musl (Alpine) queries all servers at once and takes the first reply, whichever server sends it. Every server in resolv.conf has to know the same names.'
-          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s resolver, which does not know Service names. The cluster’s DNS is not at fault.',
+          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s or another resolver, which does not know Service names. The cluster’s DNS is not at fault.',
       fix:
         both.length > 0
           ? [
               `Remove ${listed(strangers)} (and options rotate) from these pods’ dnsConfig or resolv.conf. Leave only the cluster’s DNS, which forwards everything else.`,
             ]
-          : ['Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods with hostNetwork).'],
+          : [
+              'Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods with hostNetwork), and remove nameservers from these pods’ dnsConfig.',
+            ],
       prove: `run kubectl exec POD -- cat /etc/resolv.conf, then ndots query ${missing[0]!} @${strangers[0]!}`,
       disproved: 'the resolv.conf in these pods lists only the cluster’s DNS',
       exchanges: observed.affected.flatMap(({ exchanges }) =>

@@ -4,9 +4,10 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
-import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import type { SeenExchange, SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
+import { isCloudResolver, isOutside } from '../observe/outside-address.ts';
 import { isForwarder, isServer } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import {
@@ -53,11 +54,15 @@ export const wrongClusterDomain: FindingKind = {
       for (const { name } of observed.names.list) if (isBelow(name, domain)) claims.names.add(name);
       for (const name of names) claims.names.add(absoluteName(name));
       const [right = 'the domain that the DNS server has'] = working;
+      // Without another domain that works, a server that does not know the cluster looks the same.
+      const strange = working.length === 0 && domain === DEFAULT_DOMAIN;
+      const servers = keysOf(exchangesBelow(domain, failed), ({ server }) => server.address);
+      const [one, is] = [listed(servers), servers.length === 1 ? 'is' : 'are'];
       return {
         code: this.code,
         title: this.title,
         severity: 'critical',
-        confidence: working.length > 0 ? 0.95 : 0.85,
+        confidence: working.length > 0 ? 0.95 : strange ? 0.75 : 0.85,
         seen: [
           sentence(
             `No name was found under ${domain}, where ${share(sum.nxdomain, sum.asked)} queries got NXDOMAIN${working.length > 0 ? `, while names exist under ${listed(working)}` : ''}`,
@@ -69,9 +74,14 @@ export const wrongClusterDomain: FindingKind = {
             ? `These pods have this search path: ${listed(pods, 6)}.`
             : `Pods with this search path are behind ${listed(askers, 6)}, which forwards their queries.`,
         ],
-        why: `kubelet writes the search path NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN into each pod. On these pods’ node, DOMAIN is ${domain} but the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, but each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
+        why: `kubelet writes the search path NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN into each pod. On these pods’ node, DOMAIN is ${domain} but the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, but each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.${strange ? ` Or ${one} ${is} not the cluster’s DNS, and these pods have nameservers of their own in dnsConfig.` : ''}`,
         fix: [
-          `Set kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and recreate the pods.`,
+          ...(strange
+            ? [
+                `Compare ${one} with the address of the DNS Service (kubectl -n kube-system get service kube-dns). If it differs, remove nameservers from these pods’ dnsConfig.`,
+              ]
+            : []),
+          `${strange ? 'Otherwise, set' : 'Set'} kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and recreate the pods.`,
           `Or serve that domain as well, with kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
         ],
         prove: `run kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain for ${pods.length > 0 ? `the node of ${pods[0]!} and another one` : 'each node'}`,
@@ -97,17 +107,30 @@ function below(domain: string, { names }: Observations): Outcomes {
   return sum;
 }
 
-/** Lookups that ended without a result and tried this cluster domain, and none that works. */
+/** Exchanges of these lookups for names in this domain. */
+function exchangesBelow(
+  domain: string,
+  lookups: readonly SeenLookup[],
+): readonly SeenExchange[] {
+  return lookups.flatMap(({ exchanges }) => exchanges.filter(({ name }) => isBelow(name, domain)));
+}
+
+/**
+ * Lookups that ended without a result and tried this cluster domain, and none that works. A resolver
+ * outside the cluster denies each cluster domain, so its denials show nothing about this one.
+ */
 function failedIn(
   domain: string,
   working: readonly string[],
-  { affected }: Observations,
+  observed: Observations,
 ): readonly SeenLookup[] {
-  return affected.filter(
+  const isForeign = (address: string): boolean =>
+    isOutside(observed, address) || isCloudResolver(address);
+  return observed.affected.filter(
     ({ candidates, exchanges, name }) =>
       candidates.some((each) => isBelow(each, domain)) &&
       !candidates.some((each) => working.some((other) => isBelow(each, other))) &&
-      !exchanges.some(({ answers }) => answers > 0) &&
+      !exchanges.some(({ answers, server }) => answers > 0 || isForeign(server.address)) &&
       isShort(shortened(name)),
   );
 }
