@@ -13,6 +13,7 @@ import { answeredBetween } from '../observe/losses.ts';
 import {
   excluded,
   unknown,
+  type Finding,
   type FindingKind,
   type Verdict,
   clusterFinding,
@@ -289,7 +290,26 @@ function neverAsked(
         (hasTcp || kindOf(client) === 'musl')),
   );
   // Nothing shows that TCP would be in the capture.
-  if (!hasTcp && !fails && others.opened === 0) return withoutTcp(truncated, exchanges);
+  if (!hasTcp && !fails && others.opened === 0)
+    return withoutTcp(
+      truncated,
+      exchanges,
+      'The capture contains no TCP at all, so it was taken for UDP only, or no TCP reaches this point.',
+    );
+  // A capture at a DNS pod does not contain first packets that are dropped before it.
+  if (hasTcp && !deaf.every(isSeenWhole)) {
+    const clients = listed(
+      deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`),
+    );
+    return {
+      ...withoutTcp(
+        truncated,
+        exchanges,
+        `No TCP from ${clients} passed this point, while others retried over TCP and were answered here.`,
+      ),
+      severity: fails ? 'critical' : 'warning',
+    };
+  }
   return {
     code,
     title: 'Large answers are incomplete because a client does not retry over TCP',
@@ -312,21 +332,28 @@ function neverAsked(
   };
 }
 
+/**
+ * True if the capture shows that this client does not use TCP: its resolver is known for that, or its
+ * queries are seen both before and after the address translation, so its connections would be, too.
+ */
+function isSeenWhole({ client, own }: Deaf): boolean {
+  const isKnown = ['evdns', 'musl'].includes(kindOf(client));
+  return isKnown || (!alwaysAsks(client) && own.some(({ hops }) => hops.length > 0));
+}
+
 /** The capture may have a filter, or TCP ends before it, or the clients do not use it. */
 function withoutTcp(
   truncated: readonly SeenExchange[],
   exchanges: readonly SeenExchange[],
-): Verdict {
+  seen: string,
+): Finding {
   const { name, server } = exchanges[0]!;
   return {
     code,
     title: 'Answers are truncated, but the capture does not show whether TCP works',
     severity: 'warning',
     confidence: 0.6,
-    seen: [
-      tooLarge(truncated),
-      'The capture contains no TCP at all, so it was taken for UDP only, or no TCP reaches this point.',
-    ],
+    seen: [tooLarge(truncated), seen],
     why: 'A truncated answer has to be fetched again over TCP. If TCP port 53 is blocked before this point (a network policy or firewall that allows only UDP), the lookups hang or fail. If the clients do not use TCP (evdns, musl before 1.2.4), they fail or use the part that arrived.',
     fix: [
       'Capture in the client’s pod with TCP (tcpdump port 53, without udp) to see which of these it is.',
