@@ -1,11 +1,18 @@
 /** Forwarders that repeat the health checks which an upstream has answered: no reply reaches them. */
-import type { RepeatedQuery } from '../observe/asked-again.ts';
+import type { RepeatedCheck, RepeatedQuery } from '../observe/asked-again.ts';
+import type { Observations } from '../observe/observations.ts';
 import { UDP_BYTES } from '../../capture/pair/seen-exchange.ts';
 import { refusedStrays } from '../observe/losses.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { isServer } from '../observe/roles.ts';
 import { keysOf, listed, share } from '../texts.ts';
-import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
+import {
+  FELT_MS,
+  FORWARDER_WAITS_MS,
+  MIN_CASES,
+  MOST,
+  NEARLY_ALL,
+} from '../thresholds/evidence.ts';
 import { SMALL_ANEW } from '../thresholds/transport.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 
@@ -33,6 +40,8 @@ export const unheardUpstream: FindingKind = {
         if (large.length < MIN_CASES || anew > SMALL_ANEW * large.length) continue;
         return largeOnesLost(server, large, checks);
       }
+      if (checks.filter((check) => isOfOne(check, observed)).length >= MOST * checks.length)
+        continue;
       // In a capture in a DNS pod the replies have come as far as that pod.
       const isThere = clients.length === 1 && isServer(observed, clients[0]!);
       const pods = clients.filter(
@@ -72,9 +81,29 @@ export const unheardUpstream: FindingKind = {
         exchanges: checks.flatMap(({ first, again }) => [first, again]),
       };
     }
-    return excluded('no forwarder repeats health checks that were answered');
+    return excluded(
+      'no forwarder repeats health checks that were answered, or single failures explain them',
+    );
   },
 };
+
+/**
+ * True if one failed query explains the check: its reply needs fragments, or came late. Other replies
+ * then arrive, and end the checks.
+ */
+function isOfOne({ first, again, isAfterLong }: RepeatedCheck, { slow }: Observations): boolean {
+  return (
+    isAfterLong ||
+    slow.some(
+      ({ client, server, sentMs, repliedMs }) =>
+        client.address === first.client.address &&
+        server === first.server.address &&
+        repliedMs - sentMs >= FELT_MS &&
+        sentMs < again.sentMs &&
+        again.sentMs - sentMs <= FORWARDER_WAITS_MS,
+    )
+  );
+}
 
 /** Only replies that need EDNS are asked again; the checks come again because each of these fails. */
 function largeOnesLost(

@@ -47,11 +47,19 @@ interface Asker {
   otherMs: number;
   /** Questions with small replies that were soon repeated with another id. */
   smallAnew: number;
+  /** The last query whose reply needs fragments. */
+  longMs: number;
   /** Queries for the root, which forwarders use as health checks. */
   probes: number;
   /** Its questions of the last seconds, and of the seconds before them. */
   present: Questions;
   before: Questions;
+}
+
+/** A forwarder’s health check that was answered and soon repeated. */
+export interface RepeatedCheck extends RepeatedQuery {
+  /** True if a reply that needs fragments came shortly before: it may have been lost, and caused the check. */
+  readonly isAfterLong: boolean;
 }
 
 /** An exchange, and the number of earlier ones with its id and question. */
@@ -83,7 +91,7 @@ export class AskedAgain {
   /** Those of replies that fit into a packet, but not into UDP without EDNS. */
   readonly #middleAnew: RepeatedQuery[] = [];
   /** Forwarders’ health checks that were answered and repeated. */
-  readonly #checks: RepeatedQuery[] = [];
+  readonly #checks: RepeatedCheck[] = [];
   readonly #long = new Map<string, SeenExchange>();
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
@@ -107,7 +115,10 @@ export class AskedAgain {
     this.#settled = null;
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
     this.#forget(sentMs);
-    if (isUsable(exchange) && needsFragments(exchange.replyBytes)) this.#addLong(exchange);
+    if (isUsable(exchange) && needsFragments(exchange.replyBytes)) {
+      this.#addLong(exchange);
+      asker.longMs = Math.max(asker.longMs, sentMs);
+    }
     const last = lastOf(asker, name, type);
     if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
@@ -160,7 +171,7 @@ export class AskedAgain {
   }
 
   /** Forwarders’ health checks that were answered but soon repeated, so their replies do not arrive. */
-  get checks(): readonly RepeatedQuery[] {
+  get checks(): readonly RepeatedCheck[] {
     return this.#checks;
   }
 
@@ -199,7 +210,8 @@ export class AskedAgain {
       if (again.sentMs - first.sentMs <= HEALTH_CHECK_MS && this.#checks.length < REPEATS_MAX) {
         this.#kept.keep(first);
         this.#kept.keep(again);
-        this.#checks.push({ first, again });
+        const isAfterLong = again.sentMs - asker.longMs <= HEALTH_CHECK_MS;
+        this.#checks.push({ first, again, isAfterLong });
       }
       return;
     }
@@ -345,7 +357,14 @@ function isUsable(exchange: SeenExchange): boolean {
 
 const newAsker = (): Asker => ({
   ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
-  ...{ otherMs: -Infinity, smallAnew: 0, probes: 0, present: new Map(), before: none },
+  ...{
+    otherMs: -Infinity,
+    smallAnew: 0,
+    longMs: -Infinity,
+    probes: 0,
+    present: new Map(),
+    before: none,
+  },
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
