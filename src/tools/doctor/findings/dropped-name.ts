@@ -1,5 +1,6 @@
 /** Names that no server answers, as opposed to silent sockets. */
 import type { Observations } from '../observe/observations.ts';
+import { type Claims } from '../observe/claims.ts';
 import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
@@ -18,6 +19,7 @@ export const droppedName: FindingKind = {
   name: 'names that no server answers',
   inCapture(observed, claims) {
     if (observed.names.size < 2) return unknown('the capture contains queries for only one name');
+    takeHealthChecks(observed, claims);
     const dead = deadNames(observed, claims.open).filter(
       (each) =>
         (each.chance < UNLIKELY_DEAD || isOutside(each, observed)) &&
@@ -91,6 +93,15 @@ export const droppedName: FindingKind = {
     };
   },
 };
+
+/**
+ * Claims health checks of servers that answer other names but never the root. Forwarders query the
+ * root when such a server is late or fails for other names, so it is not a name that is lost.
+ */
+function takeHealthChecks(observed: Observations, claims: Claims): void {
+  const checks = claims.open.filter(({ name }) => name === '.');
+  claims.take(deadNames(observed, checks).flatMap(({ losses }) => losses));
+}
 
 /**
  * True if only one client loses these queries, the names are unrelated, and it gets no reply at
