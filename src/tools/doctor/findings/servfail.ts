@@ -208,7 +208,9 @@ export const serverFails: FindingKind = {
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
     const beyond = byName === null ? null : causeBeyond(observed, names);
-    const turns = byName === null ? failsInTurn(names, servfail) : null;
+    // A server that waits in vain for a slow one also answers the same names at other times.
+    const isWaiting = late.length >= MOST * open.length;
+    const turns = byName === null && !isWaiting ? failsInTurn(names, servfail) : null;
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
       code: this.code,

@@ -24,6 +24,7 @@ import { between, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
+import { zonesOfServers } from '../observe/zone-servers.ts';
 import {
   FELT_MS,
   LATE_MS,
@@ -61,7 +62,7 @@ export const slowServer: FindingKind = {
     );
     if (enough.length === 0)
       return unknown('too few replies, or another finding explains the delay');
-    const ofZone = slowZone(enough, observed, claims);
+    const ofZone = slowZoneServers(enough, observed, claims) ?? slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
     // Many quick cached or negative replies may hide that all others are late, but lookups show it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
@@ -84,12 +85,7 @@ export const slowServer: FindingKind = {
           `half of all replies arrived within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
         )
       );
-    const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
-      server.address !== slow.address &&
-      observed.names.get(name, type)?.servers.has(slow.address) === true;
-    const lost = behind.has(slow.address)
-      ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
-      : [];
+    const lost = lostBehind(slow.address, observed, claims);
     claims.take(lost);
     // A network path can also cause uniform times.
     const path = lost.length > 0 ? null : observed.pathTimes.of(slow.address);
@@ -98,7 +94,7 @@ export const slowServer: FindingKind = {
     const outside = behind.has(slow.address) ? null : externalOnly(slow.address, observed);
     return {
       ...said(slow.address),
-      ...(outside === null ? {} : waitsForUpstream(slow.address)),
+      ...(outside === null ? {} : waitsForUpstream(slow.address, outside.zone)),
       ...(path === null ? {} : pathOrServer(slow.address)),
       severity:
         path === null && observed.slowLookups >= SLOW_LOOKUPS * observed.lookups
@@ -111,14 +107,10 @@ export const slowServer: FindingKind = {
           : [
               `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, regardless of the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake for comparison.' : `TCP handshakes by the same clients with other hosts took ${took(path.handshakeMs)}.`}`,
             ]),
-        ...(outside === null ? [] : [outside]),
+        ...(outside === null ? [] : [outside.text]),
         `One in three replies from ${slow.address || LOGGED} took more than ${mostly}${often === mostly ? '' : `, and one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-        ...(lost.length > 0
-          ? [
-              `${lost.length} queries went unanswered because the servers in between gave up before its replies arrived.`,
-            ]
-          : []),
+        ...(lost.length > 0 ? [lostText(lost.length)] : []),
       ],
       exchanges: slowLookups(observed).flatMap(({ exchanges }) =>
         exchanges.filter(
@@ -202,16 +194,16 @@ function slowZone(
   claims: Claims,
 ): Finding | null {
   const behind = upstreams(observed);
-  const all = [
+  const felt = [
     ...slowLookups(observed).flatMap(({ exchanges }) => exchanges),
     ...observed.givenUp.rejected.map(({ exchange }) => exchange),
   ].filter(
     (each) =>
       (latencyOf(each) ?? 0) >= FELT_MS &&
-      each.rcode !== RCODE.SERVFAIL &&
       !claims.isOfSilence(each) &&
       !claims.names.has(each.name),
   );
+  const all = felt.filter(({ rcode }) => rcode !== RCODE.SERVFAIL);
   const lost = new Set(observed.losses.map(({ name }) => name));
   // A server that waits for a late upstream is late, too.
   for (const { address } of servers.toSorted(
@@ -219,7 +211,10 @@ function slowZone(
   )) {
     const late = [...new Set(all.filter(({ server }) => server.address === address))];
     const names = [...new Set(late.map(({ name }) => name))];
-    const zone = names.length === 0 ? '' : names.reduce(commonZone);
+    // Names that always fail are of the same zone, or of another fault.
+    const withFailed = felt.flatMap(({ name, server }) => (server.address === address ? name : []));
+    const wide = withFailed.length === 0 ? '' : withFailed.reduce(commonZone);
+    const zone = names.length === 0 || wide.split('.').length > 2 ? wide : names.reduce(commonZone);
     if (
       late.length < SLOW_ZONE.late ||
       zone.split('.').length <= 2 ||
@@ -227,30 +222,38 @@ function slowZone(
     )
       continue;
     const others = new Set<string>();
-    let [asked, quick] = [0, 0];
+    let [asked, quick, failed] = [0, 0, 0];
     for (const { name, servers: of } of observed.names.list)
       for (const [server, outcomes] of of)
-        if (server === address && isBelow(name, zone)) asked += outcomes.asked;
-        else if (server === address && !observed.domains.isOfCluster(name)) {
+        if (server === address && isBelow(name, zone)) {
+          asked += outcomes.asked;
+          failed += outcomes.servfail;
+        } else if (server === address && !observed.domains.isOfCluster(name)) {
           others.add(name);
           quick += outcomes.found + outcomes.nodata;
         }
     // One other name is enough if it is answered again and again, and the zone has several names.
     const isCompared =
       others.size >= SLOW_ZONE.others || (names.length > 1 && quick >= SLOW_ZONE.quick);
-    if (!isCompared || late.length < SLOW_ZONE.share * asked) continue;
+    if (!isCompared || late.length + failed < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     return {
       ...said(address),
+      title: `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
       severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
       confidence: 0.9,
       seen: [
         sentence(
           `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${took(times[0]!)} to ${took(times.at(-1)!)}, while ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
         ),
+        ...(failed === 0
+          ? []
+          : [
+              `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
+            ]),
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
-      why: `The servers of ${zone} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
+      why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
       fix: [
         `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
         `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
@@ -261,6 +264,74 @@ function slowZone(
     };
   }
   return null;
+}
+
+/**
+ * Detects late servers that are queried for only one zone, as a forward in the Corefile does. Null if
+ * there are none.
+ */
+function slowZoneServers(
+  servers: readonly ServerView[],
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  const zones = zonesOfServers(observed);
+  const late = servers.filter(
+    (view) => zones.has(view.address) && view.quantile(LATE_QUANTILE) >= LATE_MS,
+  );
+  const [first] = late;
+  if (first === undefined) return null;
+  const zone = zones.get(first.address)!;
+  const slow = late.filter(({ address }) => zones.get(address) === zone);
+  // Servers of several zones are late if the path to all of them is slow.
+  if (slow.length < late.length) return null;
+  const addresses = new Set(slow.map(({ address }) => address));
+  const exchanges = slowLookups(observed).flatMap((lookup) =>
+    lookup.exchanges.filter(
+      (each) => addresses.has(each.server.address) && (latencyOf(each) ?? 0) >= LATE_MS,
+    ),
+  );
+  const times = exchanges.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+  if (times.length < MIN_CASES) return null;
+  const lost = new Set(slow.flatMap(({ address }) => lostBehind(address, observed, claims)));
+  claims.take([...lost]);
+  const list = listed([...addresses]);
+  const are = slow.length === 1 ? 'is' : 'are';
+  return {
+    ...said(first.address),
+    title: `The servers for ${zone.slice(0, -1)} answer slowly`,
+    severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
+    confidence: 0.9,
+    seen: [
+      `${list} ${are} queried only for names in ${zone} ${times.length} of their replies took ${took(times[0]!)} to ${took(times.at(-1)!)}.`,
+      ...healthText(observed, addresses),
+      ...(lost.size > 0 ? [lostText(lost.size)] : []),
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+    ],
+    why: `${list} ${are} overloaded, far away, or waiting for other servers, or the path to them is slow. A DNS pod that gives up before the reply arrives (CoreDNS after 2 s) answers SERVFAIL. Names outside that zone are not affected.`,
+    fix: [
+      `Query ${list} directly from a node with a DNS pod, and repair the slow servers or the path to them.`,
+      `Until then, keep names in ${zone.slice(0, -1)} in their own server block with a cache that answers with expired records (serve_stale).`,
+    ],
+    exchanges,
+  };
+}
+
+/** Describes unanswered health checks of these servers; empty if there are none. */
+function healthText({ names }: Observations, addresses: ReadonlySet<string>): readonly string[] {
+  let [asked, lost] = [0, 0];
+  for (const { name, servers } of names.list)
+    if (name === '.')
+      for (const [address, outcomes] of servers)
+        if (addresses.has(address)) {
+          asked += outcomes.asked;
+          lost += outcomes.lost;
+        }
+  return asked < MIN_CASES || lost < asked
+    ? []
+    : [
+        `They answered none of ${asked} health checks (NS for the root), so forward considers them down.`,
+      ];
 }
 
 /**
@@ -357,7 +428,10 @@ function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[]
  * Reports that all late replies are for external names while cluster names are quick; null if that
  * is not true.
  */
-function externalOnly(address: string, observed: Observations): string | null {
+function externalOnly(
+  address: string,
+  observed: Observations,
+): { readonly text: string; readonly zone: string } | null {
   const { domains, servers } = observed;
   const late = slowLookups(observed).flatMap(({ exchanges }) =>
     exchanges.filter(
@@ -370,21 +444,36 @@ function externalOnly(address: string, observed: Observations): string | null {
   const own = seconds.reduce((sum, [, each]) => sum + each.own, 0);
   const ownMs = seconds.reduce((sum, [, each]) => sum + each.ownMs, 0) / Math.max(1, own);
   const failed = late.filter(isFailure).length;
-  if (late.length === 0 || failed > 0.5 * late.length || inside > SPARED_SHARE * late.length)
-    return null;
+  if (late.length === 0 || inside > SPARED_SHARE * late.length) return null;
   if (own < MIN_CASES || ownMs >= LATE_MS) return null;
   const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
-  return sentence(
-    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}. The slow ones include ${listed(names)}`,
+  const common = names.length > 1 ? names.reduce(commonZone) : '';
+  const zone = common.split('.').length > 2 ? common : '';
+  const text = sentence(
+    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}${failed === 0 ? '' : `, and ${failed} of these got SERVFAIL`}. The slow ones${zone === '' ? '' : ` are all in ${zone} and`} include ${listed(names)}`,
   );
+  return { text, zone };
 }
 
-/** Only forwarded queries are late. */
-function waitsForUpstream(address: string): Pick<Finding, 'title' | 'why' | 'fix' | 'disproved'> {
+/** Only forwarded queries are late. @param zone the one that contains all late names, or empty */
+function waitsForUpstream(
+  address: string,
+  zone: string,
+): Pick<Finding, 'title' | 'why' | 'fix' | 'disproved'> {
+  const domain = zone.slice(0, -1);
+  const what = zone === '' ? 'external names' : `names in ${domain}`;
   return {
-    title: 'External names are slow while cluster names are quick, so the upstream is slow',
-    why: `${address || LOGGED} answers cluster names from memory at once, so it is neither overloaded nor far away. It forwards external names, and the upstream resolver or the path to it takes this long. A client whose timeout is shorter gives up before the reply arrives.`,
+    title:
+      zone === ''
+        ? 'External names are slow while cluster names are quick, so the upstream is slow'
+        : `Names in ${domain} are slow while cluster names are quick, so the server behind that zone is slow`,
+    why: `${address || LOGGED} answers cluster names from memory at once, so it is neither overloaded nor far away. It forwards ${what}, and the upstream ${zone === '' ? 'resolver' : 'for them'} or the path to it takes this long${zone === '' ? '' : ' or loses queries'}. A client whose timeout is shorter gives up before the reply arrives, and a DNS pod that gives up answers SERVFAIL.`,
     fix: [
+      ...(zone === ''
+        ? []
+        : [
+            `Check whether the Corefile has a forward for ${domain}, and query its servers directly. Without one, the upstream for all external names is slow.`,
+          ]),
       'Find the slow upstream with coredns_proxy_request_duration_seconds by "to", and query it directly from a node with a DNS pod. Replace it, or repair the path to it.',
       'Until then, use a second upstream (in ndots, forward { policy latency } prefers the fastest) and a cache with prefetch and serve_stale.',
     ],
@@ -426,6 +515,22 @@ function said(
     prove: `run ndots query NAME @${address || 'SERVER'} twice; the second answer comes from the cache`,
     disproved: 'the server’s own latency metric is low (then the path to it is slow)',
   };
+}
+
+/** Lost queries that servers in between left unanswered while they waited for this upstream. */
+function lostBehind(
+  address: string,
+  observed: Observations,
+  claims: Claims,
+): readonly SeenExchange[] {
+  if (!upstreams(observed).has(address)) return [];
+  const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
+    server.address !== address && observed.names.get(name, type)?.servers.has(address) === true;
+  return claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss));
+}
+
+function lostText(count: number): string {
+  return `${count} queries went unanswered because the servers in between gave up before the replies arrived.`;
 }
 
 /** True if the server was waiting for an upstream when the query went unanswered. */

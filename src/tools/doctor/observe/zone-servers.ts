@@ -22,6 +22,7 @@ export function zonesOfServers(observed: Observations): ReadonlyMap<string, stri
     const asksOthers = [...view.clients].some(
       (client) =>
         isForwarder(observed, client) ||
+        observed.askedAgain.isProbing(client) ||
         [...(observed.clients.get(client)?.servers.keys() ?? [])].some(
           (other) => other !== address && zones.get(other) !== zone,
         ),
