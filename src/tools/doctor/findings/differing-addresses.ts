@@ -1,6 +1,7 @@
 /** Servers that keep returning different addresses for one name. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
+import { isClusterName } from '../observe/domain-of-name.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -187,7 +188,6 @@ function oddServers(found: readonly Disagreement[]): readonly string[] {
  * True if the DNS pods themselves have the name's addresses, so it is not an alias of an external
  * name.
  */
-function isOwnName({ name, sets }: NameView, { domains }: Observations): boolean {
-  const isOfCluster = domains.isOfCluster(name) || name.includes('.svc.');
-  return isOfCluster && !sets!.list.some(({ isAlias }) => isAlias);
+function isOwnName({ name, sets }: NameView, observed: Observations): boolean {
+  return isClusterName(observed, name) && !sets!.list.some(({ isAlias }) => isAlias);
 }

@@ -2,6 +2,7 @@
 import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
+import { isClusterName, parentOf } from '../observe/domain-of-name.ts';
 import { isOther, type ZoneCopy } from '../observe/zone-copies.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { ServerReply } from '../cluster/asking.ts';
@@ -36,7 +37,7 @@ import {
 /** The number of names compared. @param isOwn these are cluster names */
 function agreed(observed: Observations, isOwn: boolean): Verdict {
   const compared = observed.names.list.filter(
-    ({ name, servers }) => isOfCluster(name, observed) === isOwn && [...servers].length > 1,
+    ({ name, servers }) => isClusterName(observed, name) === isOwn && [...servers].length > 1,
   ).length;
   const what = isOwn ? 'cluster names' : 'external names';
   return compared === 0
@@ -107,7 +108,7 @@ export const zoneVersions: FindingKind = {
     const { versions, names } = first;
     const [newer, older] = versions;
     const { zone } = newer;
-    const isOwn = isOfCluster(zone, observed);
+    const isOwn = isClusterName(observed, zone);
     const isStale = newer.primary === older.primary;
     const isHidden = newer.server === older.server;
     const servers = new Set(versions.map(({ server }) => server));
@@ -215,7 +216,7 @@ function differingNames(zone: string, observed: Observations, claims: Claims): r
         firstFoundMs < each.lastNegativeMs &&
         each.firstNegativeMs < lastFoundMs,
     );
-    const isOwn = isOfCluster(name, observed);
+    const isOwn = isClusterName(observed, name);
     // Caches keep an old answer until its TTL expires.
     const often = (sets?.list ?? []).filter(({ count }) => count >= MIN_SAME_ANSWERS);
     return (
@@ -270,7 +271,7 @@ export const replicasDiffer: FindingKind = {
   inCapture(observed, claims) {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was queried at two servers');
-    const found = all.filter(({ view }) => isOfCluster(view.name, observed));
+    const found = all.filter(({ view }) => isClusterName(observed, view.name));
     if (found.length === 0) return agreed(observed, true);
     explainZones(observed, claims, found);
     return {
@@ -334,7 +335,7 @@ export const viewsDiffer: FindingKind = {
   inCapture(observed, claims) {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was queried at two servers');
-    const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
+    const found = all.filter(({ view }) => !isClusterName(observed, view.name));
     if (found.length === 0) return agreed(observed, false);
     explainZones(observed, claims, found);
     return {
@@ -424,7 +425,7 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     // A new name whose absence one server had cached and another had not.
     if (isRemembered(observed, view)) continue;
     const servers = [...view.servers];
-    const isOwn = isOfCluster(view.name, observed);
+    const isOwn = isClusterName(observed, view.name);
     const having = servers
       .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)
       .map(([server]) => server);
@@ -443,14 +444,6 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return found;
-}
-
-function parentOf(name: string): string {
-  return name.slice(name.indexOf('.') + 1);
-}
-
-function isOfCluster(name: string, { domains }: Observations): boolean {
-  return domains.isOfCluster(name) || name.includes('.svc.');
 }
 
 /** Servers behind one address disagree, and the capture does not show which one answered. */
@@ -479,7 +472,7 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
   const servers = listed(those(() => true));
   const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
     views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
-  const isOwn = names.some((name) => isOfCluster(name, observed));
+  const isOwn = names.some((name) => isClusterName(observed, name));
   return {
     ...(isOwn ? ofReplicas : ofUpstreams),
     severity: 'critical',

@@ -5,6 +5,7 @@ import { listed, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
+import { parentOf } from '../observe/domain-of-name.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isServer } from '../observe/roles.ts';
 import {
@@ -144,7 +145,7 @@ function explainCircle(
  * directly under a top-level domain.
  */
 function zoneOf(name: string): string {
-  const above = name.slice(name.indexOf('.') + 1);
+  const above = parentOf(name);
   return above.indexOf('.') < above.length - 1 ? above : name;
 }
 

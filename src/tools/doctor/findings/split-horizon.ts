@@ -1,5 +1,6 @@
 /** Names that one server knows, and that the servers which the cluster’s DNS asks deny. */
 import { absoluteName } from '../observe/absolute-name.ts';
+import { isClusterName } from '../observe/domain-of-name.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -38,7 +39,7 @@ export const splitHorizon: FindingKind = {
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
       ({ name, servers }) =>
-        servers.size >= 2 && !isOfCluster(name, observed) && !claims.names.has(name),
+        servers.size >= 2 && !isClusterName(observed, name) && !claims.names.has(name),
     );
     const isOpen = views.length === 0;
     const found = views.flatMap((view) => difference(view, observed) ?? []);
@@ -88,7 +89,7 @@ export const splitHorizon: FindingKind = {
 function oneSided(observed: Observations, claims: Claims): Finding | null {
   const { names, replyFaults, domains, affected } = observed;
   const isOutside = (name: string): boolean =>
-    !isOfCluster(name, observed) && domains.domainOf(name) === null && !claims.names.has(name);
+    !isClusterName(observed, name) && domains.domainOf(name) === null && !claims.names.has(name);
   const denied = names.list.filter(
     ({ name, outcomes: { nxdomain, found, nodata } }) =>
       nxdomain >= MIN_REPLIES_OF_KIND && found + nodata === 0 && isOutside(name),
@@ -168,8 +169,4 @@ function difference(view: NameView, observed: Observations): Difference | null {
 
 function clientsOf({ servers }: Observations, addresses: readonly string[]): readonly string[] {
   return [...new Set(addresses.flatMap((address) => [...(servers.get(address)?.clients ?? [])]))];
-}
-
-function isOfCluster(name: string, { domains }: Observations): boolean {
-  return domains.isOfCluster(name) || name.includes('.svc.');
 }

@@ -5,7 +5,7 @@ import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcom
 import { failedInSilence } from '../observe/consequences.ts';
 import { failedExchanges } from '../observe/failed-exchanges.ts';
 import { failsAnew, isSoonOver } from '../observe/fails-anew.ts';
-import { parentOf } from '../observe/stale-domains.ts';
+import { parentOf } from '../observe/domain-of-name.ts';
 import { upstreams } from '../observe/roles.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { CACHED_FAILURE_SHARE, QUICK_FAILURES } from '../thresholds/errors.ts';

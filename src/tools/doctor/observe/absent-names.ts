@@ -7,6 +7,7 @@ import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { isBlockListName } from './block-lists.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { parentOf } from './domain-of-name.ts';
 import { isServiceConfig } from './service-config.ts';
 
 const CLIENTS_MAX = 2000;
@@ -55,7 +56,7 @@ export class AbsentNames {
     const { client: address } = lookup;
     const client = this.clients.at(address, () => ({ address, queries: 0 }));
     if (client !== null) client.queries += queries;
-    const parent = last.slice(last.indexOf('.') + 1);
+    const parent = parentOf(last);
     const below = this.#parents.at(parent, () => ({ parent, queries: 0 }));
     if (below !== null) below.queries += queries;
     if (this.samples.length >= SAMPLES_MAX) return;

@@ -1,13 +1,9 @@
 /** Domains for which a server gives expired answers (RFC 8767), as it states itself. */
 import { EDE } from '../../../server/wire/iana.ts';
+import { parentOf } from './domain-of-name.ts';
 import type { Observations } from './observations.ts';
 
 const STALE: readonly number[] = [EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN];
-
-/** The name without its first label. */
-export function parentOf(name: string): string {
-  return name.slice(name.indexOf('.') + 1);
-}
 
 /**
  * True if this server gives expired answers for names of the same domain. An answer for another type
