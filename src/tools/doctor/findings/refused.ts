@@ -11,7 +11,7 @@ import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { slowNames } from '../observe/slow-names.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
-import { stubZone } from '../observe/stub-zone.ts';
+import { stubText, stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
@@ -144,9 +144,7 @@ export const refused: FindingKind = {
       },
       stub !== null && {
         title: `The server that names in ${stub.slice(0, -1)} are forwarded to refuses them`,
-        seen: [
-          `Only queries for names in ${stub.slice(0, -1)} go to ${server}, and none of these names goes to another server, so the zone is forwarded there (a stub domain).`,
-        ],
+        seen: [stubText(stub, server)],
         why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. All pods get REFUSED for these names, and other names are not affected.`,
         fix: [
           `On ${server}, allow ${listed(keysOf(own, ({ client }) => client.address))} (allow-query, allow-recursion, access-control, the acl of the zone).`,

@@ -10,7 +10,7 @@ import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { answered } from './outcomes.ts';
 import { isPrivate } from './private-address.ts';
-import { isClosed, stubZone } from './stub-zone.ts';
+import { isClosed, stubText, stubZone } from './stub-zone.ts';
 import { askedForCluster, isForwarder, isServer } from './roles.ts';
 import { makes } from './search-domains.ts';
 
@@ -95,7 +95,7 @@ function closedForZone(
   const where = ports.length === 0 ? 'another port' : `UDP port ${listed(ports.map(String))}`;
   return {
     title: `Names in ${domain} are forwarded to ${address}, where nothing listens on port 53`,
-    seen: `Only queries for names in ${domain} go to ${address}, and none of these names goes to another server, so the zone is forwarded there.${ports.length === 0 ? '' : ` The same host answers on ${where}.`}`,
+    seen: `${stubText(zone, address)}${ports.length === 0 ? '' : ` The same host answers on ${where}.`}`,
     why: `The host ${address} is up but has no process on port 53, so every query for ${domain} is rejected (ICMP port unreachable) and becomes SERVFAIL. The DNS server for this zone has stopped, or it listens on ${where} (the DNS port of Consul is 8600).`,
     fix: [
       `Correct the address and port of ${domain} in the Corefile (stubDomains, a server block with forward): forward . ${address}:${ports[0] ?? 'PORT'}.`,

@@ -1,4 +1,4 @@
-/** Zones that are forwarded to a server of their own, and the ports on which its host answers. */
+/** Zones that are forwarded to a server of their own (stub domains). */
 import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -7,8 +7,9 @@ import { CLOSED } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
 
 /**
- * The zone of these failed queries, if their clients ask other servers for other names and never for
- * these: a list of servers would send the same names there. Otherwise null.
+ * The zone of these failed queries, if their clients query other servers only for names outside of
+ * it. (If resolv.conf or forward listed several servers, each would get the same names.) Otherwise
+ * null.
  */
 export function stubZone(
   { servers, names }: Observations,
@@ -35,7 +36,12 @@ export function stubZone(
   return elsewhere.some(({ name }) => isWithin(name, zone)) ? null : zone;
 }
 
-/** True if the host of the address is up, and no process listens on the port of DNS. */
+/** Evidence for such a zone. */
+export function stubText(zone: string, server: string): string {
+  return `Only queries for names in ${zone.slice(0, -1)} go to ${server}, and no other server gets them, so the zone is forwarded there (a stub domain).`;
+}
+
+/** True if the host of the address is up, but no process listens on port 53. */
 export function isClosed({ unreachable }: Observations, address: string): boolean {
   const errors = unreachable.get(address);
   return errors !== undefined && errors.count >= MIN_CASES && CLOSED.has(errors.code);
