@@ -4,8 +4,10 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { isServer, programs } from '../observe/roles.ts';
 import type { RateHistory } from '../observe/rates.ts';
+import { busiestOf } from '../observe/busiest-client.ts';
+import { isSlow, upstreamsOf } from '../observe/slow-upstream.ts';
 import { fromTo, percent, share } from '../texts.ts';
-import { LATE_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import { LATE_MS, MIN_CASES, MIN_QUERIES, MOST } from '../thresholds/evidence.ts';
 import { REFUSED_RATE } from '../thresholds/errors.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -46,12 +48,9 @@ export const refusedRate: FindingKind = {
     const { client, server, refused, served, busy, calm, asked } = limit;
     for (const { name } of refusals) claims.names.add(name);
     const { fromMs, toMs } = sentSpan(refused);
-    const loads = programs(observed)
-      .filter(({ address }) => address !== client)
-      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
-    const all = loads.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-    const [top] = loads;
-    const isTop = top !== undefined && top.outcomes.asked >= REFUSED_RATE.ofOne * all;
+    const others = programs(observed).filter(({ address }) => address !== client);
+    const busiest = busiestOf(others.map(({ address, outcomes }) => [address, outcomes.asked]));
+    const top = busiest !== null && busiest.share >= REFUSED_RATE.ofOne ? busiest : null;
     return {
       code: this.code,
       title: 'A server limits each client’s query rate and refuses queries above it',
@@ -61,21 +60,17 @@ export const refusedRate: FindingKind = {
       seen: [
         `${server} refused ${share(refused.length, asked)} queries from ${client}, ${fromTo(fromMs, toMs, 'fine')}.`,
         `Refusals depend on the rate. In seconds with refusals, ${client} sent ${busy} queries (the median), of which about ${served} were answered. In seconds without refusals, it sent at most ${calm}.`,
-        ...(isTop
-          ? [
-              `${top.address} sends ${percent(top.outcomes.asked, all)} of all client queries here and uses up the shared limit.`,
-            ]
-          : []),
+        ...(top === null
+          ? []
+          : [
+              `${top.address} sends ${percent(top.queries, top.all)} of all client queries here and uses up the shared limit.`,
+            ]),
       ],
       why: `${server} accepts about ${served} queries per second from one source address and refuses the rest (dnsdist MaxQPSIPRule, Unbound ip-ratelimit, a provider’s quota). All clients whose queries pass through ${client} share this limit, so one busy program makes other programs’ lookups fail.`,
       fix: [
-        ...(isTop
-          ? [
-              `Reduce the query rate of ${top.address}, or let it use its own cache, because it looks up many names that no shared cache has.`,
-            ]
-          : [
-              'Find the client that sends the most queries, and reduce its rate or give it a cache.',
-            ]),
+        top === null
+          ? 'Find the client that sends the most queries, and reduce its rate or give it a cache.'
+          : `Reduce the query rate of ${top.address}, or let it use its own cache, because it looks up many names that no shared cache has.`,
         `Raise the limit on ${server} for ${client}, or exempt the cluster’s DNS servers.`,
         'Send fewer queries upstream: cache with a longer TTL and prefetch, and lower ndots. Use more upstreams or source addresses to share the load.',
       ],
@@ -93,7 +88,7 @@ function limitOf(refused: readonly Failure[], observed: Observations): Limit | n
   const view = observed.servers.get(server.address);
   if (refused.length < MIN_QUERIES || pair?.rates === null || pair === undefined) return null;
   // A limit on waiting queries refuses while the server is slow.
-  if (view === undefined || view.quantile(SLOW_QUANTILE) >= LATE_MS) return null;
+  if (view === undefined || isSlow(view, LATE_MS)) return null;
   if (waitsForUpstream(server.address, refused, observed)) return null;
   if (!answersAlike(server.address, refused, observed)) return null;
   const counts = new Map<number, number>();
@@ -130,15 +125,10 @@ function waitsForUpstream(
   refused: readonly Failure[],
   observed: Observations,
 ): boolean {
-  const { servers, slow, serverNames } = observed;
-  const host = serverNames.hostOf(server);
-  const isSlow = servers.list.some(
-    (view) => view.clients.has(host) && view.quantile(SLOW_QUANTILE) >= LATE_MS,
-  );
-  if (isSlow) return true;
+  if (upstreamsOf(observed, server).some((view) => isSlow(view, LATE_MS))) return true;
   const { fromMs, toMs } = sentSpan(refused);
   const [{ client }] = refused as [Failure];
-  const late = slow.filter(
+  const late = observed.slow.filter(
     (each) =>
       each.client.address === client.address && each.sentMs >= fromMs && each.sentMs <= toMs,
   );

@@ -8,8 +8,10 @@ import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
-import { latencyOf } from '../../capture/pair/seen-exchange.ts';
-import { slowNames } from '../observe/slow-names.ts';
+import { busiestOf } from '../observe/busiest-client.ts';
+import { slowNames, slowReplies } from '../observe/slow-names.ts';
+import { slowUpstreamOf, slowUpstreamText } from '../observe/slow-upstream.ts';
+import { waitingLimitTexts } from '../observe/waiting-limit.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { stubText, stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
@@ -23,7 +25,6 @@ import {
   REFUSED_IN_TURN,
 } from '../thresholds/errors.ts';
 import {
-  FELT_MS,
   FROM_UPSTREAM_SHARE,
   MANY_ERRORS,
   MIN_CASES,
@@ -31,7 +32,6 @@ import {
   NEARLY_ALL,
   OUTAGE_SHARE,
   RARE_SHARE,
-  SLOW_QUANTILE,
 } from '../thresholds/evidence.ts';
 
 /** Extended DNS Errors that an acl sends. */
@@ -116,7 +116,9 @@ export const refused: FindingKind = {
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const late = isLimit ? slowNames(observed) : [];
     const slow = late.length === 0 ? [] : [listed(late)];
-    const load = late.length === 0 ? null : slowUpstream(observed, clients, server, names);
+    const users = late.length === 0 ? null : limitUsers(observed, clients, server, names);
+    const upstream = users === null ? null : slowUpstreamOf(observed, server);
+    const limitTexts = waitingLimitTexts(server, upstream);
     const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times, so the name is not the reason.`;
     const acceptPods =
       'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
@@ -223,15 +225,10 @@ export const refused: FindingKind = {
           ],
           disproved: 'every DNS pod and every upstream answers the same query',
         },
-      load !== null && {
-        title: 'A limit on waiting queries is used up because an upstream is slow',
-        seen: [limited, ...load.seen],
-        why: 'A DNS server forwards a limited number of queries at a time (forward’s max_concurrent, dns-forward-max in dnsmasq) and refuses any more at once. The upstream takes seconds, so waiting queries fill the limit, and all clients share it. Cluster names are not forwarded, so they are still answered.',
-        fix: [
-          load.fix,
-          'Find out why the upstream is slow by querying it from a DNS pod’s node. Use a faster upstream or several, and a cache.',
-          'Raise the limit (coredns_forward_max_concurrent_rejects_total counts refusals; dnsmasq logs “Maximum number of concurrent DNS queries reached”).',
-        ],
+      users !== null && {
+        ...limitTexts,
+        seen: [limited, ...users.seen, ...slowUpstreamText(upstream)],
+        fix: [users.fix, ...limitTexts.fix],
         disproved:
           'the upstream answers at once, or the server refuses external names while no query waits',
         confidence: 0.88,
@@ -409,22 +406,17 @@ function lookupsRefused({ affected }: Observations, clients: readonly ClientView
 }
 
 /**
- * Describes who uses up a limit on waiting queries; null: only some names are slow, and others are refused because of
- * them.
+ * Describes the clients that use up a limit on waiting queries. Null if only some names are slow, and others are
+ * refused because of them.
  */
-function slowUpstream(
+function limitUsers(
   observed: Observations,
   clients: readonly ClientView[],
   server: string,
   refused: readonly NameView[],
 ): { readonly seen: readonly string[]; readonly fix: string } | null {
-  const { affected, names, domains, servers, lines } = observed;
-  const slow = new Set(
-    affected
-      .flatMap(({ exchanges }) => exchanges)
-      .filter((each) => (latencyOf(each) ?? 0) >= FELT_MS)
-      .map(({ name }) => name),
-  );
+  const { names, domains, lines } = observed;
+  const slow = new Set(slowReplies(observed).map(({ name }) => name));
   const zones = new Set([...slow].map(registeredZoneOf));
   const ofSlow = refused.filter(({ name }) => zones.has(registeredZoneOf(name)));
   const refusals = (list: readonly NameView[]): number =>
@@ -436,24 +428,24 @@ function slowUpstream(
   // If other names are answered at once, the slow ones have an upstream of their own.
   const others = atOnce.filter(({ name }) => !zones.has(registeredZoneOf(name)));
   if (refusals(ofSlow) < MOST * refusals(refused) || others.length > 0) return null;
-  const late = servers.list.find(
-    (view) => upstreams(observed).has(view.address) && view.quantile(SLOW_QUANTILE) >= FELT_MS,
-  );
-  const [top, next] = clients.toSorted(
-    (one, other) => other.outcomes.asked - one.outcomes.asked,
-  ) as [ClientView, ClientView | undefined];
-  const all = clients.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const top = busiestOf(clients.map(({ address, outcomes }) => [address, outcomes.asked]));
+  if (top === null) return null;
   const most = lines.get(server)?.most ?? 0;
-  const isTop = next !== undefined && top.outcomes.asked >= MOST * all;
-  const isAlone = next === undefined && most < FORWARD_LIMIT_LEAST;
+  const isSingle = clients.length === 1;
+  const isOfOthers = isSingle && most < FORWARD_LIMIT_LEAST;
+  const whose = isSingle
+    ? ` They are all from ${top.address}, which looks up many names at once.`
+    : top.share >= MOST
+      ? ` ${top.address} sends ${share(top.queries, top.all)} of the queries of these clients, and uses up the limit that all clients share.`
+      : '';
   return {
     seen: [
-      `The refused names are themselves slow at other times: replies for them take a second or more${late === undefined ? '' : `, and so do those of the upstream ${late.address}`}. No other external name is answered faster.`,
-      isAlone
+      'The refused names are themselves slow at other times: replies for them take a second or more. No other external name is answered faster.',
+      isOfOthers
         ? `At most ${most} queries of ${top.address} waited at a time, which fills no limit. Other clients, which this capture does not show, use it up.`
-        : `Up to ${most} queries waited at a time.${isTop ? ` ${top.address} sends ${share(top.outcomes.asked, all)} of the queries of these clients, and uses up the limit that all share.` : next === undefined ? ` They are all from ${top.address}, which looks up many names at once.` : ''}`,
+        : `Up to ${most} queries waited at a time.${whose}`,
     ],
-    fix: isAlone
+    fix: isOfOthers
       ? 'Find the client that sends most external queries (capture at a DNS pod), and make it look up fewer names at once.'
       : `Make ${top.address} look up fewer names at once, or give it its own resolver.`,
   };

@@ -3,12 +3,15 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import { sentSpan, latencyOf } from '../../capture/pair/seen-exchange.ts';
 import type { Failure, Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
-import { slowNames } from '../observe/slow-names.ts';
+import { busiestOf } from '../observe/busiest-client.ts';
 import { programs } from '../observe/roles.ts';
+import { slowNames } from '../observe/slow-names.ts';
+import { slowUpstreamOf, slowUpstreamText } from '../observe/slow-upstream.ts';
+import { waitingLimitTexts } from '../observe/waiting-limit.ts';
 import { WaitingAtServer } from '../observe/waiting-at-server.ts';
 import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
 import { WAITING_LIMIT } from '../thresholds/errors.ts';
-import { FELT_MS, MIN_CASES, MIN_QUERIES, MOST, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_QUERIES, MOST } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** Queries are refused at once, but only while the number of waiting queries is at its maximum. */
@@ -31,21 +34,21 @@ export const waitingLimit: FindingKind = {
       for (const { name, servers } of observed.names.list)
         if (own.has(name) || (servers.get(server)?.refused ?? 0) > 0) claims.names.add(name);
       const whose = new Set(programs(observed).map(({ address }) => address));
-      const loads = tally(
-        [...refused, ...full.late].filter(({ client }) => whose.has(client.address)),
-        ({ client }) => client.address,
+      const busiest = busiestOf(
+        tally(
+          [...refused, ...full.late].filter(({ client }) => whose.has(client.address)),
+          ({ client }) => client.address,
+        ),
       );
-      const all = loads.reduce((sum, [, count]) => sum + count, 0);
-      const [top] = loads;
-      const isTop = top !== undefined && top[1] >= MOST * all;
-      const upstream = slowUpstreamOf(server, observed);
-      const at = upstream === null ? 'the upstream' : `the upstream ${upstream}`;
+      const top = busiest !== null && busiest.share >= MOST ? busiest : null;
+      const upstream = slowUpstreamOf(observed, server);
+      const texts = waitingLimitTexts(server, upstream);
       const slow = slowNames(observed);
       const { fromMs, toMs } = sentSpan(refused);
       claims.late.add(server);
       return {
         code: this.code,
-        title: 'A limit on waiting queries is used up because an upstream is slow',
+        title: texts.title,
         subject: server,
         severity: 'critical',
         confidence: 0.94,
@@ -57,24 +60,19 @@ export const waitingLimit: FindingKind = {
           ...(slow.length === 0
             ? []
             : [sentence(`Replies for ${listed(slow)} take a second or more`)]),
-          ...(upstream === null
+          ...slowUpstreamText(upstream),
+          ...(top === null
             ? []
             : [
-                `The upstream ${upstream} is slow: one in ten of its replies takes a second or more.`,
+                `${top.address} sends ${percent(top.queries, top.all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
               ]),
-          ...(isTop
-            ? [
-                `${top[0]} sends ${percent(top[1], all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
-              ]
-            : []),
         ],
-        why: `${server} forwards only a fixed number of queries at a time (dns-forward-max in dnsmasq, max_concurrent in CoreDNS’s forward) and refuses any more at once. Replies from ${at} take long, so waiting queries fill the limit. It is not an access rule or a rate limit: the same names and clients are answered when fewer queries wait. Cluster names are not forwarded, so they are still answered.`,
+        why: `${texts.why} It is not an access rule or a rate limit: the same names and clients are answered when fewer queries wait.`,
         fix: [
-          isTop
-            ? `Make ${top[0]} look up fewer names at once, or give it its own resolver.`
-            : 'Find the clients that look up many names at once, and slow them down.',
-          `Find out why ${at} is slow by querying it from a DNS pod’s node. Use a faster upstream or several, and a cache.`,
-          'Raise the limit (coredns_forward_max_concurrent_rejects_total counts refusals; dnsmasq logs “Maximum number of concurrent DNS queries reached”).',
+          top === null
+            ? 'Find the clients that look up many names at once, and slow them down.'
+            : `Make ${top.address} look up fewer names at once, or give it its own resolver.`,
+          ...texts.fix,
         ],
         prove: `run ndots query ${names[0]!} @${server} while few queries wait; it is answered`,
         disproved: `${server} refuses the same name while no query waits`,
@@ -116,14 +114,4 @@ function fullAt(server: string, refused: readonly Failure[], observed: Observati
   const asked = calm.reduce((sum, [, each]) => sum + each.asked, 0);
   if (calm.length < MIN_CASES || asked < MIN_QUERIES) return null;
   return { count, late, from, most, calm: calm.length };
-}
-
-/** A server that this one queries, or that is queried by others for it, if its replies are late. */
-function slowUpstreamOf(server: string, { servers, serverNames }: Observations): string | null {
-  const host = serverNames.hostOf(server);
-  const slow = servers.list.filter(
-    (view) => view.address !== server && view.quantile(SLOW_QUANTILE) >= FELT_MS,
-  );
-  const own = slow.find(({ clients }) => clients.has(host));
-  return own?.address ?? (slow.length === 1 ? slow[0]!.address : null);
 }

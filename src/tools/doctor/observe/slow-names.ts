@@ -1,16 +1,21 @@
 /** Names whose replies take long. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
-import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { keysOf } from '../texts.ts';
 import { FELT_MS, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { zoneOf as registeredZoneOf } from './domain-of-name.ts';
 import type { Observations } from './observations.ts';
 
-/** Names whose replies took long, or the zone that they have in common. */
-export function slowNames({ affected }: Observations): readonly string[] {
-  const slow = affected
+/** Replies for which programs waited. */
+export function slowReplies({ affected }: Observations): readonly SeenExchange[] {
+  return affected
     .flatMap(({ exchanges }) => exchanges)
     .filter((each) => (latencyOf(each) ?? 0) >= FELT_MS);
+}
+
+/** The names in these replies, or the zone that they have in common. */
+export function slowNames(observed: Observations): readonly string[] {
+  const slow = slowReplies(observed);
   if (slow.length < MIN_CASES) return [];
   const [top] = keysOf(slow, ({ name }) => registeredZoneOf(name));
   const ofTop = slow.filter(({ name }) => registeredZoneOf(name) === top);
