@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { costsAtMost } from '../../../test/kit/growth.ts';
 import { braceFault } from './braces.ts';
 
 /** Indented Corefiles, and others from old reports. */
@@ -57,4 +58,20 @@ test('a quote over several lines hides what closes', () => {
 test('in a file that indents the } of every block, only the one inside a block is surplus', () => {
   const text = 'a:53 {\n  errors\n  }\nb:53 {\n  log\n  }\n  errors\n  }\n';
   assert.equal(braceFault('f', text, null)?.line, 6);
+});
+
+test('many wrong braces or quotes are judged in time that grows with their number', async () => {
+  const texts: readonly ((count: number) => string)[] = [
+    (count) => ' a {\n}\n'.repeat(count) + 'a {\n',
+    (count) => 'a {\n }\n'.repeat(count) + '}\n',
+    (count) => `"${'\\"'.repeat(count)}`,
+  ];
+  for (const text of texts) {
+    const [many, few] = [text(8000), text(1000)];
+    await costsAtMost(
+      24,
+      () => braceFault('Corefile', many, null),
+      () => braceFault('Corefile', few, null),
+    );
+  }
 });

@@ -23,10 +23,14 @@ export interface Misplaced {
 }
 
 interface Line {
+  /** Its place in the list of lines. */
+  readonly index: number;
   readonly number: number;
   /** `Corefile:3`. */
   readonly place: string;
   readonly indent: number;
+  /** The nearest line above with the same indentation that is not a closing brace, by its place in the list. */
+  readonly owner: number | null;
   /** The first word. */
   readonly word: string;
   readonly opens: boolean;
@@ -83,7 +87,8 @@ export function braceFault(
   }
   const open = stack.at(-1);
   if (open === undefined) return null;
-  const balanced = candidates.find(({ line }) => isBalanced(lines, line));
+  const balancing = balancingPlaces(lines);
+  const balanced = candidates.find(({ line }) => balancing.has(line));
   const [first = null] = balanced === undefined ? candidates : [balanced];
   const inside = misplacedFault(lines, misplaced);
   // A line that cannot be in this block proves that the block ends above it, whatever its indentation says.
@@ -144,12 +149,19 @@ export function correctedLines(
   });
 }
 
+/**
+ * A quoted text, or the rest of the line if the quote does not end. Without the latter, the search would start again at
+ * each escaped quote.
+ */
+const QUOTED = /"(?:[^"\\]|\\.?)*("|$)/g;
+
 /** The relevant words in each line that is not blank, or null if a quote spans lines. */
 function readLines(file: string, text: string): readonly Line[] | null {
   const lines: Line[] = [];
+  const owners = new Map<number, number>();
   for (const [index, raw] of text.split('\n').entries()) {
     const bare = raw
-      .replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+      .replaceAll(QUOTED, (quoted, end: string) => (end === '' ? quoted : '""'))
       .replace(/(^|\s)#.*/, '')
       .trimEnd();
     if ((bare.split('"').length - 1) % 2 === 1) return null;
@@ -161,7 +173,11 @@ function readLines(file: string, text: string): readonly Line[] | null {
     const isPair = braces.length > 1;
     const opens = !isPair && words.at(-1) === '{';
     const closes = !isPair && braces[0] === '}' && word !== '}';
-    lines.push({ number: index + 1, place: `${file}:${index + 1}`, indent, word, opens, closes });
+    const place = `${file}:${index + 1}`;
+    const owner = owners.get(indent) ?? null;
+    if (word !== '}') owners.set(indent, lines.length);
+    const at = { index: lines.length, number: index + 1, place, indent, owner };
+    lines.push({ ...at, word, opens, closes });
   }
   return lines;
 }
@@ -216,7 +232,7 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
 
 /** True if the line after a } is in the block that the } closes, or is the } that then closes nothing. */
 function isInside(lines: readonly Line[], end: Line, { brace, opener }: Suspect): boolean {
-  const next = lines[lines.indexOf(brace) + 1];
+  const next = lines[brace.index + 1];
   return next !== undefined && (next === end || next.indent > opener.indent);
 }
 
@@ -234,12 +250,8 @@ function unopened(line: Line, hint: string): BraceFault {
 
 /** The line that this } would close if it ended with {, or null if there is none. */
 function unopenedBy(lines: readonly Line[], brace: Line): Line | null {
-  const at = lines.indexOf(brace);
-  const owner = lines.findLastIndex(
-    ({ indent, word }, index) => index < at && indent === brace.indent && word !== '}',
-  );
-  const line = lines[owner];
-  const next = lines[owner + 1];
+  if (brace.owner === null) return null;
+  const [line, next] = [lines[brace.owner], lines[brace.owner + 1]];
   if (line === undefined || line.opens || next === undefined) return null;
   return next.indent > line.indent ? line : null;
 }
@@ -258,16 +270,18 @@ function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
   return null;
 }
 
-/** True if the braces would match with another one closed before this line. */
-function isBalanced(lines: readonly Line[], before: number): boolean {
+/** The numbers of the lines before which one more } would make the braces match. */
+function balancingPlaces(lines: readonly Line[]): ReadonlySet<number> {
   let depth = 0;
-  for (const { number, word, opens, closes } of lines) {
-    if (number === before) depth--;
-    if (word === '}' || closes) depth--;
-    if (depth < 0) return false;
-    if (opens) depth++;
-  }
-  return depth === 0;
+  const depths = lines.map(({ word, opens, closes }) => {
+    const closed = word === '}' || closes ? depth - 1 : depth;
+    depth = opens ? closed + 1 : closed;
+    return closed;
+  });
+  if (depth !== 1 || depths.some((each) => each < 0)) return new Set();
+  // From there on, every line is inside of braces even if all are one level less deep.
+  const from = depths.findLastIndex((each) => each < 1) + 1;
+  return new Set(lines.slice(from).map(({ number }) => number));
 }
 
 /** The line whose brace is still open at this line. */
