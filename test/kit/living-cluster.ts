@@ -117,10 +117,15 @@ export class LivingCluster implements AsyncDisposable {
       JSON.stringify({ kind: 'List', apiVersion: 'v1', items }),
     );
     const clock = new VirtualClock();
+    // Port 9153 may be in use.
     const world = await makeWorld(
-      `.:53 {\nprometheus\nkubernetes cluster.local {\nmanifests ${directory}\n}\ncache 30\nforward . 192.0.2.53\n}`,
+      `.:53 {\nprometheus 127.0.0.1:0\nkubernetes cluster.local {\nmanifests ${directory}\n}\ncache 30\nforward . 192.0.2.53\n}`,
       { clock, network: scriptedNetwork(clock, ({ name }) => usualAnswer(name)) },
-    );
+    ).catch(async (error: unknown) => {
+      // An API server that keeps listening would prevent the process from exiting.
+      await api.stop();
+      throw error;
+    });
     const cluster = new LivingCluster(api, directory, world);
     try {
       await cluster.#begin(fault);
