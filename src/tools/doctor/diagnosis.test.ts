@@ -4,9 +4,12 @@ import { test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
 import { back, dnsMessage, udpPacket } from '../../../test/kit/packets.ts';
 import { diagnose } from './diagnosis.ts';
+import { noPortsLeft } from './findings/no-ports-left.ts';
 import { randomLoss } from './findings/random-loss.ts';
+import { tcpBlocked } from './findings/tcp-blocked.ts';
 import { Claims } from './observe/claims.ts';
 import { Observations } from './observe/observations.ts';
+import { FLAG } from '../../server/wire/iana.ts';
 import { Reading } from '../capture/read/reading.ts';
 
 test('many silent addresses beside many DNS pods, each asked for a name of its own, are judged in time that grows with their number', async () => {
@@ -26,6 +29,39 @@ test('losses from many clients to many servers are judged in time that grows wit
     () => randomLoss.inCapture!(few, new Claims(few)),
   );
 });
+
+test('many clients of one server, with losses and truncated replies, are judged in time that grows with their number', async () => {
+  const [many, few] = [oneServer(16_000), oneServer(2000)];
+  for (const kind of [noPortsLeft, tcpBlocked])
+    await costsAtMost(
+      24,
+      () => kind.inCapture!(many, new Claims(many)),
+      () => kind.inCapture!(few, new Claims(few)),
+    );
+});
+
+/** This many clients, each of which sends one query. A third is answered, a third truncated and a third lost. */
+function oneServer(count: number): Observations {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  for (let nth = 0; nth < count; nth++) {
+    const ends = {
+      from: `10.1.${nth >> 8}.${nth & 255}`,
+      fromPort: 1024 + ((nth * 7919) % 60_000),
+      to: '10.2.0.1',
+      toPort: 53,
+    };
+    for (const reply of nth % 3 === 0 ? [false] : [false, true]) {
+      const flags = FLAG.RD | (reply ? FLAG.QR : 0) | (reply && nth % 3 === 1 ? FLAG.TC : 0);
+      const message = dnsMessage('www.example.com.', 'A', { id: 7, reply, flags });
+      const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + (nth % 60_000), 64);
+      reading.takeNetwork(bytes, 0, bytes.length, 1.7e12 + nth, 0);
+    }
+  }
+  reading.end();
+  return observed;
+}
 
 /** This many clients, each of which sends one query to a server of its own. Half of the queries get no reply. */
 function crowd(count: number): Observations {

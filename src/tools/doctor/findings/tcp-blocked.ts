@@ -65,8 +65,9 @@ export const tcpBlocked: FindingKind = {
       for (const { server } of blocked) claims.withoutTcp.add(server);
       return blockedBy(observed, blocked, waiting);
     }
+    const byClient = Map.groupBy(truncated, ({ client }) => client.address);
     const deaf = observed.clients.list.flatMap((client) => {
-      const own = truncated.filter((each) => each.client.address === client.address);
+      const own = byClient.get(client.address) ?? [];
       const asked = observed.connections.of(client.address) + client.byTcp;
       return own.length > 0 && asked < TCP_PER_TRUNCATED * own.length ? [{ client, own }] : [];
     });

@@ -24,7 +24,9 @@ export function narrowTranslations({ flows, servers }: Observations): readonly P
     if (byClient.size < 2) return [];
     const replies = [...byClient].map(([client, theirs]) => [client, sumOf(theirs)] as const);
     const all = replies.reduce((sum, [, { answered }]) => sum + answered, 0);
-    return replies.flatMap(([address, { asked, answered }]) => {
+    const allOfLosing = replies.reduce((sum, [, each]) => sum + answeredIfLosing(each), 0);
+    return replies.flatMap(([address, own]) => {
+      const { asked, answered } = own;
       const ports = byClient.get(address)!.map(({ port }) => port);
       const [least, most] = [Math.min(...ports), Math.max(...ports)];
       const others = all - answered;
@@ -34,11 +36,7 @@ export function narrowTranslations({ flows, servers }: Observations): readonly P
         (asked >= FEW_PORTS.timesEach * ports.length || ports.length >= FEW_PORTS.notChance) &&
         ports.length >= FEW_PORTS.dense * (most - least + 1);
       // Clients that lose nothing may be of other nodes.
-      const ofLosing = replies.reduce(
-        (sum, [client, each]) =>
-          client === address || each.asked === each.answered ? sum : sum + each.answered,
-        0,
-      );
+      const ofLosing = allOfLosing - answeredIfLosing(own);
       const isCopy = others >= NEARLY_ALL * answered && answered >= NEARLY_ALL * ofLosing;
       return isNarrow && isCopy
         ? { server, address, least, most, ports: ports.length, queries: asked }
@@ -47,7 +45,17 @@ export function narrowTranslations({ flows, servers }: Observations): readonly P
   });
 }
 
-function sumOf(flows: readonly FlowView[]): { readonly asked: number; readonly answered: number } {
+interface Replies {
+  readonly asked: number;
+  readonly answered: number;
+}
+
+/** The replies to a client that loses queries, or 0 if it loses none. */
+function answeredIfLosing({ asked, answered }: Replies): number {
+  return asked === answered ? 0 : answered;
+}
+
+function sumOf(flows: readonly FlowView[]): Replies {
   const asked = flows.reduce((sum, flow) => sum + flow.asked, 0);
   return { asked, answered: asked - flows.reduce((sum, flow) => sum + flow.lost, 0) };
 }
