@@ -6,7 +6,9 @@ import { back, dnsMessage, udpPacket } from '../../../test/kit/packets.ts';
 import { diagnose } from './diagnosis.ts';
 import { noPortsLeft } from './findings/no-ports-left.ts';
 import { randomLoss } from './findings/random-loss.ts';
+import { serverFails } from './findings/servfail.ts';
 import { tcpBlocked } from './findings/tcp-blocked.ts';
+import { lostMasquerade } from './findings/untranslated-service.ts';
 import { Claims } from './observe/claims.ts';
 import { Observations } from './observe/observations.ts';
 import { FLAG } from '../../server/wire/iana.ts';
@@ -39,6 +41,43 @@ test('many clients of one server, with losses and truncated replies, are judged 
       () => kind.inCapture!(few, new Claims(few)),
     );
 });
+
+test('many servers that fail or lose queries are judged in time that grows with their number', async () => {
+  const [many, few] = [failing(8000), failing(1000)];
+  for (const kind of [lostMasquerade, serverFails])
+    await costsAtMost(
+      24,
+      () => kind.inCapture!(many, new Claims(many)),
+      () => kind.inCapture!(few, new Claims(few)),
+    );
+});
+
+/** This many servers. Half of them lose a query, and half forward one and fail. */
+function failing(count: number): Observations {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  const address = (network: number, nth: number): string =>
+    `10.${network}.${nth >> 8}.${nth & 255}`;
+  for (let nth = 0; nth < count; nth++) {
+    const timeMs = 1.7e12 + nth;
+    const pairs =
+      nth % 2 === 0
+        ? [['10.4.0.1', address(1, nth)] as const]
+        : [['10.4.0.1', address(2, nth)] as const, [address(2, nth), address(3, nth)] as const];
+    const name = nth === 1 ? 'a.b.svc.cluster.local.' : `x${nth}.example.com.`;
+    for (const [from, to] of pairs) {
+      const ends = { from, fromPort: 1024 + (nth % 60_000), to, toPort: 53 };
+      for (const reply of nth % 2 === 0 ? [false] : [false, true]) {
+        const message = dnsMessage(name, 'A', { id: 7, reply, rcode: reply ? 2 : 0 });
+        const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + (nth % 60_000), 64);
+        reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+      }
+    }
+  }
+  reading.end();
+  return observed;
+}
 
 /** This many clients, each of which sends one query. A third is answered, a third truncated and a third lost. */
 function oneServer(count: number): Observations {

@@ -11,7 +11,7 @@ import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
 import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
 import { failedExchanges } from '../observe/failed-exchanges.ts';
-import { failedInSilence, waitedForLost } from '../observe/consequences.ts';
+import { failedInSilence, waitedForLostTest } from '../observe/consequences.ts';
 import {
   excluded,
   unknown,
@@ -23,7 +23,7 @@ import {
 } from './finding.ts';
 import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { neverAnswers } from '../observe/never-answers.ts';
+import { neverAnswering } from '../observe/never-answers.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { causeBeyond, expiredZones } from '../observe/failing-zones.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
@@ -172,10 +172,8 @@ export const serverFails: FindingKind = {
     if (asked === 0) return unknown('no query was seen');
     const addresses = new Set(theirs.map(({ address }) => address));
     const open = failedExchanges(observed, (name) => !claims.names.has(name));
-    if (
-      open.length > 0 &&
-      open.filter((each) => waitedForLost(each, observed)).length >= MOST * open.length
-    )
+    const isWaiting = waitedForLostTest(observed);
+    if (open.length > 0 && open.filter((each) => isWaiting(each)).length >= MOST * open.length)
       return excluded('the server fails because its own queries get no reply (see their loss)');
     const late = open.filter(
       (each) =>
@@ -188,13 +186,14 @@ export const serverFails: FindingKind = {
       return excluded(failingText(observed, servfail));
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
+    const never = neverAnswering(names);
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) =>
         behind.has(address) &&
         // A cache returns one failure many times.
         (failures(outcomes) >= FROM_UPSTREAM_SHARE * servfail ||
           (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes)) ||
-          neverAnswers(address, names)),
+          never.has(address)),
     );
     const [worst] = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),

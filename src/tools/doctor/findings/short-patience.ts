@@ -1,6 +1,6 @@
 /** Clients that give up before the reply arrives. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { waitedForLost } from '../observe/consequences.ts';
+import { waitedForLostTest } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -14,6 +14,7 @@ export const shortPatience: FindingKind = {
   title: 'Clients give up before the reply arrives, so it reaches a closed port',
   name: 'clients that give up too soon',
   inCapture(observed, claims) {
+    const isWaiting = waitedForLostTest(observed);
     const rejected = observed.givenUp.rejected.filter(
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&
@@ -23,7 +24,7 @@ export const shortPatience: FindingKind = {
         !isFailure(exchange) &&
         // A forwarder queries several servers at once and drops late replies on purpose.
         !isServer(observed, exchange.client.address) &&
-        !waitedForLost(exchange, observed) &&
+        !isWaiting(exchange) &&
         !hasOtherAnswer(exchange, observed),
     );
     if (observed.total.asked === 0) return unknown('no query was seen');

@@ -1,5 +1,6 @@
 /** A node that stops translating the DNS Service’s address. */
-import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Claims } from '../observe/claims.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { leftUntranslated } from '../observe/silent-causes.ts';
 import { askersText, isServer } from '../observe/roles.ts';
@@ -15,14 +16,15 @@ export const untranslatedService: FindingKind = {
   inCapture(observed, claims) {
     if (observed.backends.size === 0)
       return unknown('the capture shows no translation to a DNS pod (capture on the node, -i any)');
+    const byServer = openByServer(claims);
     for (const { address, clients } of observed.servers.list) {
+      const open = byServer.get(address) ?? [];
+      const losses = open.filter((loss) => leftUntranslated(loss));
+      if (losses.length < MIN_CASES || losses.length < MOST * open.length) continue;
       const pods = observed.backends.list.filter((view) =>
         [...view.clients].some((client) => clients.has(client)),
       );
-      const open = claims.open.filter(({ server }) => server.address === address);
-      const losses = open.filter((loss) => leftUntranslated(loss));
-      if (pods.length === 0 || losses.length < MIN_CASES || losses.length < MOST * open.length)
-        continue;
+      if (pods.length === 0) continue;
       const { fromMs, toMs } = sentSpan(losses);
       const theirs = losses.map(({ client }) => client.address);
       takeSilence(observed, claims, open);
@@ -56,8 +58,9 @@ export const lostMasquerade: FindingKind = {
   title: 'A name server never answers',
   name: 'a name server that is down',
   inCapture(observed, claims) {
+    const byServer = openByServer(claims);
     for (const { address } of observed.servers.list) {
-      const open = claims.open.filter(({ server }) => server.address === address);
+      const open = byServer.get(address) ?? [];
       const losses = open.filter(
         ({ client, hops, routed }) =>
           routed === true &&
@@ -92,3 +95,8 @@ export const lostMasquerade: FindingKind = {
     );
   },
 };
+
+/** Unexplained losses by the address that they were sent to. */
+function openByServer({ open }: Claims): ReadonlyMap<string, readonly SeenExchange[]> {
+  return Map.groupBy(open, ({ server }) => server.address);
+}

@@ -122,19 +122,16 @@ export function explainLate(
   }
 }
 
-/** True if the server was late or failed because its own query for this name got no reply. */
-export function waitedForLost(
-  { client, name, type, sentMs, repliedMs }: SeenExchange,
-  { losses }: Observations,
-): boolean {
-  return losses.some(
-    (loss) =>
-      loss.client.address !== client.address &&
-      loss.name === name &&
-      loss.type === type &&
-      loss.sentMs >= sentMs - ASKED_BEFORE_MS &&
-      loss.sentMs <= repliedMs!,
-  );
+/** Tests whether the server was late or failed because its own query for this name got no reply. */
+export function waitedForLostTest({ losses }: Observations): (exchange: SeenExchange) => boolean {
+  const byQuestion = Map.groupBy(losses, ({ name, type }) => `${type} ${name}`);
+  return ({ client, name, type, sentMs, repliedMs }) =>
+    (byQuestion.get(`${type} ${name}`) ?? []).some(
+      (loss) =>
+        loss.client.address !== client.address &&
+        loss.sentMs >= sentMs - ASKED_BEFORE_MS &&
+        loss.sentMs <= repliedMs!,
+    );
 }
 
 /** Servers that query one of these servers, and the addresses in front of them. */
