@@ -1,12 +1,12 @@
-/** Clients that get no reply at all for a time in which the same server answers others. */
+/** Clients that get no replies for a time, while the same server answers others. */
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from '../observe/claims.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import type { Observations } from '../observe/observations.ts';
-import { acceptedDuring } from '../observe/other-contacts.ts';
+import { openedDuring } from '../observe/other-contacts.ts';
 import { isForwarder } from '../observe/roles.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { clock, fromTo, listed, share } from '../texts.ts';
+import { clock, fromTo, listed } from '../texts.ts';
 import { MIN_CASES, MIN_LASTING_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { POLICY_CUT, POLICY_CUT_TIME } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -19,7 +19,7 @@ interface Cut {
   readonly toMs: number;
 }
 
-/** Some clients lose all queries for a time, others none, and both are answered at other times. */
+/** Some clients lose every query for a time, while others lose none. At other times, both are answered. */
 export const cutForATime: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, while others are not',
@@ -39,43 +39,41 @@ export const cutForATime: FindingKind = {
       const fine = fineMeanwhile(server.address, observed, addresses, fromMs, toMs);
       if (fine === null) continue;
       const losses = cut.flatMap((each) => each.losses);
-      const before = answeredAt(observed, server.address, addresses, -Infinity, fromMs);
-      const afterMs = Math.min(
-        ...flowsOf(observed, server.address, addresses).flatMap(({ firstReplyMs }) =>
-          firstReplyMs > toMs ? firstReplyMs : [],
-        ),
-      );
-      // The answers of a policy that is always there: `policyCut`.
-      if (!before && afterMs === Infinity) continue;
+      const replyTimes = observed.flows
+        .between(addresses, server.address)
+        .map(({ firstReplyMs }) => firstReplyMs);
+      const afterMs = Math.min(...replyTimes.filter((ms) => ms > toMs));
+      // Clients that are never answered are those of `policyCut`.
+      if (!replyTimes.some((ms) => ms < fromMs) && afterMs === Infinity) continue;
       claims.take(losses);
       const isSeenBehind = fine.some((client) => hasBackend(observed, client));
       const isUntranslated = losses.every(({ hops }) => hops.length === 0);
-      const accepted = acceptedDuring(observed, addresses, fromMs, toMs);
+      const accepted = openedDuring(observed, addresses, fromMs, toMs).length;
       return {
         code: this.code,
         title: 'Some pods were cut off from DNS for a time, while others were not',
         severity: 'critical',
         confidence: accepted > 0 || cut.length > 1 ? 0.93 : 0.85,
         seen: [
-          `${share(losses.length, losses.length)} queries that ${listed(addresses)} sent to ${server.address} ${fromTo(fromMs, toMs)} got no reply, from every port and for every name.`,
-          `During this time, ${server.address} answered ${listed(fine)}, without a loss.`,
+          `All ${losses.length} queries that ${listed(addresses)} sent to ${server.address} ${fromTo(fromMs, toMs)} got no reply, from every port and for every name.`,
+          `During this time, ${server.address} answered every query from ${listed(fine)}.`,
           ...(isSeenBehind && isUntranslated
             ? [
-                `The lost queries are seen before the translation of ${server.address} and never after it, so they were dropped at the clients’ end and not at a DNS pod.`,
+                `The capture shows the lost queries only before ${server.address} was translated to a DNS pod, so they were dropped near the clients and not at a pod.`,
               ]
             : []),
           ...(accepted > 0
             ? [
-                `${accepted} other connections of ${listed(addresses)} were accepted during this time, so only DNS was blocked.`,
+                `${accepted} other connections from ${listed(addresses)} were accepted during this time, so only DNS was blocked.`,
               ]
             : []),
           afterMs < Infinity
             ? `From ${clock(afterMs)} on, ${listed(addresses)} got replies, so the cause was fixed at that time.`
-            : 'Before that, these clients were answered, so something changed then.',
+            : `Until ${clock(fromMs)}, these clients were answered, so something changed at that time.`,
         ],
-        why: 'Losses that depend only on the client are caused by a rule, such as a NetworkPolicy with a default that denies egress and no exception for DNS. Other ports may be allowed. The DNS pods answered throughout.',
+        why: 'Losses that depend only on the client are caused by a rule, such as a NetworkPolicy that denies egress by default and has no exception for DNS. Other ports may be allowed. The DNS pods answered throughout.',
         fix: [
-          `Allow these pods UDP and TCP port 53 to the DNS pods (kubectl get networkpolicy -n NAMESPACE -o yaml, and policies of the network plugin).${afterMs < Infinity ? ` Check what changed at ${clock(afterMs)} UTC, and make sure that the change is kept.` : ''}`,
+          `Allow these pods UDP and TCP port 53 to the DNS pods (kubectl get networkpolicy -n NAMESPACE -o yaml, and the network plugin’s own policies).${afterMs < Infinity ? ` Check what changed at ${clock(afterMs)} UTC, and make sure that the fix is permanent.` : ''}`,
           'If no policy selects them, compare the rules for their interfaces with those of other pods on the node (nft list ruleset, iptables-save, cilium-dbg monitor --type drop).',
         ],
         prove: `run kubectl get networkpolicy -A -o yaml and compare with the labels of ${listed(addresses)}; in such a pod, run ndots query kubernetes.default @${server.address}`,
@@ -88,7 +86,7 @@ export const cutForATime: FindingKind = {
   },
 };
 
-/** Clients whose queries were all lost in the time of their losses, from several ports. */
+/** Clients that got no reply between their first loss and their last, on several ports. */
 function cutOff(server: ServerView, observed: Observations, claims: Claims): readonly Cut[] {
   const byClient = Map.groupBy(claims.openTo(server.address), ({ client }) => client.address);
   return [...byClient].flatMap(([address, losses]) => {
@@ -96,13 +94,14 @@ function cutOff(server: ServerView, observed: Observations, claims: Claims): rea
     const ports = new Set(losses.map(({ client }) => client.port));
     if (losses.length < POLICY_CUT.queries || ports.size < POLICY_CUT_TIME.ports) return [];
     if (toMs - fromMs < MIN_LASTING_MS || isForwarder(observed, address)) return [];
-    return answeredAt(observed, server.address, [address], fromMs, toMs)
-      ? []
-      : [{ address, losses, fromMs, toMs }];
+    const isAnswered = observed.flows
+      .between([address], server.address)
+      .some((flow) => flow.isAnsweredBetween(fromMs + SAME_MOMENT_MS, toMs));
+    return isAnswered ? [] : [{ address, losses, fromMs, toMs }];
   });
 }
 
-/** Clients that the server answered in that time, if (nearly) no client but these lost anything; else null. */
+/** Clients that the server answered in that time. Null if they are too few, or if another client also lost a query. */
 function fineMeanwhile(
   server: string,
   observed: Observations,
@@ -110,36 +109,15 @@ function fineMeanwhile(
   fromMs: number,
   toMs: number,
 ): readonly string[] | null {
-  const isIn = (ms: number): boolean => ms > fromMs && ms < toMs;
-  const others = observed.flows.to(server).filter(({ client }) => !cut.includes(client));
-  const answered = others.filter(
-    ({ firstReplyMs, lastAnsweredMs }) => isIn(firstReplyMs) || isIn(lastAnsweredMs),
-  );
+  const answered = observed.flows
+    .to(server)
+    .filter((flow) => !cut.includes(flow.client) && flow.isAnsweredBetween(fromMs, toMs));
   const lost = observed.losses.filter(
-    (loss) =>
-      loss.server.address === server && isIn(loss.sentMs) && !cut.includes(loss.client.address),
+    ({ client, server: { address }, sentMs }) =>
+      address === server && sentMs > fromMs && sentMs < toMs && !cut.includes(client.address),
   );
   if (answered.length < POLICY_CUT_TIME.others || lost.length > 0) return null;
   return [...new Set(answered.map(({ client }) => client))];
-}
-
-/** True if the server sent one of these clients a reply in that time. */
-function answeredAt(
-  observed: Observations,
-  server: string,
-  clients: readonly string[],
-  fromMs: number,
-  toMs: number,
-): boolean {
-  return flowsOf(observed, server, clients).some(({ firstReplyMs, lastAnsweredMs }) =>
-    [firstReplyMs, lastAnsweredMs].some(
-      (ms) => ms > fromMs + (fromMs > -Infinity ? SAME_MOMENT_MS : 0) && ms < toMs,
-    ),
-  );
-}
-
-function flowsOf({ flows }: Observations, server: string, clients: readonly string[]) {
-  return flows.to(server).filter(({ client }) => clients.includes(client));
 }
 
 function hasBackend({ backends }: Observations, client: string): boolean {

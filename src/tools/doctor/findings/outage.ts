@@ -12,7 +12,7 @@ import {
   waitsForOthers,
   wentAstray,
 } from '../observe/losses.ts';
-import { acceptedDuring } from '../observe/other-contacts.ts';
+import { openedDuring } from '../observe/other-contacts.ts';
 import { askersText, upstreams } from '../observe/roles.ts';
 import { repeatedSilence, type RepeatedSilence } from '../observe/repeated-silence.ts';
 import { serverStandstill, waitedIn, type StoodStill } from '../observe/server-standstill.ts';
@@ -85,7 +85,9 @@ export const outage: FindingKind = {
       const known = observed.counters.get('lameduck') !== null;
       const [alone] = clients;
       const isAlone = clients.size === 1 && observed.clients.size === 1;
-      const accepted = isAlone ? acceptedDuring(observed, [alone!], span.fromMs, span.toMs) : 0;
+      const accepted = isAlone
+        ? openedDuring(observed, [alone!], span.fromMs, span.toMs).length
+        : 0;
       return {
         code: this.code,
         title:

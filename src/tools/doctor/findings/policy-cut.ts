@@ -6,7 +6,7 @@ import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type Finding, type FindingKind, clusterFinding } from './finding.ts';
-import { between, clock, listed, share } from '../texts.ts';
+import { between, clock, listed } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -114,12 +114,7 @@ function answersMeanwhile({ flows }: Observations, losses: readonly SeenExchange
     const { fromMs, toMs } = sentSpan(theirs);
     const servers = new Set(theirs.map(({ server }) => server.address));
     return [...servers].every((server) =>
-      flows
-        .to(server)
-        .some(
-          (flow) =>
-            flow.client === client && flow.lastAnsweredMs > fromMs && flow.lastAnsweredMs < toMs,
-        ),
+      flows.between([client], server).some((flow) => flow.isAnsweredBetween(fromMs, toMs)),
     );
   });
 }
@@ -178,9 +173,7 @@ function answeredBefore(
   ms: number,
 ): boolean {
   return servers.some((server) =>
-    flows
-      .to(server)
-      .some(({ client, firstReplyMs }) => clients.includes(client) && firstReplyMs < ms),
+    flows.between(clients, server).some(({ firstReplyMs }) => firstReplyMs < ms),
   );
 }
 
@@ -235,7 +228,7 @@ export const policyCut: FindingKind = {
         confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
         seen: [
           ...(listing?.seen ?? []),
-          `${share(losses.length, losses.length)} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,
+          `All ${losses.length} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,
           isLinkLocal(server.address)
             ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
             : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
@@ -299,8 +292,8 @@ export const policyCut: FindingKind = {
 };
 
 /**
- * The servers that lost queries reached, by their own addresses, if the capture was taken there: it
- * also has the queries of these servers themselves.
+ * The servers that the lost queries reached, by their own addresses, if the capture was taken there
+ * and therefore has queries of these servers, too. Otherwise empty.
  */
 function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): readonly string[] {
   const reached = losses.map(({ server, hops }) => (hops.at(-1)?.server ?? server).address);
@@ -308,22 +301,22 @@ function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): 
   return there.length >= MIN_CASES ? [...new Set(there)] : [];
 }
 
-/** Texts for a server that gets queries of some networks and answers none of them. */
+/** Texts for a server that receives queries from some networks and answers none of them. */
 function ofAccessList(
   servers: readonly string[],
   nets: readonly string[],
 ): Pick<Finding, 'title' | 'seen' | 'why' | 'fix' | 'prove' | 'disproved'> {
   const [those, sources] = [listed(servers), listed(nets)];
   return {
-    title: 'A DNS server receives the queries of some networks and answers none of them',
+    title: 'A DNS server receives queries from some networks and answers none of them',
     seen: [
-      `These queries arrive at ${those}, whose own queries are in this capture as well. All clients without replies are in ${sources}, and none of the answered clients is.`,
+      `These queries arrive at ${those}, whose own queries are also in this capture. All clients without replies are in ${sources}, and no answered client is.`,
     ],
-    why: `${those} gets the queries and sends no reply and no error, so its own access list drops them silently: it allows other networks and not ${sources}, for example because a new node pool has another pod network. (Otherwise, a NetworkPolicy or firewall between the place of this capture and the process drops them.)`,
+    why: `${those} receives the queries and sends neither a reply nor an error, so its own access list silently drops them. The list does not contain ${sources}, for example because a new node pool uses a different pod network. (Otherwise, a NetworkPolicy or firewall between this capture and the process drops them.)`,
     fix: [
       `Add ${sources} to the access list of ${those}: allow-from in PowerDNS Recursor, addACL in dnsdist, access-control in Unbound, the acl plugin in CoreDNS, allow-query in BIND.`,
     ],
-    prove: `on the host of ${those}, run ndots query kubernetes.default @${servers[0]!}, which is answered, and the same in a pod in ${sources}; the server’s counters of unauthorized or dropped queries rise with it`,
+    prove: `on the host of ${those}, run ndots query kubernetes.default @${servers[0]!}, which is answered, and the same in a pod in ${sources}, which increases the server’s counters of unauthorized or dropped queries`,
     disproved: `the access list of ${those} allows ${sources} (then a policy or firewall on its host drops the queries)`,
   };
 }

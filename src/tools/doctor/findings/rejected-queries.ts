@@ -162,16 +162,13 @@ function answersThem(
   { address, returned, times }: RejectingHost,
   { flows }: Observations,
 ): boolean {
-  const clients = new Set(returned.map(({ client }) => client.address));
+  const clients = returned.map(({ client }) => client.address);
   return flows
-    .to(address)
-    .some(
-      ({ client, lastAnsweredMs }) =>
-        clients.has(client) &&
-        times.some(
-          ({ fromMs, toMs }) =>
-            lastAnsweredMs > fromMs + SAME_MOMENT_MS && lastAnsweredMs < toMs - SAME_MOMENT_MS,
-        ),
+    .between(clients, address)
+    .some((flow) =>
+      times.some(({ fromMs, toMs }) =>
+        flow.isAnsweredBetween(fromMs + SAME_MOMENT_MS, toMs - SAME_MOMENT_MS),
+      ),
     );
 }
 

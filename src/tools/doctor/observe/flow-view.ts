@@ -76,6 +76,11 @@ export class FlowView {
     return this.#rows.time(this.#row, FIRST_REPLY);
   }
 
+  /** True if its first reply or its last answered query is between these times, milliseconds since 1970. */
+  isAnsweredBetween(fromMs: number, toMs: number): boolean {
+    return [this.firstReplyMs, this.lastAnsweredMs].some((ms) => ms > fromMs && ms < toMs);
+  }
+
   add(exchange: SeenExchange): void {
     const { sentMs, id } = exchange;
     const rows = this.#rows;

@@ -72,4 +72,10 @@ export class Flows {
     this.#byServer ??= Map.groupBy(this.list, (flow) => flow.server);
     return this.#byServer.get(server) ?? [];
   }
+
+  /** Flows from these clients to one server, in the same order. */
+  between(clients: Iterable<string>, server: string): readonly FlowView[] {
+    const theirs = new Set(clients);
+    return this.to(server).filter(({ client }) => theirs.has(client));
+  }
 }

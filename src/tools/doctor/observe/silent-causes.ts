@@ -8,6 +8,7 @@ import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { REACHED_ADDRESSES } from '../thresholds/silence.ts';
 import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
+import { openedDuring } from './other-contacts.ts';
 import { answered } from './outcomes.ts';
 import { isPrivate } from './private-address.ts';
 import { isClosed, stubText, stubZone } from './stub-zone.ts';
@@ -65,7 +66,7 @@ function onLoopback(
   losses: readonly SeenExchange[],
 ): SilentCause | null {
   if (!isLoopbackHost(address)) return null;
-  // A server that forwards to another one of its host.
+  // A server that forwards to another one on its host uses the loopback on purpose.
   if (losses.some(({ client }) => isForwarder(observed, client.address))) return null;
   return {
     title: 'Pods use a loopback address as their name server, but nothing listens there',
@@ -119,7 +120,7 @@ function looped({ unreachable }: Observations, address: string): SilentCause | n
   };
 }
 
-/** Clients have this address for their name server, and others on this node use another one that is translated. */
+/** Clients query this address, while others on the node query another one that is translated. */
 function unserved(
   observed: Observations,
   address: string,
@@ -155,7 +156,7 @@ function unserved(
   };
 }
 
-/** The node translates the DNS Service's address of the other IP family, so the rules for this one are missing. */
+/** The node translates the DNS Service's address in the other IP family, so the rules for this one are missing. */
 function inOneFamily(
   { serverNames, backends }: Observations,
   address: string,
@@ -167,7 +168,7 @@ function inOneFamily(
   return {
     title: `The node does not translate the DNS Service’s ${family} address, so the first name server of dual-stack pods never answers`,
     seen: `The node translates ${other} to DNS pods (${listed(pods)}), which answer, but leaves queries to ${address} unchanged, so they are lost.`,
-    why: `${address} and ${other} are most likely both addresses of the DNS Service, which is dual-stack. The ${family} rules on this node are missing: kube-proxy runs with ${works} alone (its clusterCIDR or the node has one family), or ${lists.replace('-save', '')} rules were flushed or cannot be written. A pod that has ${address} first in its resolv.conf waits 5 s for each lookup, until it queries the next server. Pods with ${works} alone are not affected.`,
+    why: `${address} and ${other} are most likely both addresses of the DNS Service, which is dual-stack. The ${family} rules on this node are missing: kube-proxy handles only ${works} (its clusterCIDR or the node has one family), or ${lists.replace('-save', '')} rules were flushed or cannot be written. A pod that has ${address} first in its resolv.conf waits 5 s in each lookup before it queries the next server. Pods that have only ${works} are not affected.`,
     fix: [
       `On this node, check ${lists} | grep ${address} (nft list ruleset, ipvsadm -Ln) and the log of kube-proxy. Give kube-proxy both families (clusterCIDR with two prefixes, and a node address of each), and restart it.`,
       `Check whether the Service has this address and endpoints for it: kubectl -n kube-system get svc,endpointslices -l k8s-app=kube-dns -o wide. If ${address} is not among its addresses (clusterIPs), remove it from kubelet’s clusterDNS.`,
@@ -179,21 +180,14 @@ function inOneFamily(
 
 /** The clients' TCP connections to other addresses are accepted while their queries get no replies. */
 function onlyDns(observed: Observations, losses: readonly SeenExchange[]): SilentCause | null {
-  const { contacts, lastMs } = observed;
   const clients = [...new Set(losses.map(({ client }) => client.address))];
   if (clients.some((client) => isForwarder(observed, client))) return null;
   const { fromMs, toMs } = sentSpan(losses);
-  const reached = contacts
-    .at(lastMs)
-    .filter(({ opened, accepted }) => accepted > 0 && accepted >= NEARLY_ALL * opened);
-  const of = (client: string): readonly string[] =>
-    reached.flatMap(({ server, openings }) =>
-      openings.some((each) => each.client === client && each.ms >= fromMs && each.ms <= toMs)
-        ? server
-        : [],
-    );
-  if (!clients.every((client) => new Set(of(client)).size >= REACHED_ADDRESSES)) return null;
-  const addresses = [...new Set(clients.flatMap(of))];
+  const opened = openedDuring(observed, clients, fromMs, toMs);
+  const reached = (client: string): ReadonlySet<string> =>
+    new Set(opened.flatMap((each) => (each.client === client ? each.server : [])));
+  if (!clients.every((client) => reached(client).size >= REACHED_ADDRESSES)) return null;
+  const addresses = opened.map(({ server }) => server);
   const pods = listed(clients);
   return {
     title: 'A pod’s DNS queries get no reply, while its TCP connections to other addresses work',
