@@ -1,4 +1,4 @@
-/** Programs that write Service names in full with a cluster domain that this cluster does not have. */
+/** Programs that write Service names in full, with a cluster domain that this cluster does not have. */
 import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -9,16 +9,19 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 const SERVICES = 'svc.';
-/** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
-const WHOLE_NAME = /^((?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\.)(.+)$/;
+/**
+ * Matches SERVICE.NAMESPACE.svc.DOMAIN, perhaps after a port's name. Captures the part before DOMAIN, and DOMAIN. A port
+ * or another stray character after it is a different mistake (ND2008).
+ */
+const WHOLE_NAME = /^((?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\.)((?:[a-z\d-]+\.)+)$/;
 
-/** Full Service names in one domain. */
+/** Names that programs wrote in full, in one domain. */
 interface Written {
   readonly domain: string;
   readonly views: readonly NameView[];
 }
 
-/** Full Service names in a domain where nothing exists, while pods search another domain that works. */
+/** Programs query full Service names in a domain where nothing exists, while the pods' search path has one that works. */
 export const hardCodedDomain: FindingKind = {
   code: 'ND2010',
   title: 'Some pods search a cluster domain that does not exist (kubelet’s clusterDomain)',
@@ -37,7 +40,7 @@ export const hardCodedDomain: FindingKind = {
       );
       const isKnown = views.every(({ name }) => claims.names.has(name));
       if (denied < MIN_CASES || isThere || isKnown) return [];
-      // The server that denies the names is the one that knows the cluster.
+      // The servers that deny the names know the cluster, so no foreign server is at fault.
       const right = working.find((each) => {
         const knowing = serversWith(each, observed);
         return views.every(({ servers }) => [...servers].some(([server]) => knowing.has(server)));
@@ -79,7 +82,7 @@ export const hardCodedDomain: FindingKind = {
         ),
         ...(clients.length === 0 ? [] : [`These names are queried by ${listed(clients, 6)}.`]),
       ],
-      why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path has ${right}`,
+      why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path ends in ${right}`,
       fix: [
         `In the program’s configuration, write these names without the domain (${written[0]!.slice(0, -domain.length - SERVICES.length - 1)}), so that the search path completes them, or with the right one (${others[0]!}).`,
         `If they cannot be changed, let the cluster’s DNS serve both domains: kubernetes ${right.slice(0, -1)} ${domain.slice(0, -1)} in the Corefile.`,
