@@ -1,4 +1,4 @@
-/** Node-local caches that do not reach the cluster's DNS, while they reach their other upstreams. */
+/** Node-local caches that cannot reach the cluster's DNS but reach their other upstreams. */
 import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLinkLocal } from '../observe/roles.ts';
@@ -7,7 +7,7 @@ import { MIN_FOUND_NAMES } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** From some moment on, a node cache answers no cluster name, but external ones. */
+/** From some moment on, a node cache answers external names but no cluster names. */
 export const cutOffCache: FindingKind = {
   code: 'ND4070',
   title: 'The node-local cache cannot reach the cluster’s DNS, but reaches its other upstreams',
@@ -30,7 +30,7 @@ export const cutOffCache: FindingKind = {
       const failed = new Set(failures.map(({ name }) => name));
       if (failures.length < MIN_CASES || failed.size < MIN_FOUND_NAMES) continue;
       const { fromMs, toMs } = sentSpan(failures);
-      // A single Service that fails leaves the others answered.
+      // If other cluster names are answered, a single Service fails.
       const isAnswered = names.list.some(
         (view) =>
           domains.isOfCluster(view.name) &&
@@ -51,11 +51,11 @@ export const cutOffCache: FindingKind = {
         confidence: 0.9,
         seen: [
           sentence(
-            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and no cluster name was answered. They are for ${listed([...failed])}`,
+            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and none was answered. The names include ${listed([...failed])}`,
           ),
           `During this time, ${outside.asked - bad} of ${outside.asked} queries for external names were answered.`,
         ],
-        why: `${address} is a node-local cache. It forwards cluster names to the cluster’s DNS, most often over TCP (force_tcp), and external names to another upstream over UDP. The path to the cluster’s DNS is blocked or its pods do not answer this node, while the cache and its other upstreams work. Until their TTL ends, cached cluster names are still answered.`,
+        why: `${address} is a node-local cache. It forwards cluster names to the cluster’s DNS, most often over TCP (force_tcp), and external names to another upstream over UDP. The path to the cluster’s DNS is blocked, or its pods do not answer this node. The cache and its other upstreams work. Cached cluster names are answered until their TTL expires.`,
         fix: [
           'On the node, query the DNS pods over both protocols, as shown below. If only TCP fails, open TCP port 53 from the nodes to the DNS pods (network policies, firewalls, security groups).',
           'Until then, use prefer_udp instead of force_tcp in the cache’s forward for the cluster domain.',

@@ -42,7 +42,7 @@ export const droppedCookies: FindingKind = {
             ? `${listed(same)} sent both kinds, so neither the client nor its path is at fault.`
             : `No client sent both kinds. Queries without cookies came from ${listed([...server.cookielessClients])}.`,
         ],
-        why: `A firewall or another device that inspects DNS drops queries with an option that it does not know, or ${address} does. The COOKIE option (RFC 7873) protects against forged replies. BIND and c-ares send it by default, while Unbound and CoreDNS do not, so only some servers are affected.`,
+        why: `Either a firewall or another device that inspects DNS drops queries with an EDNS option that it does not know, or ${address} itself does. The COOKIE option (RFC 7873) protects against forged replies. BIND and c-ares send it by default, while Unbound and CoreDNS do not, so only some servers are affected.`,
         fix: [
           `Make the device in front of ${address} pass EDNS options, or exclude DNS to it from inspection. Capture on both sides of it to see where the queries end.`,
           `Until then, send no cookies from ${senders}: in BIND, send-cookie no, or server ${address} { send-cookie no; }.`,

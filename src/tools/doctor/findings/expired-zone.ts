@@ -1,4 +1,4 @@
-/** Secondary servers that cannot refresh a zone, and have no answers for it any more. */
+/** Secondary servers that cannot refresh a zone and no longer have answers for it. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { expiredZones } from '../observe/failing-zones.ts';
@@ -19,7 +19,7 @@ export const expiredZone: FindingKind = {
       const failing = views.filter(({ servers }) => (servers.get(server)?.servfail ?? 0) > 0);
       const count = failing.reduce((sum, each) => sum + each.servers.get(server)!.servfail, 0);
       if (count < MIN_CASES) continue;
-      // A secondary server with a valid copy answers, until the zone expires.
+      // A secondary server answers from its copy until the zone expires, and not afterwards.
       const answers = views.filter(({ servers }) => (servers.get(server)?.found ?? 0) > 0);
       const lastMs = Math.max(
         ...answers.map(({ answeredMs }) => answeredMs.get(server) ?? -Infinity),
@@ -56,7 +56,7 @@ export const expiredZone: FindingKind = {
         confidence: 0.95,
         seen: [
           sentence(
-            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ', and none for this zone with an answer' : `. Until ${clock(lastMs)} it answered them`}`,
+            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
           ),
           `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
           ...(otherZones.length === 0

@@ -29,9 +29,9 @@ export interface Finding {
   readonly exchanges: readonly SeenExchange[];
   /** Queries hit, if only certain names fail: findings that hit many more come first. */
   readonly hits?: number;
-  /** Codes of limits that this load only triggers. If one of them is found, it is the cause and comes first. */
+  /** Codes of limits that this load exceeds. If one of them is found, it comes first, because the limit is the cause. */
   readonly triggers?: readonly string[];
-  /** Codes of findings that come before it if they are as grave, because it matters only due to them. */
+  /** Codes of findings that come first if they are as grave, because this one matters only together with them. */
   readonly after?: readonly string[];
   /** Queries by client address, where they are only counted. */
   readonly counted?: ReadonlyMap<string, number>;

@@ -20,7 +20,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
 
-/** Findings about limits, which a flood only exceeds: a packet limit, and a server’s limit. */
+/** Codes of limits that a flood exceeds: a packet limit, and a server’s rate limit. */
 const LIMITS = ['ND4001', 'ND4045'];
 
 /** Longer numbers are identifiers. */

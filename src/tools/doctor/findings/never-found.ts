@@ -67,7 +67,7 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
     ...each,
     spelling: aliasTarget(each, observed) ?? spellingOf(each, known) ?? unspelled(each),
   }));
-  // Where connections fail after the lookup, a name that is merely missing is not what programs notice.
+  // If connections fail after lookups, programs notice that rather than a missing name.
   const isBeside = failedContacts(observed).some(({ isOfDns }) => !isOfDns);
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
     const keys = new Set(all.map(({ name }) => name));

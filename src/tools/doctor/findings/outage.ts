@@ -149,7 +149,7 @@ function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExch
   return others.size >= MIN_CASES && own.size <= 2 * others.size;
 }
 
-/** One client's capture does not show whether others were answered. */
+/** Texts for a capture of one client, which does not show whether others were answered. */
 function alonePod(
   client: string,
   server: string,

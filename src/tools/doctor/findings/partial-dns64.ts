@@ -1,4 +1,4 @@
-/** DNS64 that only some of the servers behind an address have. */
+/** DNS64 that only some of the servers behind an address do. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isWellKnown, synthesisOf, type Synthesis } from '../observe/dns64.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -8,7 +8,7 @@ import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** The same names alternate between created IPv6 addresses and none. */
+/** AAAA answers for the same names alternate between created addresses and none. */
 export const partialDns64: FindingKind = {
   code: 'ND8020',
   title: 'Only some DNS servers create IPv6 addresses for IPv4-only names (DNS64)',
@@ -23,7 +23,7 @@ export const partialDns64: FindingKind = {
       ([prefix, all]) =>
         sumOf(all, 'found', serversOf(all, observed)) >= MIN_CASES &&
         sumOf(all, 'nodata', serversOf(all, observed)) >= MIN_CASES &&
-        // One owner may number its own hosts like this.
+        // The owner of a single name may choose such an address.
         (isWellKnown(prefix) || new Set(all.map(({ name }) => name)).size >= MIN_PREFIX_NAMES),
     );
     if (found === undefined)
@@ -49,12 +49,12 @@ export const partialDns64: FindingKind = {
       confidence: isByServer ? 0.95 : 0.9,
       seen: [
         sentence(
-          `AAAA queries for the same names got an address in ${prefix} ${made} times and an empty answer (NODATA) ${empty} times, in turn: ${listed(names)}`,
+          `AAAA queries for the same names alternately got an address in ${prefix} (${made} times) and an empty answer (NODATA, ${empty} times): ${listed(names)}`,
         ),
-        `${address} contains ${ipv4}, an IPv4 address, so a server creates it for ${name}, which has no IPv6 address.`,
+        `${address} contains the IPv4 address ${ipv4}, so a server created it for ${name}, which has no IPv6 address.`,
         isByServer
           ? `${listed(making)} always created addresses, and ${listed(without)} never did.`
-          : `The servers behind ${listed(servers)} are not visible here. Some create these addresses, and others do not.`,
+          : `Some of the servers behind ${listed(servers)} create these addresses and others do not, but the capture does not show which.`,
         sentence(`The queries came from ${listed(theirs)}`),
       ],
       why: 'DNS64 lets IPv6-only pods reach names that have only IPv4 addresses. A server without it returns an empty AAAA answer, and the pod is left with an IPv4 address that it cannot reach. Whether a lookup works depends on the server that answers it. Names with their own IPv6 address and cluster names are not affected.',
@@ -78,7 +78,7 @@ function alternates({ view }: Synthesis): boolean {
   return outcomes.nodata > 0 && firstFoundMs < lastNegativeMs && firstNegativeMs < lastFoundMs;
 }
 
-/** The servers that were asked; without the upstreams, which a server with DNS64 asks and which have none. */
+/** The queried servers, without upstreams: a server that does DNS64 itself queries upstreams that do not. */
 function serversOf(all: readonly Synthesis[], observed: Observations): readonly string[] {
   const asked = [...new Set(all.flatMap(({ view }) => [...view.servers].map(([each]) => each)))];
   const ups = upstreams(observed);

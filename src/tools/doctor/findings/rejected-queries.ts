@@ -15,7 +15,7 @@ import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query drew ICMP port unreachable');
 
-/** A proxy on the pod's own loopback rejects the pod's queries, most often because it starts later. */
+/** A proxy on the pod's loopback interface rejects the pod's queries, usually because it starts later. */
 export const closedProxy: FindingKind = {
   code: 'ND3060',
   title: 'The DNS proxy in a pod is not listening, so the pod’s queries are rejected',
@@ -24,9 +24,9 @@ export const closedProxy: FindingKind = {
     const found = rejectingHosts(observed, claims).find(
       ({ address, host, losses }) =>
         isLoopbackHost(host) &&
-        // A server that forwards to another one in its pod is not a program.
+        // A server may forward to another one in its own pod.
         losses.some(({ client }) => !isServer(observed, client.address)) &&
-        // One that never answers on DNS's own port comes from the wrong resolv.conf.
+        // An address that never answers on port 53 comes from the wrong resolv.conf.
         (address !== host || answered(outcomesOf(address, observed)) > 0),
     );
     if (found === undefined) return none;

@@ -4,7 +4,7 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
 import { isServer } from '../observe/roles.ts';
-import { listed, percent, sentence, share } from '../texts.ts';
+import { listed, sentence, share } from '../texts.ts';
 import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { REPEATED } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -45,7 +45,7 @@ export const repeatedQuestion: FindingKind = {
           `${client} queried ${first.name} ${typeName(first.type)} ${first.outcomes.asked} times (${(first.outcomes.asked / Math.max(1, seconds)).toFixed(0)} a second), although the answer has a TTL of ${ttlOf(first)} s`,
         ),
         sentence(
-          `${share(asked, total.asked)} queries (${percent(asked, total.asked)}) are such repeats, for ${listed(found.map(({ name }) => name))}`,
+          `${share(asked, total.asked)} queries are such repeats, for ${listed(found.map(({ name }) => name))}`,
         ),
       ],
       why: 'The program or its runtime does not cache addresses. Go and Node.js look up a name for each new connection, musl and glibc have no cache, and neither has the JVM with networkaddress.cache.ttl=0. Each request waits for DNS, and the DNS pods carry the load.',

@@ -172,8 +172,8 @@ export const serverFails: FindingKind = {
     if (asked === 0) return unknown('no query was seen');
     const addresses = new Set(theirs.map(({ address }) => address));
     const open = failedExchanges(observed, (name) => !claims.names.has(name));
-    const isWaiting = waitedForLostTest(observed);
-    if (open.length > 0 && open.filter((each) => isWaiting(each)).length >= MOST * open.length)
+    const waitsForLost = waitedForLostTest(observed);
+    if (open.length > 0 && open.filter((each) => waitsForLost(each)).length >= MOST * open.length)
       return excluded('the server fails because its own queries get no reply (see their loss)');
     const late = open.filter(
       (each) =>

@@ -179,8 +179,8 @@ function explainZones(observed: Observations, claims: Claims, names: readonly st
 }
 
 /**
- * Texts for resolvers that reject signatures which are valid, as the signatures in this capture
- * or another validating resolver show; null: nothing shows it.
+ * Texts for resolvers that reject valid signatures. Null if neither the signatures in this capture nor another
+ * validating resolver show that they are valid.
  */
 function wronglyRejected(
   reasons: readonly StatedReason[],
@@ -210,7 +210,7 @@ function wronglyRejected(
       ...(signed === undefined
         ? []
         : [
-            `The signatures of ${signed.zone} in this capture are valid: those from ${listed([...signed.servers])} at ${minute(signed.atMs)} are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
+            `The signatures of ${signed.zone} in this capture are valid: ${listed([...signed.servers])} sent them at ${minute(signed.atMs)}, and they are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
           ]),
       ...(validating.size === 0
         ? []
@@ -219,15 +219,15 @@ function wronglyRejected(
               `${listed([...validating])} ${validating.size === 1 ? 'validates' : 'validate'} the same names (AD bit)`,
             ),
           ]),
-      `${those} says that signatures ${early ? 'are not yet valid' : 'have expired'}.`,
+      `${those} ${rejecting.length === 1 ? 'reports' : 'report'} that signatures ${early ? 'are not yet valid' : 'have expired'}.`,
     ],
-    why: `${those} ${has} a wrong clock. By ${its}, the signatures ${early ? 'are not yet valid' : 'have expired'}, so it answers SERVFAIL for every name of a signed zone. The zone itself is signed correctly, and other resolvers answer.`,
+    why: `${those} ${has} a wrong clock. By ${its}, the signatures ${early ? 'are not yet valid' : 'have expired'}, so every name in a signed zone gets SERVFAIL. The zone itself is signed correctly, and other resolvers answer.`,
     fix: [
       `Correct the clock of ${those}: compare date -u there with UTC, and check NTP (timedatectl, chronyc tracking; val-override-date in Unbound).`,
       `Until then, remove ${those} from forward, or from the list of resolvers.`,
       ...(early
         ? []
-        : [`If its clock is right, flush its cache: it may have an old copy of the signatures.`]),
+        : ['If the clock is right, flush the cache, which may contain old signatures.']),
     ],
   };
 }
@@ -260,7 +260,7 @@ function reasonText({ code, text }: StatedReason): string {
   return `${code}${known === null ? '' : ` (${known})`}${text === '' ? '' : `: "${shortened(text)}"`}`;
 }
 
-/** A long text without its middle, since its end often has the reason of a reason. */
+/** Drops the middle of a long text, because its end often has the actual cause. */
 function shortened(text: string): string {
   const half = STATED_TEXT_LENGTH / 2;
   return text.length <= STATED_TEXT_LENGTH ? text : `${text.slice(0, half)} … ${text.slice(-half)}`;

@@ -189,7 +189,7 @@ function untranslated(
         : [],
     ),
   );
-  // Of a pod with clients on other nodes, only the replies to those on its own node.
+  // A pod may send stray replies only to clients on its own node.
   const byPath = Map.groupBy(
     answered.filter((loss) => !ofPods.has(loss)),
     ({ client, hops }) => `${client.address} ${hops.at(-1)!.server.address}`,

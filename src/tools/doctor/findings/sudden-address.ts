@@ -76,7 +76,7 @@ export const parkedDomain: FindingKind = {
           ...failed.slice(0, 1).map(({ text }) => sentence(text)),
           `${listed(sources)} ${sources.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s. Names in other domains did not change.`,
         ],
-        why: `The domain most likely no longer leads to its owner’s name servers. Its registration has expired and the registrar has parked it, or its delegation was changed by mistake or by an attacker. Parking servers answer every name with one address. (Rarely, the owner has replaced all records with a wildcard.) The cluster’s DNS only passes the answers on.`,
+        why: `The domain most likely no longer leads to its owner’s name servers. Its registration has expired and the registrar has parked it, or its delegation was changed by mistake or by an attacker. Parking servers answer every name with one address. (In rare cases, the owner has replaced all records with a wildcard.) The cluster’s DNS only passes the answers on.`,
         fix: [
           `Check the registration and the delegation of ${zone} (whois ${zone.slice(0, -1)}; ndots query ${zone} NS). If the registration has expired, renew it. If the name servers are not the owner’s, have the registrar restore them.`,
           `Until then, answer the domain in the cluster with the right addresses (hosts, or a server block for ${zone} that forwards to the owner’s name servers).`,
@@ -119,7 +119,7 @@ export const suddenAddress: FindingKind = {
       const names = [...new Set(moved.map(({ view }) => view.name))];
       const missing = sudden.filter(({ wasMissing }) => wasMissing).map(({ view }) => view.name);
       const servers = [...new Set(sudden.map(({ set: each }) => each.asked))];
-      // Names that were new at that time, and all that have the address, are of this.
+      // New names that have the address are also explained.
       for (const { name, sets } of views)
         if (sets!.list.some(({ hash }) => hash === set.hash)) claims.names.add(name);
       const [address] = set.addresses as [string];

@@ -56,7 +56,7 @@ export const waitingLimit: FindingKind = {
           sentence(
             `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
-          `${share(full.count, refused.length)} of them came while ${full.from} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calm} seconds with fewer waiting queries, none failed.`,
+          `${share(full.refusals, refused.length)} of them came while ${full.least} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calmSeconds} seconds with fewer waiting queries, none failed.`,
           ...(slow.length === 0
             ? []
             : [sentence(`Replies for ${listed(slow)} take a second or more`)]),
@@ -85,33 +85,38 @@ export const waitingLimit: FindingKind = {
   },
 };
 
-interface Full {
-  /** Refusals while the limit was used up, and the late replies. */
-  readonly count: number;
+/** The times at which the limit was used up. */
+interface FullLimit {
+  /** Refusals at these times. */
+  readonly refusals: number;
   readonly late: Observations['slow'];
-  /** The number of waiting queries then. */
-  readonly from: number;
+  /** From this number of waiting queries on, the limit counts as used up. */
+  readonly least: number;
   readonly most: number;
-  /** Seconds with queries, without a refusal and with fewer waiting queries. */
-  readonly calm: number;
+  /** Seconds with fewer waiting queries, in which others were sent and none was refused. */
+  readonly calmSeconds: number;
 }
 
-function fullAt(server: string, refused: readonly Failure[], observed: Observations): Full | null {
+function fullAt(
+  server: string,
+  refused: readonly Failure[],
+  observed: Observations,
+): FullLimit | null {
   if (refused.length < MIN_QUERIES) return null;
   const late = observed.slow.filter((each) => each.server === server);
   const waiting = new WaitingAtServer(late);
   const { most } = waiting;
-  const from = Math.ceil(WAITING_LIMIT.full * most);
+  const least = Math.ceil(WAITING_LIMIT.full * most);
   if (most < WAITING_LIMIT.least) return null;
-  const count = refused.filter(({ sentMs }) => waiting.at(sentMs) >= from).length;
-  if (count < WAITING_LIMIT.refused * refused.length) return null;
+  const refusals = refused.filter(({ sentMs }) => waiting.at(sentMs) >= least).length;
+  if (refusals < WAITING_LIMIT.refused * refused.length) return null;
   const failing = new Set(refused.map(({ sentMs }) => Math.floor(sentMs / 1000)));
   const view = observed.servers.get(server) ?? observed.backends.get(server);
   const calm = (view?.history ?? []).filter(
     ([second, { asked }]) =>
-      asked > 0 && !failing.has(second) && waiting.at(second * 1000 + 500) < from,
+      asked > 0 && !failing.has(second) && waiting.at(second * 1000 + 500) < least,
   );
   const asked = calm.reduce((sum, [, each]) => sum + each.asked, 0);
   if (calm.length < MIN_CASES || asked < MIN_QUERIES) return null;
-  return { count, late, from, most, calm: calm.length };
+  return { refusals, late, least, most, calmSeconds: calm.length };
 }

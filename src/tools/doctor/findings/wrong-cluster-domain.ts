@@ -108,10 +108,7 @@ function below(domain: string, { names }: Observations): Outcomes {
 }
 
 /** Exchanges of these lookups for names in this domain. */
-function exchangesBelow(
-  domain: string,
-  lookups: readonly SeenLookup[],
-): readonly SeenExchange[] {
+function exchangesBelow(domain: string, lookups: readonly SeenLookup[]): readonly SeenExchange[] {
   return lookups.flatMap(({ exchanges }) => exchanges.filter(({ name }) => isBelow(name, domain)));
 }
 

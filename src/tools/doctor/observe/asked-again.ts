@@ -148,7 +148,7 @@ export class AskedAgain {
     if (isUsable(exchange)) this.#remember(asker, exchange, run);
   }
 
-  /** Both families are repeated by a program that queries the name every 5 s. */
+  /** Drops the other half if this query repeats it for the other family: such programs query the name every 5 s. */
   #pair(exchange: SeenExchange): void {
     const half = halfKey(exchange);
     const other = this.#halves.get(half)?.again;
@@ -302,7 +302,7 @@ function lastOf({ present, before }: Asker, name: string, type: number): Last | 
   return present.get(name)?.find(isAsked) ?? before.get(name)?.find(isAsked);
 }
 
-/** True if the query for the other address family left together with it. */
+/** True if the query for the other address family was sent at the same time. */
 function wasPair(asker: Asker, exchange: SeenExchange): boolean {
   const { type, name } = exchange;
   const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;

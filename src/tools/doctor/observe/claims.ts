@@ -44,15 +44,15 @@ export class Claims {
   /** Servers that do not accept TCP connections from DNS clients. */
   readonly withoutTcp: Set<string> = new Set();
 
-  /** Lost queries for external names of a server that fails for others: it waits for an upstream. */
+  /** Lost queries for external names at servers that return SERVFAIL for others, so they wait for an upstream. */
   readonly unanswered: SeenExchange[] = [];
 
   /** The flood of names in the capture; null if there is none. */
   flood: NameFlood | null = null;
 
   /**
-   * As `openTo`, with the losses of a flood. They need a cause, too: the server, or a limit on the
-   * way to it, cannot bear the rate.
+   * Like `openTo`, but with the losses of a flood, which also have a cause: the rate exceeds a limit of the server or of
+   * the path to it.
    */
   openOrFlooded(server: string): readonly SeenExchange[] {
     const ofFlood = (this.flood?.losses ?? []).filter((loss) => serversOf(loss).includes(server));

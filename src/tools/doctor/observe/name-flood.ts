@@ -50,7 +50,7 @@ export function floodAmong({ flood }: Claims, losses: readonly SeenExchange[]): 
   return losses.some((loss) => theirs.has(loss)) ? flood : null;
 }
 
-/** For a finding about a limit: the flood that exceeds it. */
+/** Describes the flood in a finding about the limit that it exceeds. */
 export function floodText(flood: NameFlood | null): readonly string[] {
   if (flood === null) return [];
   const { client, names, domain, isPassedOn } = flood;
@@ -59,7 +59,7 @@ export function floodText(flood: NameFlood | null): readonly string[] {
   ];
 }
 
-/** The same as a step of the fix. */
+/** The step that fixes it. */
 export function floodFix(flood: NameFlood | null): readonly string[] {
   if (flood === null) return [];
   const { client, domain, isPassedOn } = flood;

@@ -56,7 +56,7 @@ export interface StatedReason extends FaultyReplies {
   readonly code: number;
   /** The longest text that came with it. */
   text: string;
-  /** Signatures that are early or expired, as any text says; null: none does. */
+  /** What a text says about signatures: they are not yet valid, or expired. Null if no text does. */
   untimely: 'early' | 'expired' | null;
   /** Of these, those with an error, or with NXDOMAIN. */
   failed: number;

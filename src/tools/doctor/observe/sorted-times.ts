@@ -1,6 +1,6 @@
 /** Binary search in sorted times. */
 
-/** @returns how many of these are at most `ms`. @param times in ascending order */
+/** Returns the number of times that are at most `ms`. @param times in ascending order */
 export function countUpTo(times: readonly number[], ms: number): number {
   let [from, to] = [0, times.length];
   while (from < to) {

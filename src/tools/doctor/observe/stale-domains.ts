@@ -1,4 +1,4 @@
-/** Domains for which a server gives expired answers (RFC 8767), as it states itself. */
+/** Domains for which a server reports that it gives expired answers (RFC 8767 and 8914). */
 import { EDE } from '../../../server/wire/iana.ts';
 import { parentOf } from './domain-of-name.ts';
 import type { Observations } from './observations.ts';
@@ -20,7 +20,7 @@ export function staleTest({
   return (name, server) => all.has(`${parentOf(name)} ${server}`);
 }
 
-/** Names that have no expired answer: queries for them get no reply, or fail, in such a domain. */
+/** Names in such domains that fail or get no reply, because the cache has no expired answer for them. */
 export function notStale(observed: Observations): {
   readonly names: readonly string[];
   readonly queries: number;

@@ -16,7 +16,7 @@ export class WaitingAtServer {
     return countUpTo(this.#sent, ms) - countUpTo(this.#replied, ms);
   }
 
-  /** The most at any time. */
+  /** The highest number at any time. */
   get most(): number {
     return this.#sent.reduce((most, ms) => Math.max(most, this.at(ms)), 0);
   }

@@ -67,10 +67,10 @@ export const FAST_BESIDE = 0.5;
 /** A raised TTL is at least this many seconds, and this many times the source's TTL; chosen. */
 export const RAISED_TTL = { seconds: 300, times: 10 };
 
-/** The number of names of one domain that change to one address together, or appear there. Names; chosen. */
+/** The minimum number of names in one domain that change to the same address, or appear there, together. Names; chosen. */
 export const MIN_CHANGED_NAMES = 3;
 
-/** The number of domains whose names change to one address together. Domains; chosen. */
+/** The minimum number of domains whose names change to the same address together. Domains; chosen. */
 export const MIN_CHANGED_ZONES = 3;
 
 /** Servers that return different versions of a zone for this long disagree, because a change spreads sooner. Milliseconds; chosen. */
