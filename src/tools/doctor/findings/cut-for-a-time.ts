@@ -3,7 +3,7 @@ import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts
 import type { Claims } from '../observe/claims.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import type { Observations } from '../observe/observations.ts';
-import { openedDuring } from '../observe/other-contacts.ts';
+import { openedDuring, openedText } from '../observe/other-contacts.ts';
 import { isForwarder } from '../observe/roles.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { clock, fromTo, listed } from '../texts.ts';
@@ -62,11 +62,7 @@ export const cutForATime: FindingKind = {
                 `The capture shows the lost queries only before ${server.address} was translated to a DNS pod, so they were dropped near the clients and not at a pod.`,
               ]
             : []),
-          ...(accepted > 0
-            ? [
-                `${accepted} other connections from ${listed(addresses)} were accepted during this time, so only DNS was blocked.`,
-              ]
-            : []),
+          ...(accepted > 0 ? [openedText(accepted, addresses)] : []),
           afterMs < Infinity
             ? `From ${clock(afterMs)} on, ${listed(addresses)} got replies, so the cause was fixed at that time.`
             : `Until ${clock(fromMs)}, these clients were answered, so something changed at that time.`,

@@ -12,7 +12,7 @@ import {
   waitsForOthers,
   wentAstray,
 } from '../observe/losses.ts';
-import { openedDuring } from '../observe/other-contacts.ts';
+import { openedDuring, openedText } from '../observe/other-contacts.ts';
 import { askersText, upstreams } from '../observe/roles.ts';
 import { repeatedSilence, type RepeatedSilence } from '../observe/repeated-silence.ts';
 import { serverStandstill, waitedIn, type StoodStill } from '../observe/server-standstill.ts';
@@ -107,11 +107,7 @@ export const outage: FindingKind = {
             : [
                 `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
               ]),
-          ...(accepted < MIN_CASES
-            ? []
-            : [
-                `During this time, ${accepted} other connections of ${alone} were accepted, so its network works and only DNS did not.`,
-              ]),
+          ...(accepted < MIN_CASES ? [] : [openedText(accepted, [alone!])]),
           ...unreachableText(view.address, observed),
           ...(known ? ['According to the log, a server went into lameduck mode.'] : []),
         ],

@@ -1,4 +1,5 @@
 /** Connections to other services while DNS fails, which show that a client's network works. */
+import { listed } from '../texts.ts';
 import type { Observations } from './observations.ts';
 
 /** A client, and a server that accepts its connections. */
@@ -22,4 +23,9 @@ export function openedDuring(
         clients.includes(client) && ms >= fromMs && ms <= toMs ? { client, server } : [],
       ),
     );
+}
+
+/** Evidence that only DNS failed for these clients. */
+export function openedText(opened: number, clients: readonly string[]): string {
+  return `${opened} other connections from ${listed(clients)} were accepted during this time, so only DNS failed.`;
 }
