@@ -2,7 +2,7 @@
 import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { isIterative } from '../observe/delegations.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import { listed, sentence } from '../texts.ts';
@@ -77,7 +77,7 @@ function zoneOfNames({ replyFaults }: Observations, names: readonly string[]): s
   const [first] = names as [string];
   const delegation = replyFaults.delegations.of(first);
   if (delegation !== null) return delegation.zone;
-  if (names.length === 1) return `${zoneOf(first)}.`;
+  if (names.length === 1) return `${registeredDomainOf(first)}.`;
   const zone = names.reduce(commonZone);
   // Names of several zones have only a top-level domain in common.
   return zone.split('.').length > 2 ? zone : null;

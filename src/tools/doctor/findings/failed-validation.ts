@@ -1,7 +1,7 @@
 /** Names that fail but are answered without DNSSEC validation. */
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 
@@ -22,8 +22,8 @@ export const failedValidation: FindingKind = {
     const [first] = found.toSorted((one, other) => other.expirationMs - one.expirationMs);
     if (first === undefined)
       return excluded('names that are answered with the CD bit do not fail without it');
-    const zones = new Set(found.map(({ name }) => zoneOf(name)));
-    const theirs = failing.filter(({ name }) => zones.has(zoneOf(name)));
+    const zones = new Set(found.map(({ name }) => registeredDomainOf(name)));
+    const theirs = failing.filter(({ name }) => zones.has(registeredDomainOf(name)));
     const names = [...new Set(theirs.map(({ name }) => name))];
     for (const name of names) claims.names.add(name);
     const failures = theirs.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);

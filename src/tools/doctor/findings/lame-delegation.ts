@@ -1,7 +1,7 @@
 /** Servers that zones are delegated to but that do not serve them. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { Delegation } from '../observe/delegations.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -25,7 +25,7 @@ export const lameDelegation: FindingKind = {
     const zones = new Map<string, Delegation | null>();
     for (const name of names) {
       const delegation = delegations.of(name);
-      zones.set(delegation?.zone ?? `${zoneOf(name)}.`, delegation);
+      zones.set(delegation?.zone ?? `${registeredDomainOf(name)}.`, delegation);
     }
     // Without any referral, the client may not follow delegations at all.
     if ([...zones.values()].every((each) => each === null))

@@ -3,7 +3,7 @@ import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
-import { zoneOf as registeredZoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -417,8 +417,8 @@ function limitUsers(
 ): { readonly seen: readonly string[]; readonly fix: string } | null {
   const { names, domains, lines } = observed;
   const slow = new Set(slowReplies(observed).map(({ name }) => name));
-  const zones = new Set([...slow].map(registeredZoneOf));
-  const ofSlow = refused.filter(({ name }) => zones.has(registeredZoneOf(name)));
+  const zones = new Set([...slow].map(registeredDomainOf));
+  const ofSlow = refused.filter(({ name }) => zones.has(registeredDomainOf(name)));
   const refusals = (list: readonly NameView[]): number =>
     list.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
   const atOnce = names.list.filter(
@@ -426,7 +426,7 @@ function limitUsers(
       !domains.isOfCluster(name) && found + nodata > 0 && !slow.has(name),
   );
   // If other names are answered at once, the slow ones have an upstream of their own.
-  const others = atOnce.filter(({ name }) => !zones.has(registeredZoneOf(name)));
+  const others = atOnce.filter(({ name }) => !zones.has(registeredDomainOf(name)));
   if (refusals(ofSlow) < MOST * refusals(refused) || others.length > 0) return null;
   const top = busiestOf(clients.map(({ address, outcomes }) => [address, outcomes.asked]));
   if (top === null) return null;

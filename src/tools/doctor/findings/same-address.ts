@@ -2,7 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { endsInTop } from '../observe/registered-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -42,7 +42,7 @@ export const sameAddress: FindingKind = {
     for (const [address, names] of byAddress) {
       if (names.length < MIN_SAME_ADDRESS_NAMES) break;
       const impossible = names.filter((view) => isImpossible(view, observed));
-      const zones = new Set(names.map(({ name }) => zoneOf(name)));
+      const zones = new Set(names.map(({ name }) => registeredDomainOf(name)));
       const doubtful = names.filter(({ name }) => PRIVATE.has(topOf(name))).length;
       const isSure =
         (impossible.length > 0 && zones.size >= MIN_SAME_ADDRESS_ZONES) ||

@@ -3,7 +3,7 @@ import { addressTypes, EDE, errorName, TYPE } from '../../../server/wire/iana.ts
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { isOfBarred } from '../observe/barred.ts';
 import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
@@ -173,9 +173,9 @@ function ruleOf(kind: Kind): FindingKind {
 
 /** Marks the zones' other failing names as explained: not every query gets the reason. */
 function explainZones(observed: Observations, claims: Claims, names: readonly string[]): void {
-  const zones = new Set(names.map(zoneOf));
+  const zones = new Set(names.map(registeredDomainOf));
   for (const { name, outcomes } of observed.names.list)
-    if (outcomes.servfail > 0 && zones.has(zoneOf(name))) claims.names.add(name);
+    if (outcomes.servfail > 0 && zones.has(registeredDomainOf(name))) claims.names.add(name);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Unrelated names that change to one address at the same time. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -24,7 +24,10 @@ export const parkedDomain: FindingKind = {
     const views = externalViews(observed).filter(({ name }) => !claims.names.has(name));
     if (views.length < MIN_CHANGED_NAMES) return unknown('too few external names were found');
     const all = views.flatMap((view) => changesOf(view));
-    const groups = Map.groupBy(all, ({ view, set }) => `${zoneOf(view.name)} ${set.hash}`);
+    const groups = Map.groupBy(
+      all,
+      ({ view, set }) => `${registeredDomainOf(view.name)} ${set.hash}`,
+    );
     for (const changes of groups.values()) {
       const fromMs = Math.min(...changes.map(({ set }) => set.firstMs));
       const sudden = changes.filter(({ beforeMs }) => beforeMs <= fromMs);
@@ -40,7 +43,7 @@ export const parkedDomain: FindingKind = {
       ];
       const [{ set, view: one }] = changes as [Change, ...Change[]];
       const [address] = set.addresses as [string];
-      const zone = `${zoneOf(one.name)}.`;
+      const zone = `${registeredDomainOf(one.name)}.`;
       const kept = views.filter(
         ({ name, sets }) =>
           isWithin(name, zone) &&
@@ -113,7 +116,7 @@ export const suddenAddress: FindingKind = {
       const fromMs = Math.min(...changes.map(({ set }) => set.firstMs));
       const sudden = changes.filter(({ beforeMs }) => beforeMs <= fromMs);
       const moved = sudden.filter(({ wasMissing }) => !wasMissing);
-      const zones = new Set(moved.map(({ view }) => zoneOf(view.name)));
+      const zones = new Set(moved.map(({ view }) => registeredDomainOf(view.name)));
       if (zones.size < MIN_CHANGED_ZONES) continue;
       const [{ set }] = sudden as [Change];
       const names = [...new Set(moved.map(({ view }) => view.name))];

@@ -10,7 +10,7 @@ import {
 } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { registeredWithin } from '../observe/registered-names.ts';
 import { MIN_OTHER_ZONES, MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
@@ -102,11 +102,11 @@ function isGivenElsewhere(addresses: string, domain: string, { names }: Observat
   const zones = new Set(
     names.list.flatMap(({ name, type, addresses: theirs }) =>
       type === TYPE.A && theirs.toSorted().join(' ') === addresses && !isBelow(name, domain)
-        ? zoneOf(name)
+        ? registeredDomainOf(name)
         : [],
     ),
   );
-  zones.delete(zoneOf(domain));
+  zones.delete(registeredDomainOf(domain));
   return zones.size >= MIN_OTHER_ZONES;
 }
 
@@ -117,7 +117,7 @@ function appendedDomains({ names }: Observations): readonly string[] {
     return parts === null ? [] : { ...parts, addresses };
   });
   return [...Map.groupBy(within, ({ domain }) => domain)].flatMap(([domain, all]) => {
-    const zones = new Set(all.map(({ stem }) => zoneOf(stem)));
+    const zones = new Set(all.map(({ stem }) => registeredDomainOf(stem)));
     // A network that delivers for other sites has their addresses.
     const isAlias = all.some(({ stem, addresses }) =>
       names.get(stem, TYPE.A)?.addresses.some((address) => addresses.includes(address)),

@@ -6,7 +6,7 @@ import { noOutcomes, wrong } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { zoneOf } from '../observe/domain-of-name.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { pairsText } from '../observe/mixed-names.ts';
 import { isAtOnce } from '../observe/name-view.ts';
 import { latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
@@ -184,10 +184,12 @@ function waitsForReply({ failed }: Observations, name: string): boolean {
 function zoneFailsForA({ names, domains }: Observations, bads: readonly string[]): boolean {
   const zones = new Set(
     names.list.flatMap(({ name, type, outcomes: { servfail, refused } }) =>
-      type === TYPE.A && servfail + refused > 0 && !domains.isOfCluster(name) ? zoneOf(name) : [],
+      type === TYPE.A && servfail + refused > 0 && !domains.isOfCluster(name)
+        ? registeredDomainOf(name)
+        : [],
     ),
   );
-  return bads.length > 0 && bads.every((name) => zones.has(zoneOf(name)));
+  return bads.length > 0 && bads.every((name) => zones.has(registeredDomainOf(name)));
 }
 
 /** The errors that AAAA of a name is answered with. */

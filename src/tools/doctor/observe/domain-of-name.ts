@@ -2,7 +2,7 @@
 import type { Observations } from './observations.ts';
 
 /** The domain that the name is likely to be registered under: its last two labels, without a final dot. */
-export function zoneOf(name: string): string {
+export function registeredDomainOf(name: string): string {
   return name.slice(0, -1).split('.').slice(-2).join('.');
 }
 

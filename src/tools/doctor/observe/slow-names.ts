@@ -3,7 +3,7 @@ import { commonZone } from '../../../server/wire/within-zone.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { keysOf } from '../texts.ts';
 import { FELT_MS, MIN_CASES, MOST } from '../thresholds/evidence.ts';
-import { zoneOf as registeredZoneOf } from './domain-of-name.ts';
+import { registeredDomainOf } from './domain-of-name.ts';
 import type { Observations } from './observations.ts';
 
 /** Replies for which programs waited. */
@@ -17,8 +17,8 @@ export function slowReplies({ affected }: Observations): readonly SeenExchange[]
 export function slowNames(observed: Observations): readonly string[] {
   const slow = slowReplies(observed);
   if (slow.length < MIN_CASES) return [];
-  const [top] = keysOf(slow, ({ name }) => registeredZoneOf(name));
-  const ofTop = slow.filter(({ name }) => registeredZoneOf(name) === top);
+  const [top] = keysOf(slow, ({ name }) => registeredDomainOf(name));
+  const ofTop = slow.filter(({ name }) => registeredDomainOf(name) === top);
   // A burst of lookups also slows down others.
   const names = keysOf(ofTop.length >= MOST * slow.length ? ofTop : slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
