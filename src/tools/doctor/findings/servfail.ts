@@ -207,7 +207,7 @@ export const serverFails: FindingKind = {
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
     const beyond = byName === null ? null : causeBeyond(observed, names);
-    // A server that waits in vain for a slow one also answers the same names at other times.
+    // A server that gives up waiting for a slow one answers the same names at other times.
     const isWaiting = late.length >= MOST * open.length;
     const turns = byName === null && !isWaiting ? failsInTurn(names, servfail) : null;
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
