@@ -5,6 +5,8 @@ import { addressOf, answerRecords, finalServer, type SeenExchange } from '../pai
 
 /** Limit on stored exchanges. A server that answers 10 000 queries per second sends its own within a second. */
 const STORED_MAX = 10_000;
+/** Limit on those that one exchange is compared with. More clients rarely look up one name while a server answers. */
+const COMPARED_MAX = 500;
 
 /** Stores the latest exchanges by question. */
 export class ServerQueries {
@@ -33,8 +35,15 @@ export class ServerQueries {
     const pids = new Set(answerer.processes.map(({ pid }) => pid));
     const address = addressOf(finalServer(exchange));
     const found: SeenExchange[] = [];
-    for (const each of [name, ...aliasesIn(exchange)])
-      for (const own of this.#byQuestion.get(questionOf(each, type)) ?? []) {
+    for (const each of [name, ...aliasesIn(exchange)]) {
+      const known = this.#byQuestion.get(questionOf(each, type)) ?? [];
+      for (let at = known.length - 1; at >= 0; at--) {
+        const own = known[at]!;
+        if (known.length - at > COMPARED_MAX) {
+          // Earlier ones might belong to it, too.
+          if ((own.repliedMs ?? own.sentMs) >= sentMs) return null;
+          break;
+        }
         // A query that is answered later may be a refresh of the cache.
         const isMeanwhile =
           own.repliedMs !== null && own.repliedMs >= sentMs && own.repliedMs <= repliedMs;
@@ -42,7 +51,8 @@ export class ServerQueries {
         if (own.asker?.processes.some(({ pid }) => pids.has(pid))) found.push(own);
         else if (own.asker?.why !== null && own.client.address === address) return null;
       }
-    return found;
+    }
+    return found.toReversed();
   }
 
   #drop(oldest: SeenExchange): void {

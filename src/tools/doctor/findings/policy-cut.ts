@@ -292,8 +292,8 @@ export const policyCut: FindingKind = {
 };
 
 /**
- * The servers that the lost queries reached, by their own addresses, if the capture was taken there
- * and therefore has queries of these servers, too. Otherwise empty.
+ * The servers that the lost queries reached, by their own addresses. Empty unless the capture was
+ * taken there, so that it has queries of these servers, too.
  */
 function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): readonly string[] {
   const reached = losses.map(({ server, hops }) => (hops.at(-1)?.server ?? server).address);

@@ -1,5 +1,5 @@
 /** Domains of names, as far as the names show them. */
-import type { Observations } from './observations.ts';
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 
 /** The domain that the name is likely to be registered under: its last two labels, without a final dot. */
 export function registeredDomainOf(name: string): string {
@@ -12,6 +12,9 @@ export function parentOf(name: string): string {
 }
 
 /** True for a name in the cluster's domain, and for a Service name in a domain that the capture does not show. */
-export function isClusterName({ domains }: Observations, name: string): boolean {
+export function isClusterName(
+  { domains }: { readonly domains: SearchDomains },
+  name: string,
+): boolean {
   return domains.isOfCluster(name) || name.includes('.svc.');
 }

@@ -56,7 +56,7 @@ export interface StatedReason extends FaultyReplies {
   readonly code: number;
   /** The longest text that came with it. */
   text: string;
-  /** What a text says about signatures: they are not yet valid, or expired. Null if no text does. */
+  /** `early` if a text says that signatures are not yet valid. Null if no text mentions their time. */
   untimely: 'early' | 'expired' | null;
   /** Of these, those with an error, or with NXDOMAIN. */
   failed: number;
