@@ -63,7 +63,7 @@ export const closedProxy: FindingKind = {
         'Make the program retry failed lookups at its start instead of exiting or remembering the failure.',
         'If the proxy ended later, look for its restarts in kubectl describe pod and in kubectl logs -c istio-proxy --previous.',
       ],
-      prove: `compare the start times of the pod’s containers (kubectl get pod -o yaml, containerStatuses) with the time ${fromTo(time!.fromMs, time!.toMs)} UTC; ss -lnup in the pod shows whether the proxy listens`,
+      prove: `compare the start times of the pod’s containers (kubectl get pod -o yaml, containerStatuses) with the time of these errors, ${fromTo(time!.fromMs, time!.toMs)} UTC; ss -lnup in the pod shows whether the proxy listens`,
       disproved: `a process in the pod listened on ${address} at that time`,
       exchanges: losses,
     };
