@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { probeAddresses } from './early-http.ts';
+import { openEarly, probeAddresses, takeEarly } from './early-http.ts';
 
 const plugins = new Map([
   ['health', 8080],
@@ -31,4 +36,25 @@ describe('probe addresses, before a Corefile is read', () => {
     ['line ends of Windows', '. {\r\n ready\r\n}\r\n', [':8181']],
   ] as const)
     test(what, () => assert.deepEqual(addresses(text), wanted));
+});
+
+test('the start goes on if other programs listen on all of these ports', async (t) => {
+  const taken = [createServer(), createServer()];
+  const ports: number[] = [];
+  for (const server of taken) {
+    await once(server.listen(0), 'listening');
+    ports.push((server.address() as AddressInfo).port);
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-early-'));
+  t.after(() => {
+    for (const server of taken) server.close();
+    rmSync(directory, { recursive: true });
+  });
+  const corefile = join(directory, 'Corefile');
+  writeFileSync(corefile, `. {\n health :${ports[0]}\n ready :${ports[1]}\n}\n`);
+  await openEarly(['-conf', corefile], plugins);
+  assert.deepEqual(
+    ports.map((port) => takeEarly('', port)),
+    [null, null],
+  );
 });

@@ -37,6 +37,7 @@ export async function openEarly(
   words: readonly string[],
   plugins: ReadonlyMap<string, number>,
 ): Promise<void> {
+  const settled: Promise<void>[] = [];
   for (const { host, port } of probeAddresses(corefileText(words), plugins)) {
     const waiting = new Map<Socket, NodeJS.Timeout>();
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
@@ -50,13 +51,15 @@ export async function openEarly(
     server.listen({ port, ...(host !== '' && { host }) });
     server.unref();
     open.push(listener);
-  }
-  // If an address is given, rather than just a port, the runtime takes a turn of the event loop.
-  for (const { server } of [...open])
+    // The handlers are added at once, because several addresses may fail in one turn of the event loop.
     if (!server.listening)
-      await new Promise<void>((done) => {
-        server.once('listening', done).once('error', () => done());
-      });
+      settled.push(
+        new Promise((done) => {
+          server.once('listening', done).once('error', () => done());
+        }),
+      );
+  }
+  await Promise.all(settled);
 }
 
 function hold(socket: Socket, { openedAt, waiting }: EarlyListener): void {
