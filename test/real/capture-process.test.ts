@@ -345,6 +345,22 @@ describe('without permission to look up processes', { skip: missing ?? false }, 
       assert.equal(status, 2);
     });
 
+  test('a network namespace that does not exist is named, and the way to list them', () => {
+    const given = [process.execPath, main, 'capture', '--process', '--for', '100ms'];
+    for (const [words, path] of [
+      [['--netns', 'ndots-nowhere'], '/var/run/netns/ndots-nowhere'],
+      [['--pid', '4194304'], '/proc/4194304/ns/net'],
+    ] as const) {
+      const { stderr, status } = spawnSync(given[0]!, [...given.slice(1), ...words], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      assert.match(stderr, new RegExp(`there is no network namespace ${path} .no-namespace`));
+      assert.match(stderr, /ip netns lists the named ones/);
+      assert.equal(status, 2);
+    }
+  });
+
   test('where bpf is forbidden the message names the option to omit', (t) => {
     if (noFilters() !== null) return t.skip(noFilters()!);
     const directory = mkdtempSync(join(tmpdir(), 'ndots-no-bpf-'));

@@ -28,7 +28,7 @@ export const liveSourceOptions: {
   netns: one(
     '--netns',
     file('PATH'),
-    'capture in this network namespace, such as /var/run/netns/NAME',
+    'capture in this network namespace: a name that ip netns lists, or a path',
   ),
   pid: one(
     '--pid',
@@ -43,6 +43,9 @@ export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
   (key) => liveSourceOptions[key as keyof typeof liveSourceOptions].names,
 );
 
+/** The directory of the namespaces that `ip netns` names. */
+const NAMED = '/var/run/netns';
+
 /**
  * Path to the selected network namespace, or null for our own.
  * @throws Problem (`usage`)
@@ -52,7 +55,8 @@ export function namespaceOf(given: {
   readonly pid: number | null;
 }): string | null {
   if (given.netns !== null && given.pid !== null) throw usage('--netns or --pid, not both');
-  return given.pid === null ? given.netns : `/proc/${given.pid}/ns/net`;
+  if (given.pid !== null) return `/proc/${given.pid}/ns/net`;
+  return given.netns?.includes('/') === false ? `${NAMED}/${given.netns}` : given.netns;
 }
 
 /** Replaces names and addresses with pseudonyms. */

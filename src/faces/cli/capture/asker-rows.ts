@@ -7,7 +7,7 @@ import type {
 } from '../../../tools/capture/pair/asker.ts';
 import type { AttributionCounts } from '../../../tools/capture/process/attribution.ts';
 import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
-import { visible } from '../../../server/base/visible.ts';
+import { oneLine } from '../../../server/base/visible.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { count } from '../../../server/base/counted.ts';
 import { type Paint } from '../page.ts';
@@ -33,7 +33,7 @@ export function askerText(asker: Asker, paint: Paint): string {
   const where = container === null ? '' : `${container.id.slice(0, ID_SHOWN)}/`;
   const who =
     why === null
-      ? processes.map(({ command, pid }) => `${visible(command)}[${pid}]`).join(',')
+      ? processes.map(({ command, pid }) => `${oneLine(command)}[${pid}]`).join(',')
       : paint.dim(`? (${reasons[why]})`);
   return `${where}${who}`;
 }
@@ -41,7 +41,7 @@ export function askerText(asker: Asker, paint: Paint): string {
 /** The same with its pod, if that is known: `4f498dee9e9c/nginx[20647] in shop/backend-x2x1`. */
 export function askerInPod(asker: Asker, paint: Paint): string {
   const pod = asker.container?.pod;
-  return `${askerText(asker, paint)}${pod === undefined ? '' : ` in ${visible(pod)}`}`;
+  return `${askerText(asker, paint)}${pod === undefined ? '' : ` in ${oneLine(pod)}`}`;
 }
 
 /** More about a process: `curl backend, started by sh[29500], container 341cbd92c83b, pod shop/client-x2x1`. */
@@ -50,13 +50,13 @@ export function askerDetails({ container, processes }: Asker): string {
     ...processes
       .slice(0, 1)
       .flatMap(({ commandLine, parent }) => [
-        ...(commandLine === '' ? [] : [visible(commandLine)]),
-        ...(parent === null ? [] : [`started by ${visible(parent.command)}[${parent.pid}]`]),
+        ...(commandLine === '' ? [] : [oneLine(commandLine)]),
+        ...(parent === null ? [] : [`started by ${oneLine(parent.command)}[${parent.pid}]`]),
       ]),
     ...(container === null ? [] : [`container ${container.id.slice(0, ID_SHOWN)}`]),
     ...(container === null || container.podUid === ''
       ? []
-      : [`pod ${visible(container.pod ?? container.podUid)}`]),
+      : [`pod ${oneLine(container.pod ?? container.podUid)}`]),
   ];
   return parts.join(', ');
 }

@@ -168,16 +168,20 @@ function told(error: unknown, device: string, netns: string | null): unknown {
         cause: error,
       });
     case 'ENOENT':
-      return new Problem({
-        code: 'no-namespace',
-        text: `there is no network namespace ${netns ?? ''}`,
-        remedy:
-          'ip netns lists the named ones. For a pod, give --pid with the PID of one of its processes.',
-        cause: error,
-      });
+      return noNamespace(netns ?? '', error);
     default:
       return error;
   }
+}
+
+export function noNamespace(netns: string, cause: unknown): Problem {
+  return new Problem({
+    code: 'no-namespace',
+    text: `there is no network namespace ${netns}`,
+    remedy:
+      'ip netns lists the named ones. For a pod, give --pid with the PID of one of its processes.',
+    cause,
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 /** `ndots capture --process`: prepares to look up socket owners in the kernel. */
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { noNamespace } from './capture-live.ts';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LibcMissing, SystemError } from '../../../server/runtime/libc.ts';
@@ -92,7 +93,7 @@ export function openAttribution(
     const translations = translationsAt(path);
     return new Attribution({ spaces, holders, sent, translations, isUpstreamShown, nowMs }, events);
   } catch (error) {
-    throw told(error, bpf);
+    throw told(error, path, bpf);
   }
 }
 
@@ -130,7 +131,7 @@ function translationsAt(path: string): readonly TranslationTable[] {
   return found;
 }
 
-function told(error: unknown, bpf: boolean): unknown {
+function told(error: unknown, path: string, bpf: boolean): unknown {
   if (error instanceof Problem) return error;
   if (error instanceof LibcMissing)
     return new Problem({
@@ -156,7 +157,7 @@ function told(error: unknown, bpf: boolean): unknown {
       remedy: 'Use sudo, or omit --process.',
       cause: error,
     });
-  return error;
+  return code === 'ENOENT' && !existsSync(path) ? noNamespace(path, error) : error;
 }
 
 function whyRefused(): string {

@@ -5,6 +5,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import type { Asker } from '../../../tools/capture/pair/asker.ts';
 import type { SeenExchange, SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import { paintFor } from '../page.ts';
+import { askerDetails, askerText } from './asker-rows.ts';
 import { exchangeDocument, lookupRows } from './capture-rows.ts';
 
 const process = (pid: number, command: string): Asker => ({
@@ -112,4 +113,16 @@ test('JSON lists the queries of the server, unless they are unknown', () => {
     },
   ]);
   assert.ok(!('upstream' in documentOf({ ...first, upstream: null })));
+});
+
+test('a command line of several lines cannot forge a line of output', () => {
+  const [shell] = curl.processes;
+  const forged = {
+    ...shell!,
+    command: 'sh\nx',
+    commandLine: 'sh -c a\n✓ all.is.well.  A\u001b[2J',
+  };
+  const details = askerDetails({ ...curl, processes: [forged] });
+  assert.equal(details, String.raw`sh -c a ✓ all.is.well.  A\u001b[2J`);
+  assert.equal(askerText({ ...curl, processes: [forged] }, paintFor(false)), 'sh x[1]');
 });
