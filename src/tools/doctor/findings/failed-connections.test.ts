@@ -106,6 +106,26 @@ describe('“Not DNS” names the connection that fails after the lookup', () =>
     });
 });
 
+test('the advice fits the way in which the connection fails', () => {
+  const found = (course: Course) => {
+    const [observed] = look(packets(course), [], [everything]);
+    return diagnose(observed!).findings.find(({ code }) => code === 'ND3091')!;
+  };
+  const tls = found(courses['alert']!);
+  assert.match(tls.why, /connection opens, but its TLS handshake fails/);
+  assert.match(tls.prove, /^run openssl s_client -connect 10\.96\.88\.64:443 -servername payments/);
+  const late = found(courses['late']!);
+  assert.match(late.why, /opens at once, but the program behind it replies late/);
+  assert.match(
+    late.prove,
+    /^run curl .*time_starttransfer.* http:\/\/10\.96\.88\.64:443\/ in the pod/,
+  );
+  const failing = found(courses['unavailable']!);
+  assert.match(failing.why, /replies with an error/);
+  assert.match(found(courses['silent']!).prove, /^run nc -vz/);
+  for (const { fix } of [tls, late, failing]) assert.doesNotMatch(fix[0]!, /endpoints/);
+});
+
 test('connections that open, exchange data and are closed with a reset do not fail', () => {
   const { verdict, seen } = verdictOf(packets(courses['normal']!));
   assert.match(verdict, /^Not DNS/);

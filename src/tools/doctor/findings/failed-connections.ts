@@ -1,5 +1,10 @@
 /** Connections that fail although the lookup before them was answered. */
-import { certificateText, failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
+import {
+  certificateText,
+  failedContacts,
+  onlyIpv6Fails,
+  type FailedContact,
+} from '../observe/failed-contacts.ts';
 import { heldAddress } from '../observe/held-address.ts';
 import { staleServer } from '../observe/stale-server.ts';
 import { listed, sentence } from '../texts.ts';
@@ -28,6 +33,7 @@ export const failedConnections: FindingKind = {
     const stale = held === null ? staleServer(observed, failing) : null;
     const isIpv6 = onlyIpv6Fails(observed, failing);
     const proxied = failing.find(({ proxy }) => proxy !== null);
+    const behind = behindConnection(failing[0]!);
     const counted = new Map<string, number>();
     for (const { contact } of failing)
       for (const [client, count] of contact.clients)
@@ -62,7 +68,8 @@ export const failedConnections: FindingKind = {
               ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
               : proxied !== undefined
                 ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
-                : 'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.',
+                : (behind?.why ??
+                  'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.'),
       fix:
         held !== null
           ? held.fix
@@ -84,7 +91,8 @@ export const failedConnections: FindingKind = {
                     : [
                         `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
                       ]),
-                  'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
+                  behind?.fix ??
+                    'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
                   ...(failing[0]!.name === null
                     ? [
                         'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
@@ -95,10 +103,51 @@ export const failedConnections: FindingKind = {
       prove:
         stale !== null
           ? `run ndots query ${stale.name} @${stale.servers[0] ?? 'POD'} and compare with the other DNS pods`
-          : `run nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port} in the pod`,
+          : `run ${behind?.command ?? `nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`} in the pod`,
       disproved: 'the name now has another address, and connections to that one succeed',
       exchanges: [],
       counted,
     };
   },
 };
+
+/** The cause of a failure on a connection that opened; null if the connection itself fails. */
+function behindConnection(failing: FailedContact): {
+  readonly why: string;
+  readonly fix: string;
+  /** A command that shows the failure, for which the connection has to open. */
+  readonly command: string;
+} | null {
+  const { contact, how, name } = failing;
+  const { server, port } = contact;
+  const host = server.includes(':') ? `[${server}]` : server;
+  const curl = `curl -sk -o /dev/null -w '%{http_code} %{time_connect} %{time_starttransfer}\\n' http://${host}:${port}/`;
+  switch (how) {
+    case 'alert':
+    case 'handshake': {
+      const isDated = certificateText(failing) !== null;
+      return {
+        why: 'The lookup returned an address, and the connection opens, but its TLS handshake fails. One side rejects the other’s certificate, TLS version or ciphers.',
+        fix: isDated
+          ? `Install a certificate that is valid now on the server at ${server}, and restart or reload that server.`
+          : `Compare the certificate and the TLS versions of the server at ${server} with those that the program accepts, and read the logs of both.`,
+        command: `openssl s_client -connect ${host}:${port}${name === null ? '' : ` -servername ${name.slice(0, -1)}`} </dev/null`,
+      };
+    }
+    case 'late':
+    case 'unanswered':
+      return {
+        why: `The lookup returned an address, and the connection opens at once, but the program behind it ${how === 'late' ? 'replies late' : 'does not reply'}. It is overloaded, or waits for something else, such as a database.`,
+        fix: `Check the load, the logs and the dependencies of the program at ${server} port ${port}.`,
+        command: curl,
+      };
+    case 'status':
+      return {
+        why: 'The lookup returned an address, and the connection opens, but the program behind it replies with an error.',
+        fix: `Read the logs of the program at ${server} port ${port}. If it is a proxy, check the servers behind it.`,
+        command: curl,
+      };
+    default:
+      return null;
+  }
+}
