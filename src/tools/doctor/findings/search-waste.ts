@@ -30,7 +30,7 @@ export const searchWaste: FindingKind = {
     const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains)));
     return {
       code: this.code,
-      title: this.title,
+      title: wasted > whole / 2 ? this.title : this.title.replace('Most', 'Many'),
       severity: 'info',
       confidence: isOfMost ? 1 : 0.8,
       seen: [
