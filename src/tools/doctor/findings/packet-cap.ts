@@ -23,6 +23,7 @@ import {
   ALIVE_SOCKET,
   AWS_LIMIT,
   BEHIND_WITH_WORK_MS,
+  BELOW_LIMIT,
   BUCKET_CHANCE_FACTOR,
   BUCKET_MAX_ERROR,
   BUCKET_OF_CLIENT,
@@ -120,10 +121,17 @@ export const packetCap: FindingKind = {
               ]),
           'Send fewer queries upstream. Use cache in the Corefile or a node-local cache, and remove the provider’s search domains that only return NXDOMAIN.',
           'Spread the DNS pods over more nodes, since such limits often apply per network interface.',
-          'With ndots, set forward { max_pps 1000 }, which stays below the limit and logs when it is reached.',
+          `With ndots, set forward { max_pps ${Math.max(1, Math.floor(BELOW_LIMIT * found.rate))} }, which stays below the limit and logs when it is reached.`,
         ],
-        prove: 'on the node, run ethtool -S eth0 | grep allowance_exceeded twice and compare',
-        disproved: 'the counter does not rise while queries are lost',
+        ...(aws || exceeded > 0
+          ? {
+              prove: 'on the node, run ethtool -S eth0 | grep allowance_exceeded twice and compare',
+              disproved: 'the counter does not rise while queries are lost',
+            }
+          : {
+              prove: `at a quiet time, send ${server.address} more than ${found.rate.toFixed(0)} queries a second from there (ndots bench, dnsperf); only the rest is lost`,
+              disproved: 'queries are lost at a much lower rate, too',
+            }),
         exchanges: losses,
       };
     }

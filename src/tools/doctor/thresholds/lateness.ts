@@ -213,6 +213,9 @@ export const MIN_LIMITED_QUERIES = { busy: 150, measured: 300 };
  */
 export const AWS_LIMIT = { from: 900, to: 1100 };
 
+/** The recommended rate, as a share of a limit that was seen. Chosen. */
+export const BELOW_LIMIT = 0.9;
+
 /** Clients send at least this many times the limit in seconds that show it. Factor; chosen. */
 export const LIMIT_EXCEEDED = 1.15;
 
