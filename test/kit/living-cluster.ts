@@ -124,6 +124,7 @@ export class LivingCluster implements AsyncDisposable {
     ).catch(async (error: unknown) => {
       // An API server that keeps listening would prevent the process from exiting.
       await api.stop();
+      rmSync(directory, { recursive: true, force: true });
       throw error;
     });
     const cluster = new LivingCluster(api, directory, world);
