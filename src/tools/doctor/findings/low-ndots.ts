@@ -1,5 +1,6 @@
 /** Service names that are queried without the cluster’s domain and so do not exist. */
 import { RCODE } from '../../../server/wire/iana.ts';
+import { withoutFinalDot } from '../observe/absolute-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -38,18 +39,18 @@ export const lowNdots: FindingKind = {
         // A DNS server forwards names as its clients wrote them.
         !isForwarder(observed, lookup.client) &&
         !lookup.exchanges.every(({ server }) => strange.has(server.address)) &&
-        !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
+        !walked.has(`${lookup.client} ${withoutFinalDot(lookup.name)}`),
     );
     const rootless = withoutTop(observed);
     const sure = failed.filter(({ name }) => isOfService(name, namespaces));
     // Full Service names show which namespaces exist.
     const alike = failed.filter(
       ({ name, client }) =>
-        (isLikeService(name) || rootless.has(shortened(name))) &&
+        (isLikeService(name) || rootless.has(withoutFinalDot(name))) &&
         (sure.some((each) => each.client === client) || sure.length === 0),
     );
     const all = [...new Set([...sure, ...alike])];
-    const names = [...new Set(all.map(({ name }) => shortened(name)))];
+    const names = [...new Set(all.map(({ name }) => withoutFinalDot(name)))];
     const isMuch =
       sure.length > 0 ||
       names.length >= MIN_LOOKALIKE_NAMES ||
@@ -121,7 +122,7 @@ function isAskedAsWritten(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
 ): boolean {
-  const labels = shortened(name).split('.').length;
+  const labels = withoutFinalDot(name).split('.').length;
   return (
     candidates.length === 1 &&
     labels >= 2 &&
@@ -134,14 +135,14 @@ function isAskedAsWritten(
 
 /** True for `db.shop.svc`, and for `db.shop` where a namespace `shop` exists. */
 function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
-  const labels = shortened(name).split('.');
+  const labels = withoutFinalDot(name).split('.');
   if (labels.at(-1) === 'svc') return true;
   return labels.length === 2 && namespaces.has(labels[1]!);
 }
 
 /** True for a name of two labels whose last one is not a top-level domain. */
 function isLikeService(name: string): boolean {
-  const labels = shortened(name).split('.');
+  const labels = withoutFinalDot(name).split('.');
   return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
 }
 
@@ -152,7 +153,7 @@ function isLikeService(name: string): boolean {
 function withoutTop({ replyFaults }: Observations): ReadonlySet<string> {
   return new Set(
     replyFaults.rootDenials.list.flatMap(({ name }) => {
-      const labels = shortened(name).split('.');
+      const labels = withoutFinalDot(name).split('.');
       return labels.length === 2 && !PRIVATE_TOPS.has(labels[1]!) && HOST.test(name)
         ? labels.join('.')
         : [];
@@ -168,7 +169,7 @@ function namespacesOf({ names, domains, affected }: Observations): ReadonlySet<s
     ...[...domains.all].map((domain) => `.${domain}`),
     ...affected.map((each) => each.name),
   ]) {
-    const labels = shortened(name).split('.');
+    const labels = withoutFinalDot(name).split('.');
     const at = labels.indexOf('svc');
     if (at >= 1 && labels[at - 1] !== '') found.add(labels[at - 1]!);
   }
@@ -185,8 +186,4 @@ function foundWithDomain(name: string, { names }: Observations): string | null {
 
 function maxDots(names: readonly string[]): number {
   return Math.max(...names.map((name) => name.split('.').length - 1));
-}
-
-function shortened(name: string): string {
-  return name.endsWith('.') ? name.slice(0, -1) : name;
 }

@@ -10,10 +10,15 @@ import {
   WASTED_SHARE_OF_CUT,
 } from '../thresholds/search.ts';
 
+/** @param how the part of the queries that cannot succeed */
+function titleFor(how: 'Most' | 'Many'): string {
+  return `${how} queries cannot succeed because the search path creates names that do not exist`;
+}
+
 /** Most queries are for names that only the search path creates. */
 export const searchWaste: FindingKind = {
   code: 'ND2001',
-  title: 'Most queries cannot succeed because the search path creates names that do not exist',
+  title: titleFor('Most'),
   name: 'a costly search path',
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < MIN_SEARCH_LOOKUPS) return unknown('too few lookups');
@@ -30,7 +35,7 @@ export const searchWaste: FindingKind = {
     const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains)));
     return {
       code: this.code,
-      title: wasted > whole / 2 ? this.title : this.title.replace('Most', 'Many'),
+      title: titleFor(wasted > whole / 2 ? 'Most' : 'Many'),
       severity: 'info',
       confidence: isOfMost ? 1 : 0.8,
       seen: [

@@ -1,5 +1,5 @@
 /** Search paths of a cluster domain that does not exist, as of one node’s kubelet. */
-import { absoluteName } from '../observe/absolute-name.ts';
+import { absoluteName, withoutFinalDot } from '../observe/absolute-name.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -68,7 +68,7 @@ export const wrongClusterDomain: FindingKind = {
             `No name was found under ${domain}, where ${share(sum.nxdomain, sum.asked)} queries got NXDOMAIN${working.length > 0 ? `, while names exist under ${listed(working)}` : ''}`,
           ),
           sentence(
-            `${failed.length} lookups of ${listed(names.map(shortened))} failed after trying ${listed(searchPathOf(domain, observed))}`,
+            `${failed.length} lookups of ${listed(names.map(withoutFinalDot))} failed after trying ${listed(searchPathOf(domain, observed))}`,
           ),
           pods.length > 0
             ? `These pods have this search path: ${listed(pods, 6)}.`
@@ -128,7 +128,7 @@ function failedIn(
       candidates.some((each) => isBelow(each, domain)) &&
       !candidates.some((each) => working.some((other) => isBelow(each, other))) &&
       !exchanges.some(({ answers, server }) => answers > 0 || isForeign(server.address)) &&
-      isShort(shortened(name)),
+      isShort(withoutFinalDot(name)),
   );
 }
 
@@ -166,8 +166,4 @@ function searchPathOf(domain: string, { domains }: Observations): readonly strin
 /** True if programs write Service names like this: `db`, `db.shop`, `db.shop.svc`. */
 function isShort(name: string): boolean {
   return name.split('.').length <= MAX_SHORT_LABELS || LONGER.test(name);
-}
-
-function shortened(name: string): string {
-  return name.endsWith('.') ? name.slice(0, -1) : name;
 }

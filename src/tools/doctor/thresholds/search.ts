@@ -135,11 +135,11 @@ export const SLOW_SEARCH = { ms: 200, ofLookup: 0.6, share: 0.6 };
 
 /**
  * Names that a program invents: their number below one domain, and their share of all external
- * names. `queriesEach` is the most queries for each (A and AAAA, retries, a forwarder’s). `perSecond`
- * is the fewest names per second. Chosen, since people and services query the same names again, and a
- * page with its pictures needs a few new names a second. If several clients send at
- * least `shared` of the names (share), they are forwarders. A flood without failures is reported if it is at least
- * `harmless` of all queries (share) and has `harmlessPerSecond` names per second.
+ * names. `queriesEach` is the most queries for each (A and AAAA, retries, a forwarder’s).
+ * `perSecond` is the fewest names per second. Chosen, since people and services query the same
+ * names again, and a page with its pictures needs a few new names a second. If several clients send
+ * at least `shared` of the names (share), they are forwarders. A flood without failures is reported
+ * if it is at least `harmless` of all queries (share) and has `harmlessPerSecond` names per second.
  */
 export const MADE_UP = {
   names: 40,
