@@ -24,6 +24,6 @@ socket.on('message', (query, from) => {
   else setTimeout(send, Number(delay));
 });
 createServer((connection) => {
-  connection.on('error', () => undefined);
+  connection.on('error', () => undefined).resume();
   connection.end('HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n');
 }).listen(80, '0.0.0.0', () => socket.bind(53, '0.0.0.0', () => console.log('answers')));

@@ -42,13 +42,15 @@ function hasPtrace(): boolean {
   return ((BigInt(`0x${set}`) >> CAP_SYS_PTRACE) & 1n) === 1n;
 }
 
-/** @param spent counts the files that were read */
-export function holdsSocket(
+/**
+ * The descriptor of a socket in a process, for example `7`, or null if the process does not have it.
+ * @param spent counts the files that were read
+ */
+export function descriptorOf(
   pid: number,
   inode: number,
   spent: { files: number },
-): boolean | Unreadable {
-  const wanted = `socket:[${inode}]`;
+): { readonly descriptor: string } | Unreadable | null {
   let files: readonly string[];
   try {
     files = readdirSync(`/proc/${pid}/fd`);
@@ -59,11 +61,16 @@ export function holdsSocket(
   // The newest descriptors usually have the highest numbers.
   for (let at = files.length - 1; at >= 0; at--)
     try {
-      if (readlinkSync(`/proc/${pid}/fd/${files[at]}`) === wanted) return true;
+      if (isSocketAt(pid, files[at]!, inode)) return { descriptor: files[at]! };
     } catch (error) {
       if (whyUnread(error) === 'refused') return 'refused';
     }
-  return false;
+  return null;
+}
+
+/** @throws an error if the process has no such descriptor, or if access is denied */
+export function isSocketAt(pid: number, descriptor: string, inode: number): boolean {
+  return readlinkSync(`/proc/${pid}/fd/${descriptor}`) === `socket:[${inode}]`;
 }
 
 /** A process's start time in milliseconds after boot, rounded down to a multiple of 10, or null if it has exited. */

@@ -4,13 +4,15 @@ import type { Asker, SeenContainer, SeenProcess, WhyUnknown } from '../pair/aske
 import type { CgroupTree } from './cgroup-tree.ts';
 import { containerOf } from './container.ts';
 import type { PodNames } from './pod-names.ts';
+import { RecentlyUsed } from './recently-used.ts';
 import type { QuerySender } from './sent-queries.ts';
 import type { KernelSocket } from './network-spaces.ts';
 import {
   allProcesses,
   cgroupsOf,
   describeProcess,
-  holdsSocket,
+  descriptorOf,
+  isSocketAt,
   networkOf,
   startedMs,
 } from './proc-files.ts';
@@ -23,12 +25,33 @@ const FILES_OF_PROCESS = 4;
 const SMALL_GROUP = 8;
 /** Limit on processes to search for a socket. */
 const SEARCHED_MAX = 512;
+/** The number of sockets whose holders are remembered. They belong to servers, because a client's is searched once. */
+const REMEMBERED_MAX = 4096;
+/** Milliseconds until further holders of the same socket are noticed. */
+const REMEMBERED_MS = 1000;
 /** In milliseconds. Allows for the rounding of start times and the delay between reading two clocks. */
 const START_BLUR_MS = 20;
+
+/** A process that holds a socket. */
+interface Holder {
+  readonly pid: number;
+  readonly startedMs: number;
+  readonly descriptor: string;
+}
+
+/** The holders of a socket, and the process or processes that are shown for them. */
+interface RememberedHolders {
+  readonly inode: number;
+  readonly holders: readonly Holder[];
+  readonly asker: Asker;
+  readonly untilMs: number;
+}
 
 export class SocketHolders {
   readonly #tree: CgroupTree | null;
   readonly #pods: PodNames | null;
+  /** By cookie. */
+  readonly #remembered = new RecentlyUsed<bigint, RememberedHolders>(REMEMBERED_MAX);
   #secondMs = -Infinity;
   readonly #spent = { files: 0 };
   #refused = false;
@@ -60,18 +83,48 @@ export class SocketHolders {
     if (socket.inode === 0) return nothing('closed');
     if (!this.#mayRead()) return nothing('busy');
     const sinceBootMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
-    const found = this.#holders(socket.inode, cgroup, network, sinceBootMs);
+    const remembered = this.#remembered.get(socket.cookie);
+    if (remembered !== undefined && this.#stillHeld(remembered, socket, sinceBootMs))
+      return remembered.asker;
+    const found = this.#search(socket.inode, cgroup, network, sinceBootMs);
     if (typeof found === 'string') return nothing(found);
-    if (cgroup !== null) return { ...known, processes: found, why: null };
-    const paths = cgroupsOf(found[0]!.pid);
-    const path = paths.find((each) => containerOf(each) !== null) ?? paths.at(-1) ?? '';
-    return {
-      ...known,
-      container: this.#container(path),
+    const { processes, holders } = found;
+    const paths = cgroup === null ? cgroupsOf(processes[0]!.pid) : [];
+    const path = cgroup ?? paths.find((each) => containerOf(each) !== null) ?? paths.at(-1) ?? '';
+    const asker: Asker = {
+      container: cgroup === null ? this.#container(path) : container,
       cgroup: path,
-      processes: found,
+      uid: socket.uid,
+      processes,
       why: null,
     };
+    const untilMs = performance.now() + REMEMBERED_MS;
+    this.#remembered.set(socket.cookie, { inode: socket.inode, holders, asker, untilMs });
+    return asker;
+  }
+
+  /**
+   * True if each of the processes still has the socket. A server may have thousands of open files, which would
+   * otherwise be read for each of its replies.
+   */
+  #stillHeld(
+    { inode, holders, untilMs }: RememberedHolders,
+    socket: KernelSocket,
+    latestStartMs: number,
+  ): boolean {
+    if (inode !== socket.inode || performance.now() > untilMs) return false;
+    this.#spent.files += holders.length * 2;
+    try {
+      return holders.every(
+        ({ pid, startedMs: beganMs, descriptor }) =>
+          beganMs <= latestStartMs &&
+          isSocketAt(pid, descriptor, inode) &&
+          startedMs(pid) === beganMs,
+      );
+    } catch {
+      // A process has exited or closed the socket.
+      return false;
+    }
   }
 
   /** True while this second's limit allows more reads. */
@@ -109,12 +162,12 @@ export class SocketHolders {
     return pod === null ? found : { ...found, pod };
   }
 
-  #holders(
+  #search(
     inode: number,
     cgroup: string | null,
     network: string,
     latestStartMs: number,
-  ): readonly SeenProcess[] | WhyUnknown {
+  ): { processes: readonly SeenProcess[]; holders: readonly Holder[] } | WhyUnknown {
     const group = cgroup === null ? allProcesses() : this.#tree!.processesIn(cgroup);
     let refused = false;
     const isIn = (pid: number): boolean => {
@@ -123,22 +176,25 @@ export class SocketHolders {
       return typeof found === 'object' && found.name === network;
     };
     const members = cgroup !== null && group.length <= SMALL_GROUP ? group : group.filter(isIn);
-    const found: SeenProcess[] = [];
+    const processes: SeenProcess[] = [];
+    const holders: Holder[] = [];
     // Newest first, because they live shortest.
     for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
       const pid = members[at]!;
       this.#spent.files += FILES_OF_PROCESS;
       const started = startedMs(pid);
       if (started === null || started > latestStartMs) continue;
-      const holds = holdsSocket(pid, inode, this.#spent);
-      if (holds === 'refused') refused = true;
-      if (holds !== true) continue;
+      const held = descriptorOf(pid, inode, this.#spent);
+      if (held === 'refused') refused = true;
+      if (held === null || typeof held === 'string') continue;
       const process = describeProcess(pid);
       // A later process with the same PID would have a different start time.
-      if (process !== null && startedMs(pid) === started) found.push(process);
+      if (process === null || startedMs(pid) !== started) continue;
+      processes.push(process);
+      holders.push({ pid, startedMs: started, descriptor: held.descriptor });
     }
     if (refused) this.#refused = true;
-    if (found.length > 0) return found.toReversed();
+    if (processes.length > 0) return { processes: processes.toReversed(), holders };
     return refused ? 'refused' : 'ended';
   }
 }
