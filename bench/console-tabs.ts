@@ -5,33 +5,28 @@
  * first one in the same round. The console and the load run on the other CPU. Also reports the console's CPU use and
  * the share of queries that did not reach it.
  */
-import { existsSync, writeFileSync } from 'node:fs';
-import { get } from 'node:http';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answered, printed, start, type Child } from '../test/kit/child.ts';
+import { answered, type Child } from '../test/kit/child.ts';
 import type { NowView } from '../src/tools/watch/view.ts';
+import { needConsole, openConsole, tokenFile } from './kit/console.ts';
 import { load, spread, type Load } from './kit/dnsperf.ts';
 import { figure, figureOf, smoke } from './kit/figures.ts';
 import { ndots, need, runSeconds, services, workFolder } from './kit/peers.ts';
 
 need('dnsperf', 'taskset');
-if (!existsSync(new URL('../dist/console/console.js', import.meta.url))) {
-  console.log('skipped: the page is not built (npm run build)');
-  process.exit(0);
-}
+needConsole();
 const RATE = smoke ? 1000 : 20_000;
 const ROUNDS = smoke ? 1 : 9;
 const TABS = 10;
 const CPU = { server: 0, load: 1 } as const;
 /** The wait for the console's first frames, which take longer than later ones, in milliseconds. */
 const SETTLE_MS = smoke ? 500 : 3000;
-const bin = new URL('../bin/ndots', import.meta.url).pathname;
 const directory = workFolder();
 const { manifests, names } = services(directory, 5000);
 const hits = join(directory, 'hits.txt');
 writeFileSync(hits, [...names.keys()].map((name) => `${name} A\n`).join(''));
-const token = join(directory, 'token');
-writeFileSync(token, 'a-token-that-is-long-enough');
+const token = tokenFile(directory);
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function begin(port: number, lines: string): Promise<Child> {
@@ -49,30 +44,8 @@ const servers = {
 } as const;
 type Name = keyof typeof servers;
 
-const page = 8302;
-const console_ = start(
-  'console',
-  [
-    ...[bin, 'console', '--server', '127.0.0.1:9302', '--server-token', token, '--no-open'],
-    ...['--listen', `127.0.0.1:${page}`, '--token-file', token],
-  ],
-  { cpu: CPU.load },
-);
-await printed(console_, /^http:/m, 20_000);
-const headers = { cookie: `ndots-console-${page}=a-token-that-is-long-enough` };
-
-/** The views that the tabs show. Each receives a frame twice per second. */
-const views = ['now', 'lookups', 'clients', 'names', 'servers', 'findings', 'map'] as const;
-let frames = 0;
-const tabs = Array.from({ length: TABS }, (_, at) =>
-  get(
-    { host: '127.0.0.1', port: page, path: `/api/live/${views[at % views.length]}`, headers },
-    (response) => {
-      response.on('data', () => frames++);
-      response.on('error', () => undefined);
-    },
-  ).on('error', () => undefined),
-);
+const reader = await openConsole({ server: 9302, page: 8302, token, cpu: CPU.load });
+reader.openTabs(TABS);
 await wait(SETTLE_MS);
 
 const runs: Record<Name, Load[]> = { without: [], unread: [], tabs: [] };
@@ -80,12 +53,12 @@ const busy: number[] = [];
 const order = Object.keys(servers) as Name[];
 const run = (name: Name): Load => {
   const { port, child } = servers[name];
-  const before = console_.cpuSeconds();
+  const before = reader.child.cpuSeconds();
   const startMs = performance.now();
   const options = { port, file: hits, seconds: runSeconds, rate: RATE, cpu: CPU.load };
   const found = load(child, options);
   if (name === 'tabs')
-    busy.push(((console_.cpuSeconds() - before) * 1e5) / (performance.now() - startMs));
+    busy.push(((reader.child.cpuSeconds() - before) * 1e5) / (performance.now() - startMs));
   return found;
 };
 for (const name of order) run(name);
@@ -97,9 +70,7 @@ for (let round = 0; round < ROUNDS; round++) {
     await wait(100);
   }
 }
-const now = (await (
-  await fetch(`http://127.0.0.1:${page}/api/view/now`, { headers })
-).json()) as NowView;
+const now = (await reader.view('now')) as NowView;
 const sent = [...runs.tabs].reduce((sum, { completed }) => sum + completed, 0);
 const [input] = now.inputs;
 for (const [name, list] of Object.entries(runs)) {
@@ -117,9 +88,7 @@ figure(
   input!.lostByKernel / (sent + input!.lostByKernel),
   '',
 );
-console.log(`${frames} frames`);
-for (const tab of tabs) tab.destroy();
-await Promise.all(
-  [console_, ...Object.values(servers).map(({ child }) => child)].map((child) => child.stop()),
-);
+console.log(`${reader.frames} frames`);
+await reader.close();
+await Promise.all(Object.values(servers).map(({ child }) => child.stop()));
 process.exit(0);

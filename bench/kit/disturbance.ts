@@ -24,11 +24,9 @@ export interface Round {
   readonly foreign: number;
 }
 
-/**
- * Starts a disturbance.
- * @returns a function that stops it
- */
-export type Disturbance = () => () => void | Promise<void>;
+type Stop = () => void | Promise<void>;
+/** Starts a disturbance, and returns a function that stops it. */
+export type Disturbance = () => Stop | Promise<Stop>;
 
 /** If other programs use more than this share of the machine, the round is repeated. */
 const FOREIGN_MAX = 0.03;
@@ -102,7 +100,7 @@ export async function takeRounds(
     const undisturbed = await take();
     const disturbed: Pace[] = [];
     for (const begin of disturbances) {
-      const end = begin();
+      const end = await begin();
       disturbed.push(await take());
       await end();
     }

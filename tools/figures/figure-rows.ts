@@ -511,6 +511,25 @@ export const figureGroups: readonly FigureGroup[] = [
     ],
   },
   {
+    title: 'Latency of a server that a console reads',
+    benchmark: 'console-latency',
+    about:
+      'p99.9 at 20 000 queries per second, one worker, with ten open tabs. Median of seven rounds.',
+    rows: [
+      {
+        what: 'console with ten tabs',
+        figure: 'p99.9, console with ten tabs : no reader',
+        peer: 'the same server without a reader, in the same round',
+        goal: { atMost: 1.2 },
+      },
+      {
+        what: 'no reader, for comparison',
+        figure: 'p99.9, no reader : no reader',
+        peer: 'the same server without a reader, in the same round',
+      },
+    ],
+  },
+  {
     title: 'Live view',
     benchmark: 'live-model',
     about: 'The model behind `top` and `console`, without the capture.',
