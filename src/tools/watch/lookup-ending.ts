@@ -9,18 +9,21 @@ import type { LookupEnding } from './view.ts';
 export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'> &
   Partial<Pick<SeenExchange, 'logged'>>;
 
-/** Returns how the lookup ended, and the query whose reply ended it. */
+/**
+ * Returns how the lookup ended, and the query whose reply ended it. A program that continues to the next name has not
+ * found the previous one, even if a reply with records came: another server denied the name first.
+ */
 export function endingOf<Q extends JudgedQuery>(
   queries: readonly Q[],
 ): { readonly ending: LookupEnding; readonly by: Q | null } {
-  const found = queries.findLast(
+  const last = queries.findLast(({ name, type }) => !isServiceConfig(name, type)) ?? queries.at(-1);
+  if (last === undefined) return { ending: 'lost', by: null };
+  const ofLast = queries.filter(({ name }) => name === last.name);
+  const found = ofLast.findLast(
     ({ rcode, answers, logged }) =>
       rcode === RCODE.NOERROR && (answers === null || answers > 0 || logged !== undefined),
   );
   if (found !== undefined) return { ending: 'answered', by: found };
-  const last = queries.at(-1);
-  if (last === undefined) return { ending: 'lost', by: null };
-  const ofLast = queries.filter(({ name }) => name === last.name);
   const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
   if (replied === undefined)
     return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };

@@ -22,6 +22,7 @@ import {
 } from './asker-rows.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
+import { endingOf } from '../../../tools/watch/lookup-ending.ts';
 
 /** Limit on addresses shown per answer. The rest are only counted. */
 const SHOWN = 3;
@@ -60,7 +61,7 @@ function answererOf({ answerer = null }: SeenExchange, paint: Paint): string {
 export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
-  const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
+  const found = endingOf(exchanges).ending === 'answered';
   const first = exchanges[0]!;
   // The name was found, but the program had to wait for it.
   const late = lost > 0 || (!isTimeless(first) && endMs - startMs >= FELT_MS);

@@ -694,6 +694,35 @@ describe('lookups', () => {
     );
   });
 
+  test('a search continues after the first of two servers has replied, as musl does it', () => {
+    const other: Ends = { ...service, to: '192.168.10.53' };
+    const names = ['api.shop.svc.cluster.local.', 'api.svc.cluster.local.', 'api.cluster.local.'];
+    const { lookups } = read(
+      names
+        .flatMap((name, step) =>
+          [other, service].flatMap((ends, at): Sent[] => [
+            { ms: step * 5, name, id: step, ends, ipId: 100 * step + 10 * at },
+            // The second reply comes after the next name is queried.
+            {
+              ms: step * 5 + 4 + 8 * at,
+              name,
+              id: step,
+              ends,
+              ipId: 100 * step + 10 * at + 1,
+              reply: true,
+              rcode: at === 1 && step === 1 ? 0 : 3,
+              ...(at === 1 && step === 1 ? { address: '10.96.7.7' } : {}),
+            },
+          ]),
+        )
+        .toSorted((one, next) => one.ms - next.ms),
+    );
+    assert.deepEqual(
+      lookups.map(({ name, candidates, exchanges }) => [name, candidates, exchanges.length]),
+      [['api', names, 6]],
+    );
+  });
+
   test('two names one after the other are two lookups, even if neither exists', () => {
     const { lookups } = read([
       ...pair(0, 'one.example.com.', 1, 3),

@@ -184,7 +184,7 @@ export class LookupGrouping {
     for (const one of each.exchanges) {
       if (!haveSameName(one, last)) continue;
       if (one.rcode !== RCODE.NXDOMAIN) absent = false;
-      if (one.ending === 'answered') continue;
+      if (one.ending === 'answered' || isAnsweredElsewhere(each, one)) continue;
       if (one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS) return false;
       settled = false;
     }
@@ -393,6 +393,17 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
   }
   if (latest.server.address !== exchange.server.address) return true;
   return sentMs - latest.sentMs > PATIENCE_MS || latest.ending === 'retried';
+}
+
+/** True if another server has answered the same query. musl sends it to all servers, and the first reply counts. */
+function isAnsweredElsewhere({ exchanges }: Growing, { id, type, server }: SeenExchange): boolean {
+  return exchanges.some(
+    (other) =>
+      other.id === id &&
+      other.type === type &&
+      other.ending === 'answered' &&
+      other.server.address !== server.address,
+  );
 }
 
 function isDone(exchange: SeenExchange): boolean {
