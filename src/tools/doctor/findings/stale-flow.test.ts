@@ -53,3 +53,13 @@ test('sockets that lose all queries of an overloaded server are not stale', asyn
   const { findings } = await examine(inOrder([keptSocket(), busy]));
   assert.ok(!findings.some(({ code }) => code === 'ND3002'));
 });
+
+test('a socket that loses a few queries of a server that drops half of all new ones is not stale', async () => {
+  const limited = Array.from({ length: 160 }, (_, i) =>
+    asked(i * 200, ends(OTHER, 41_000 + i, SERVICE), names[i % 2]!, 9000 + i, {
+      tookMs: i * 200 >= 10_000 && i % 3 !== 0 ? null : 1,
+    }),
+  ).flat();
+  const { findings } = await examine(inOrder([keptSocket(), limited]));
+  assert.ok(!findings.some(({ code }) => code === 'ND3002'));
+});

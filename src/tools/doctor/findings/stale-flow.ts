@@ -162,8 +162,9 @@ function answeredWithin(
 }
 
 /**
- * True if other sockets also lose queries at that time and are answered again. With such a loss rate,
- * some socket loses as many in a row by chance. A limit on packets does this.
+ * True if other sockets also lose queries at that time, and are answered again or were opened only
+ * then. With such a loss rate, some socket loses as many in a row by chance. A limit on packets does
+ * this.
  */
 function isOfLossyServer(
   { flows, losses, servers }: Observations,
@@ -171,16 +172,23 @@ function isOfLossyServer(
 ): boolean {
   const others = flows
     .to(server)
-    .filter((flow) => flow.lastMs >= silentSinceMs && flow.lastAnsweredMs > silentSinceMs);
-  const answeredMs = new Map(
-    others.map((flow) => [`${flow.client} ${flow.port}`, flow.lastAnsweredMs]),
+    .filter(
+      (flow) =>
+        flow.lastMs >= silentSinceMs &&
+        (flow.lastAnsweredMs > silentSinceMs || flow.firstMs > silentSinceMs),
+    );
+  const untilMs = new Map(
+    others.map((flow) => [
+      `${flow.client} ${flow.port}`,
+      flow.firstMs > silentSinceMs ? Infinity : flow.lastAnsweredMs,
+    ]),
   );
   const lost = losses.filter(
     (loss) =>
       loss.server.address === server &&
       loss.sentMs >= silentSinceMs &&
       loss.sentMs <= lastMs &&
-      loss.sentMs < (answeredMs.get(`${loss.client.address} ${loss.client.port}`) ?? -Infinity),
+      loss.sentMs < (untilMs.get(`${loss.client.address} ${loss.client.port}`) ?? -Infinity),
   ).length;
   if (lost < MIN_CASES) return false;
   const { answered } = answeredWithin(servers.get(server), silentSinceMs, lastMs);
