@@ -1,6 +1,6 @@
 /**
- * Latency at 20 000 queries per second while a console with ten open tabs reads the server, compared with a server that
- * nobody reads. It is measured from the time when each query is due. As a control, the same is measured again without a
+ * Latency at 20 000 queries per second while a console with ten open tabs reads the server, compared with the same server
+ * without a reader. It is measured from the time when each query is due. As a control, the same is measured again without a
  * console.
  */
 import { writeFileSync } from 'node:fs';
