@@ -104,7 +104,7 @@ export const soa = (zone: string): DnsRecord => ({
     ...{ retry: 1800, expire: 86_400, minimum: 30 },
   },
 });
-const alias = (name: string, target: string): DnsRecord => ({
+export const alias = (name: string, target: string): DnsRecord => ({
   ...{ name, type: TYPE.CNAME, class: 1, ttl: 30, data: { target } },
 });
 const nameServer = (zone: string): DnsRecord => ({

@@ -58,3 +58,12 @@ test('a cluster whose second domain works, or a server that has no name of the c
     /Programs write/,
   );
 });
+
+test('a search that appends a cloud’s domain to names of this cluster is not', async () => {
+  const walk = ['ec2.internal.', 'c.project.internal.'].flatMap((domain, at) =>
+    lookups(`redis.data.svc.${DOMAIN}${domain}`, null, 600 + 100 * at),
+  );
+  const all = [...others(20), ...lookups('cart.', 0, 0), ...lookups('redis.data.', 1, 300)];
+  const codes = (await findings([...all, ...walk])).map(({ code }) => code);
+  assert.ok(!codes.includes('ND2010'), codes.join(' '));
+});

@@ -97,7 +97,7 @@ export const hardCodedDomain: FindingKind = {
   },
 };
 
-/** Full Service names by their domain, without those in searched domains. */
+/** Full Service names by their domain, without those that a search completed or continued. */
 function writtenIn({ names }: Observations, searched: readonly string[]): readonly Written[] {
   const byDomain = new Map<string, NameView[]>();
   for (const view of names.list) {
@@ -109,7 +109,11 @@ function writtenIn({ names }: Observations, searched: readonly string[]): readon
     if (known === undefined) byDomain.set(domain, [view]);
     else known.push(view);
   }
-  return [...byDomain].map(([domain, views]) => ({ domain, views }));
+  // `cluster.local.ec2.internal.` is a domain with a search domain appended.
+  const all = [...searched, ...byDomain.keys()];
+  const isAppended = (domain: string): boolean =>
+    all.some((each) => domain.length > each.length && domain.startsWith(each));
+  return [...byDomain].flatMap(([domain, views]) => (isAppended(domain) ? [] : { domain, views }));
 }
 
 /** The servers that find names in a domain. */

@@ -42,8 +42,10 @@ function isWithoutAddress({ names }: FaultyReplies, observed: Observations): boo
 /** True if one family of a name has an address at times, and none at others. */
 function isAtTimes({ names }: FaultyReplies, observed: Observations): boolean {
   return names.list.some(({ name, type, count }) => {
-    const found = observed.names.get(name, type)?.outcomes.found ?? 0;
-    return count >= MIN_CASES && found > count;
+    const view = observed.names.get(name, type);
+    // A reply with a CNAME alone counts as found.
+    const hasAddresses = view !== undefined && view.addresses.length > 0;
+    return count >= MIN_CASES && hasAddresses && view.outcomes.found > count;
   });
 }
 
