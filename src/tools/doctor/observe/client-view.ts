@@ -43,6 +43,8 @@ export interface Asked {
   rates: Rates | null;
   /** Bytes of the longest reply over UDP that came back to it. */
   longest: number;
+  /** Answered queries that the node routed on with both addresses unchanged. */
+  routed: number;
   /** The times of its queries since then. */
   replay: BucketReplay | null;
 }
@@ -55,14 +57,23 @@ export function addPort(asked: Asked | undefined, port: number): void {
   if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
 }
 
-/** Notes the size of a reply over UDP that came back. */
-export function addLength(asked: Asked, exchange: SeenExchange): void {
-  if (exchange.protocol === 'udp' && !isLost(exchange))
-    asked.longest = Math.max(asked.longest, exchange.replyBytes);
+/** Notes the size of a reply over UDP that came back, and whether its query had kept its addresses. */
+export function addReply(asked: Asked, exchange: SeenExchange): void {
+  if (exchange.protocol !== 'udp' || isLost(exchange)) return;
+  asked.longest = Math.max(asked.longest, exchange.replyBytes);
+  if (exchange.routed === true && exchange.hops.length === 0) asked.routed++;
 }
 
 export function newAsked(): Asked {
-  return { asked: 0, lost: 0, longest: 0, silentPorts: new Set(), rates: null, replay: null };
+  return {
+    asked: 0,
+    lost: 0,
+    longest: 0,
+    routed: 0,
+    silentPorts: new Set(),
+    rates: null,
+    replay: null,
+  };
 }
 
 export function newClient(address: string): ClientView {

@@ -6,7 +6,7 @@ import { isLoopbackHost, printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
-import { addLength, addPort, newAsked, newClient, type ClientView } from './client-view.ts';
+import { addReply, addPort, newAsked, newClient, type ClientView } from './client-view.ts';
 import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -569,7 +569,7 @@ export class Observations {
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
-    addLength(server, exchange);
+    addReply(server, exchange);
     if (server.asked === MIN_QUERIES && this.#followed < MOST.rates) {
       this.#followed++;
       server.rates = new Rates();

@@ -6,6 +6,7 @@ import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts
 import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { REACHED_ADDRESSES } from '../thresholds/silence.ts';
+import type { Asked } from './client-view.ts';
 import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { openedDuring } from './other-contacts.ts';
@@ -243,6 +244,7 @@ function unmasked(
   );
   const pods = keysOf(routed, ({ client }) => client.address);
   if (routed.length < NEARLY_ALL * losses.length || !pods.every(isPrivate)) return null;
+  if (pods.every((pod) => isAnsweredUnmasked(observed, pod))) return null;
   return {
     title: 'Replies do not come back because queries leave the node without source NAT',
     seen: `${share(routed.length, losses.length)} of them were routed on by the node and still had a pod’s address as their source (${listed(pods)}).`,
@@ -252,6 +254,12 @@ function unmasked(
       `Or give the network of ${address} a route to the pod network.`,
     ],
   };
+}
+
+/** True if another server answers a DNS pod's queries that left the node with the pod's own address. */
+function isAnsweredUnmasked({ clients }: Observations, pod: string): boolean {
+  const servers = clients.get(pod)?.servers ?? new Map<string, Asked>();
+  return [...servers].some(([address, { routed }]) => routed > 0 && address !== pod);
 }
 
 /** A sentence about the names that were lost: their zone, or the search domain that made them; null: of several zones. */
