@@ -44,6 +44,24 @@ test('queries that reach a pod, or are seen nowhere else, do not show missing ru
     assert.doesNotMatch(await first(onNode(leaves)), /translate/);
 });
 
+test('an address that is never translated, while the Service’s is, is a wrong name server', async () => {
+  const other = '10.32.0.10';
+  const walks = Array.from({ length: 60 }, (_, i) => {
+    const [atMs, port, name] = [i * 1000, 30_000 + i, `n${i % 7}.example.com.`];
+    const out = asked(atMs + 0.1, ends(NODE, port, other), name, port, { tookMs: null });
+    const again = atMs + 500;
+    return [
+      ...asked(atMs, ends('10.244.1.5', port, other), name, port, { tookMs: null }),
+      ...out.map((each) => ({ ...each, port: 2 })),
+      ...asked(again, ends('10.244.1.5', port, SERVICE), name, port, { tookMs: 1 }),
+      ...asked(again + 0.1, ends('10.244.1.5', port, POD), name, port, { tookMs: 0.5 }),
+    ];
+  });
+  const [found] = (await examine(inOrder(walks))).findings;
+  assert.equal(found?.code, 'ND3005');
+  assert.doesNotMatch(found.title, /does not translate/);
+});
+
 /** On a node: a DNS pod asks an upstream, masqueraded for half a minute. @param later the source that its queries leave with after that */
 function forwarding(later: string): readonly Captured[] {
   const [dns, upstream] = ['10.244.1.9', '10.0.0.2'];

@@ -17,13 +17,11 @@ export const untranslatedService: FindingKind = {
     if (observed.backends.size === 0)
       return unknown('the capture shows no translation to a DNS pod (capture on the node, -i any)');
     const byServer = openByServer(claims);
-    for (const { address, clients } of observed.servers.list) {
+    for (const { address } of observed.servers.list) {
       const open = byServer.get(address) ?? [];
       const losses = open.filter((loss) => leftUntranslated(loss));
       if (losses.length < MIN_CASES || losses.length < MOST * open.length) continue;
-      const pods = observed.backends.list.filter((view) =>
-        [...view.clients].some((client) => clients.has(client)),
-      );
+      const pods = observed.backends.list.filter(({ services }) => services.has(address));
       if (pods.length === 0) continue;
       const { fromMs, toMs } = sentSpan(losses);
       const theirs = losses.map(({ client }) => client.address);

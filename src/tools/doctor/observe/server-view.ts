@@ -77,6 +77,8 @@ export class ServerView {
   /** Of these, those over TCP. */
   readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
+  /** Service addresses that led here. */
+  readonly services: Set<string> = new Set();
   /** Clients that got a reply. */
   readonly served: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
