@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { examine } from '../../../test/kit/story.ts';
+import { asked, ends, inOrder } from '../../../test/kit/story-parts.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import { Observations } from './observe/observations.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
@@ -46,4 +48,22 @@ describe('a few clients that lose the queries are examined separately', () => {
     assert.ok(parts.length > 0);
     assert.ok(!parts.some(few));
   });
+});
+
+it('late replies of a moment are a warning', async () => {
+  const searches = Array.from({ length: 400 }, (_, i) => {
+    const isLate = i * 200 >= 10_000 && i * 200 < 11_500;
+    return ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''].flatMap(
+      (domain, step) => {
+        const [tookMs, rcode] = step < 3 ? [isLate ? 100 : 1, 3] : [isLate ? 1500 : 5, 0];
+        const way = ends('10.244.1.7', 20_000 + i, '10.96.0.10');
+        const name = `n${i}.example.com.${domain}`;
+        return asked(i * 200 + step * 110, way, name, 4 * i + step, { tookMs, rcode });
+      },
+    );
+  });
+  const { findings } = await examine(inOrder(searches));
+  const slow = findings.find(({ code }) => code === 'ND4003');
+  assert.match(slow?.seen[0] ?? '', /examined separately/);
+  assert.equal(slow?.severity, 'warning');
 });

@@ -41,6 +41,8 @@ interface Symptom {
   readonly vague: ReadonlySet<string>;
   /** True if the finding is worth reporting for a part. */
   isTold(finding: Finding): boolean;
+  /** True if replies were late but not lost. */
+  readonly isLate?: boolean;
 }
 
 /** Findings about a server at all times, which a part does not show, because a server may retry outside it. */
@@ -99,6 +101,7 @@ const symptoms: readonly Symptom[] = [
         : (late ?? []),
     vague: new Set(),
     isTold: ({ code }) => ofLateness.has(code),
+    isLate: true,
   },
 ];
 
@@ -169,7 +172,7 @@ function withPart(
   whole: Diagnosis,
   ofPart: Diagnosis,
   part: Part,
-  { isTold, vague }: Symptom,
+  { isTold, vague, isLate = false }: Symptom,
   { losses }: Observations,
 ): Diagnosis | null {
   const known = new Set(whole.findings.map(({ code }) => code));
@@ -200,7 +203,16 @@ function withPart(
   const replaced = new Set(
     [...vague, ...(isLossExplained ? [RANDOM] : [])].filter((code) => !kept.has(code)),
   );
-  return told(whole, findings, ofPart, part, replaced);
+  // Programs that waited for a moment continued.
+  const isMoment = isLate && part.toMs - part.fromMs < PART_LASTS_MS;
+  const weighed = isMoment ? findings.map(ofMoment) : findings;
+  return told(whole, weighed, ofPart, part, replaced);
+}
+
+/** The finding as a warning, which comes after others that hit more. */
+function ofMoment(finding: Finding): Finding {
+  const { severity, hits = finding.exchanges.length } = finding;
+  return { ...finding, severity: severity === 'critical' ? 'warning' : severity, hits };
 }
 
 function told(

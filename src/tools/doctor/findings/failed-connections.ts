@@ -106,6 +106,7 @@ export const failedConnections: FindingKind = {
           : `run ${behind?.command ?? `nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`} in the pod`,
       disproved: 'the name now has another address, and connections to that one succeed',
       exchanges: [],
+      hits: failing.reduce((sum, { failed }) => sum + failed, 0),
       counted,
     };
   },

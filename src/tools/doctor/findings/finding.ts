@@ -27,7 +27,7 @@ export interface Finding {
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
-  /** Queries hit, if only certain names fail: findings that hit many more come first. */
+  /** What it hits, if only certain names, connections or a moment: findings that hit many more come first. */
   readonly hits?: number;
   /** Codes of limits that this load exceeds. If one of them is found, it comes first, because the limit is the cause. */
   readonly triggers?: readonly string[];

@@ -23,7 +23,7 @@ test('an alias without an IPv6 address is no fault of a name that has an IPv4 ad
     return { atMs: nth * 900 + 3, name: NAME, type: 'AAAA', ...ends, reply };
   });
   const found = await findingOf('ND3035', [...others(20), ...lookups(12), ...upstream]);
-  assert.equal(found?.severity, 'warning');
+  assert.equal(found?.severity, 'info');
 });
 
 test('an alias without any address is one', async () => {

@@ -21,6 +21,8 @@ interface Kind {
   fix(servers: string): readonly string[];
   prove(server: string, name: string): string;
   readonly disproved: string;
+  /** Severity if programs do not fail; default `warning`. */
+  readonly unfelt?: 'info';
   /** Confidence if programs fail; default 0.93. */
   readonly confidence?: number;
   /** True: programs fail. False: a warning. Null: no finding. */
@@ -205,6 +207,8 @@ const endlessAliases: Kind = {
   disproved: 'the same query at another resolver also ends in an alias (then the zone is at fault)',
   isFelt: (replies, observed) =>
     isWithoutAddress(replies, observed) || isAtTimes(replies, observed),
+  // Most programs use the other family.
+  unfelt: 'info',
 };
 
 const aliasLoops: Kind = {
@@ -321,7 +325,7 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
   return {
     code: kind.code,
     title: kind.title,
-    severity: isFelt ? 'critical' : 'warning',
+    severity: isFelt ? 'critical' : (kind.unfelt ?? 'warning'),
     confidence: isFelt ? (kind.confidence ?? 0.93) : 0.8,
     seen: [
       `${share(count, read)} replies ${kind.did}. They were sent by ${listed(servers)} to ${listed(clients)}, ${fromTo(firstMs, lastMs)}.`,
