@@ -8,6 +8,7 @@ import { endsInTop } from '../observe/registered-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import {
+  IMPOSSIBLE_SHARE,
   MIN_IMPOSSIBLE_NAMES,
   MIN_SAME_ADDRESS_NAMES,
   MIN_SAME_ADDRESS_ZONES,
@@ -45,8 +46,8 @@ export const sameAddress: FindingKind = {
       const zones = new Set(names.map(({ name }) => registeredDomainOf(name)));
       const doubtful = names.filter(({ name }) => PRIVATE.has(topOf(name))).length;
       const isSure =
-        (impossible.length > 0 && zones.size >= MIN_SAME_ADDRESS_ZONES) ||
-        (impossible.length >= MIN_IMPOSSIBLE_NAMES && zones.size >= 2) ||
+        (impossible.length > IMPOSSIBLE_SHARE * names.length &&
+          zones.size >= (impossible.length < MIN_IMPOSSIBLE_NAMES ? MIN_SAME_ADDRESS_ZONES : 2)) ||
         (doubtful > MIN_IMPOSSIBLE_NAMES && zones.size > MIN_SAME_ADDRESS_ZONES);
       if (!isSure && !isAll(names, zones, views, observed)) continue;
       const list = [...new Set([...impossible, ...names].map(({ name }) => name))];

@@ -93,6 +93,17 @@ test('an address for missing names inside and outside a search domain is not a w
   assert.equal(await findingOf('ND2004', all), undefined);
 });
 
+test('an address of thousands of names is not one for missing names because two of them are', async () => {
+  const crawled = Array.from({ length: 400 }, (_, i): Given => {
+    const name = `www.h${i}.example.${i % 2 === 0 ? 'org' : 'net'}.`;
+    return { atMs: i * 20, name, address: '198.51.100.7' };
+  });
+  const missing = ['queue.', 'stage.'].map((name, i) => ({
+    ...{ atMs: 500 + i, name, address: '198.51.100.7' },
+  }));
+  assert.notEqual((await findingOf('ND4033', [...crawled, ...missing]))?.severity, 'critical');
+});
+
 test('repeated BADCOOKIE or BADVERS is reported with the server', async () => {
   const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
   for (const [code, rcode] of [

@@ -30,6 +30,11 @@ export const MIN_SAME_ADDRESS_ZONES = 3;
 /** The number of names among them that cannot exist or are hardly in use. Names; chosen. */
 export const MIN_IMPOSSIBLE_NAMES = 2;
 
+/**
+ * Fewer of the names with one address that cannot exist show nothing about the others. Share; chosen.
+ */
+export const IMPOSSIBLE_SHARE = 0.01;
+
 /** The number of zones if every name may exist. Zones; chosen. */
 export const MIN_UNRELATED_ZONES = 5;
 
