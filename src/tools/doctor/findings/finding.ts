@@ -27,7 +27,7 @@ export interface Finding {
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
-  /** What it hits, if only certain names, connections or a moment: findings that hit many more come first. */
+  /** Queries or connections hit, if only certain ones or a moment are: findings that hit many more come first. */
   readonly hits?: number;
   /** Codes of limits that this load exceeds. If one of them is found, it comes first, because the limit is the cause. */
   readonly triggers?: readonly string[];

@@ -15,7 +15,7 @@ const lookups = (count: number): Given[] =>
     { atMs: atMs + 1, name: NAME, type: 'AAAA', reply: { answer: [alias] } },
   ]);
 
-test('an alias without an IPv6 address is no fault of a name that has an IPv4 address', async () => {
+test('an alias without an IPv6 address is minor if the name has an IPv4 address', async () => {
   // The upstream denies the address with a SOA record, which the DNS pod leaves out.
   const upstream = Array.from({ length: 20 }, (_, nth): Given => {
     const reply = { answer: [alias], authority: [soa('example.net.')] };
