@@ -1,7 +1,8 @@
 /** A log of changes, such as servers that appear or disappear, rates that jump, and findings that start or end. */
 import { FairList } from './fair-list.ts';
-import { addressOfId, type Parties } from './parties.ts';
+import type { Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
+import { endpointOfServer } from './server-id.ts';
 import type { ChangeRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
@@ -52,22 +53,22 @@ export class ChangeLog {
     this.#beganMs ??= nowMs;
     const isSettled = nowMs - this.#beganMs >= SETTLED_MS;
     const recent = counts.servers.sums(nowMs - GONE_MS);
-    for (const { key, tally } of recent.values()) {
-      const isAsked = nowMs - tally.lastMs < GONE_MS;
+    // Sums begin earlier than requested, at the start of a step.
+    const isAsked = (tally: QueryTally | undefined): boolean =>
+      tally !== undefined && nowMs - tally.lastMs < GONE_MS;
+    for (const [key, { tally }] of recent) {
+      if (!isAsked(tally)) continue;
       const known = this.#servers.get(key);
-      if (tally.queries < QUERIES_LEAST && known === undefined) continue;
-      if (this.#servers.size >= SERVERS_MAX && known === undefined) continue;
-      this.#servers.set(key, isAsked);
-      if (known === isAsked || !isSettled || !isAsked) continue;
-      const name = parties.at(addressOfId(key), nowMs).name || key;
-      this.#server(nowMs, known === undefined ? 'server-new' : 'server-back', key, name);
+      const isUnlisted = tally.queries < QUERIES_LEAST || this.#servers.size >= SERVERS_MAX;
+      if (known === undefined && isUnlisted) continue;
+      this.#servers.set(key, true);
+      if (known === true || !isSettled) continue;
+      this.#server(nowMs, known === undefined ? 'server-new' : 'server-back', key, parties);
     }
-    for (const [key, isAsked] of this.#servers) {
-      if (!isAsked) continue;
-      const sum = recent.get(key);
-      if (sum !== undefined && nowMs - sum.tally.lastMs < GONE_MS) continue;
+    for (const [key, wasAsked] of this.#servers) {
+      if (!wasAsked || isAsked(recent.get(key)?.tally)) continue;
       this.#servers.set(key, false);
-      this.#server(nowMs, 'server-gone', key, parties.at(addressOfId(key), nowMs).name || key);
+      this.#server(nowMs, 'server-gone', key, parties);
     }
     this.#watchRate(counts, nowMs);
   }
@@ -76,13 +77,14 @@ export class ChangeLog {
     atMs: number,
     kind: 'server-new' | 'server-back' | 'server-gone',
     id: string,
-    name: string,
+    parties: Parties,
   ): void {
     const words = {
       'server-new': 'is queried for the first time',
-      'server-back': 'is asked again',
+      'server-back': 'is queried again',
       'server-gone': 'is no longer queried',
     };
+    const name = parties.at(endpointOfServer(id).address, atMs).name || id;
     this.add({ atMs, kind, text: `server ${name} ${words[kind]}`, about: { view: 'servers', id } });
   }
 

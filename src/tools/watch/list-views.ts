@@ -12,6 +12,7 @@ import {
 } from './list-rows.ts';
 import { oddOnes } from './odd-one.ts';
 import { addressOfId, type Parties } from './parties.ts';
+import { endpointOfServer } from './server-id.ts';
 import type { ClientRow, Listed, NameRow, Party, ServerRow, ViewQuery } from './view.ts';
 import type { ClientExtra, NameExtra, ServerExtra, WindowCounts } from './window-counts.ts';
 
@@ -115,13 +116,13 @@ export function serverRows(parts: ListParts, query: ViewQuery<'servers'>): Liste
     ]),
   );
   const partyOf = ({ key, tally }: Sum<ServerExtra>): Party =>
-    parties.at(hostOfServer(key).address, tally.lastMs);
+    parties.at(endpointOfServer(key).address, tally.lastMs);
   const row = (sum: Sum<ServerExtra>): ServerRow => {
     const { key, tally, extras } = sum;
     const behind = new Set(extras.flatMap((extra) => [...extra.behind]));
     return {
       id: key,
-      port: hostOfServer(key).port,
+      port: endpointOfServer(key).port,
       ...partyOf(sum),
       ...tally.counts(),
       role: roles.get(key)!,
@@ -149,15 +150,7 @@ export function serverAddresses(counts: WindowCounts, fromMs: number): ReadonlyS
   const answering = [...counts.servers.sums(fromMs).values()].filter(
     ({ tally }) => tally.queries > tally.lost,
   );
-  return new Set(answering.map(({ key }) => hostOfServer(key).address));
-}
-
-/** The address and port in a server's ID. */
-function hostOfServer(id: string): { readonly address: string; readonly port: number } {
-  const [, v6, port6] = /^\[(.+)\]:(\d+)$/.exec(id) ?? [];
-  if (v6 !== undefined) return { address: v6, port: Number(port6) };
-  const [, v4, port4] = /^([^:]+):(\d+)$/.exec(id) ?? [];
-  return v4 === undefined ? { address: id, port: 53 } : { address: v4, port: Number(port4) };
+  return new Set(answering.map(({ key }) => endpointOfServer(key).address));
 }
 
 function clientsOf({ extras }: Sum<ServerExtra>): number | null {

@@ -1,11 +1,11 @@
 /** Totals for a window by second and by minute, and by client, name and server. */
 import { addressOf, type SeenExchange } from '../capture/pair/seen-exchange.ts';
-import { printHostPort } from '../../server/base/ip.ts';
 import { KeyCounts } from './key-counts.ts';
 import type { LiveLimits } from './live-limits.ts';
 import type { JudgedQuery } from './lookup-ending.ts';
 import type { Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
+import { serverId } from './server-id.ts';
 import { TimeSlots } from './time-slots.ts';
 import type { LookupEnding } from './view.ts';
 
@@ -225,11 +225,6 @@ export class WindowCounts {
     if (behind !== '') addTo(extra.behind, behind, PEERS_MAX);
     extra.isBehind ||= isBehind;
   }
-}
-
-/** A server's ID, which is its address, with the port unless it is DNS's own. */
-function serverId(address: string, port: number): string {
-  return port === 53 || port === 0 ? address : printHostPort(address, port);
 }
 
 /** @returns whether it is now in the set */
