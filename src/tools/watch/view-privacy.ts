@@ -10,11 +10,10 @@ import type { MapQuery, MapView } from './map-shape.ts';
 import type { ChangedAnswer, ReloadMark, ReloadsView } from './reload-shape.ts';
 import type { TraceInputView } from './trace-input.ts';
 import type {
-  ClientRow,
-  ExampleRow,
+  ChangeRow,
   FindingRow,
+  FindingsView,
   Listed,
-  LookupRow,
   NowView,
   Party,
   ViewName,
@@ -75,7 +74,7 @@ export class PrivateViews implements ViewSource {
       if (query.view !== 'now') throw hidden(`the view ${query.view}`, this.#level);
       return numbersOnly(this.#source.view(query) as NowView) as Views[V];
     }
-    return this.#withoutClients(query.view, this.#source.view(query)) as Views[V];
+    return this.#withoutClients(query as ViewQuery) as Views[V];
   }
 
   /** @throws Problem (`usage`) for anything the level hides */
@@ -124,57 +123,67 @@ export class PrivateViews implements ViewSource {
     if (asked !== undefined) throw hidden(`a filter by ${asked.word}`, this.#level);
   }
 
-  #withoutClients(name: ViewName, view: Views[ViewName]): Views[ViewName] {
-    switch (name) {
-      case 'lookups': {
-        const lookups = view as Views['lookups'];
-        const rows = lookups.rows.map((row): LookupRow => ({
-          ...row,
-          client: this.#party(row.client),
-        }));
-        return { ...lookups, rows };
-      }
-      case 'clients': {
-        const clients = view as Views['clients'];
-        const rows = clients.rows.map((row): ClientRow => {
-          const party = this.#party(row);
-          return { ...row, ...party, id: party.address };
-        });
-        return { ...clients, rows };
-      }
-      case 'findings': {
-        const findings = view as Views['findings'];
-        const hide = this.#texts();
-        const reasons = (rows: typeof findings.excluded): typeof findings.excluded =>
-          rows.map((row) => ({ ...row, reason: hide(row.reason) }));
+  #withoutClients(query: ViewQuery): Views[ViewName] {
+    const view = this.#source.view(query);
+    switch (view.view) {
+      case 'lookups':
         return {
-          ...findings,
-          rows: findings.rows.map((row) => this.#finding(row, hide)),
-          excluded: reasons(findings.excluded),
-          unknown: reasons(findings.unknown),
+          ...view,
+          rows: view.rows.map((row) => ({ ...row, client: this.#party(row.client) })),
         };
-      }
-      case 'now': {
-        const now = view as NowView;
-        const hide = this.#texts();
-        const changes = now.changes.rows.map((row) => ({ ...row, text: hide(row.text) }));
-        const waste = now.waste.workloads.rows.map((row) => ({
-          ...row,
-          id: hide(row.id),
-          workload: hide(row.workload),
-        }));
+      case 'clients':
         return {
-          ...now,
-          findings: now.findings.map((row) => this.#finding(row, hide)),
-          changes: { ...now.changes, rows: changes },
-          reloads: now.reloads.map((row) => ({ ...row, answers: answersOf(row, hide) })),
-          waste: { ...now.waste, workloads: { ...now.waste.workloads, rows: waste } },
+          ...view,
+          rows: view.rows.map((row) => {
+            const party = this.#party(row);
+            return { ...row, ...party, id: row.id.replace(row.address, party.address) };
+          }),
         };
-      }
+      case 'findings':
+        return this.#findings(query as ViewQuery<'findings'>);
+      case 'now':
+        return this.#now(view);
       case 'names':
       case 'servers':
         return view;
     }
+  }
+
+  /** An ID that the source knows would confirm a guessed address, so only those that are shown select a finding. */
+  #findings({ id, ...query }: ViewQuery<'findings'>): FindingsView {
+    const view = this.#source.view(id === undefined ? query : { view: 'findings', most: Infinity });
+    const hide = this.#texts();
+    const reasons = (rows: FindingsView['excluded']): FindingsView['excluded'] =>
+      rows.map((row) => ({ ...row, reason: hide(row.reason) }));
+    const all = view.rows.map((row) => this.#finding(row, hide));
+    const rows = all.filter((row) => id === undefined || row.id === id);
+    return {
+      ...view,
+      rows,
+      ...(id !== undefined && { shown: rows.length, total: rows.length }),
+      excluded: reasons(view.excluded),
+      unknown: reasons(view.unknown),
+    };
+  }
+
+  #now(now: NowView): NowView {
+    const hide = this.#texts();
+    const changes = now.changes.rows.map(({ about, ...row }): ChangeRow => {
+      const id = typeof about?.id === 'string' ? hide(about.id) : about?.id;
+      return { ...row, text: hide(row.text), about: id === undefined ? null : { ...about!, id } };
+    });
+    const waste = now.waste.workloads.rows.map((row) => ({
+      ...row,
+      id: hide(row.id),
+      workload: hide(row.workload),
+    }));
+    return {
+      ...now,
+      findings: now.findings.map((row) => this.#finding(row, hide)),
+      changes: { ...now.changes, rows: changes },
+      reloads: now.reloads.map((row) => ({ ...row, answers: answersOf(row, hide) })),
+      waste: { ...now.waste, workloads: { ...now.waste.workloads, rows: waste } },
+    };
   }
 
   #party(party: Party): Party {
@@ -199,10 +208,7 @@ export class PrivateViews implements ViewSource {
         affected: all(row.who.affected),
         groups: row.who.groups.map((group) => ({ ...group, name: hide(group.name) })),
       },
-      examples: row.examples.map((example): ExampleRow => ({
-        ...example,
-        client: this.#party(example.client),
-      })),
+      examples: row.examples.map((each) => ({ ...each, client: this.#party(each.client) })),
     };
   }
 
