@@ -80,6 +80,10 @@ function open(name: LiveName, key: string): EventSource {
     state.value = 'live';
     refusal.value = '';
   });
+  source.addEventListener('refused', ({ data }: MessageEvent<string>) => {
+    refusal.value = refusalText(JSON.parse(data) as { text: string });
+    state.value = 'refused';
+  });
   source.addEventListener('missed', ({ data }: MessageEvent<string>) => {
     missed.value += Number(data);
   });

@@ -222,7 +222,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     }
   });
 
-  test('--privacy leaves out the pages and choices that could show nothing', async () => {
+  test('--privacy leaves out the pages and choices that could show nothing, and explains a hidden filter', async () => {
     const tabsOf = async (
       level: PrivacyLevel,
       use: Parameters<TestConsole['inPage']>[1],
@@ -242,6 +242,13 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
       await page.getByRole('tab', { name: 'Now', selected: true }).waitFor();
     });
     await tabsOf('no-clients', async (page) => {
+      await page.keyboard.press('2');
+      await page.locator('#filter').fill('from-ip=10.244.1.4');
+      await page.getByText('a filter by from-ip is hidden', { exact: false }).waitFor();
+      await page.getByText('Refused', { exact: true }).waitFor();
+      await page.locator('#filter').fill('');
+      await page.getByText('Live', { exact: true }).waitFor();
+      await page.keyboard.press('Escape');
       await page.keyboard.press('8');
       await page.locator('#name').waitFor();
       assert.equal(await page.locator('#as-client').count(), 0);
