@@ -9,7 +9,7 @@ import { handOver } from './hand-over.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
-import { cacheLink, lookupsLink, party, traceLink } from './party-text.ts';
+import { cacheLink, lookupsLink, nameLink, party, traceLink } from './party-text.ts';
 
 const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
   answered: 'answered',
@@ -59,7 +59,7 @@ export function lookupsPage(view: LookupsView): TemplateResult {
 function lookupDetails({ queries, more, client, name, startMs }: LookupRow): TemplateResult {
   return html`<p>
       ${party(client)} ·
-      ${lookupsLink('all lookups for this name', `name=${name.replace(/\.$/, '')}`)} ·
+      ${nameLink('all lookups for this name', name)} ·
       ${showsClients ? html`${lookupsLink('all lookups by this client', `from-ip=${client.address}`)} · ` : nothing}
       ${traceLink('trace this lookup', name, client.address)} ${cacheLink('cache entries', name)}
       ${grafanaLink('Grafana at that time', startMs, startMs)}

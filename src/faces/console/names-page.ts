@@ -5,7 +5,7 @@ import { printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
-import { cacheLink, lookupsLink, traceLink } from './party-text.ts';
+import { cacheLink, nameLink, traceLink } from './party-text.ts';
 
 export function namesPage(view: NamesView): TemplateResult {
   return liveTable<NameRow>({
@@ -42,7 +42,7 @@ export function namesPage(view: NamesView): TemplateResult {
         <dt>Count</dt>
         <dd>${error === 0 ? 'exact' : `at most ${printNumber(error)} too low`}</dd>
         <dt>Lookups</dt>
-        <dd>${lookupsLink('show them', `name=${name.replace(/\.$/, '')}`)}</dd>
+        <dd>${nameLink('show them', name)}</dd>
         <dt>Trace</dt>
         <dd>${traceLink('compare the clients', name)} ${cacheLink('cache entries', name)}</dd>
       </dl>`,

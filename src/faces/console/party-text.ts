@@ -1,5 +1,6 @@
 /** Renders clients and servers, using names for pods and addresses for the rest. */
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { nameFilter } from '../../tools/watch/name-filter.ts';
 import type { Party } from '../../tools/watch/view.ts';
 import { hasCaches, show, showsClients, showTool } from './page-state.ts';
 import { partyName } from './party-name.ts';
@@ -17,6 +18,11 @@ export function lookupsLink(text: string, filter: string): TemplateResult {
   return html`<button type="button" class="link" @click=${() => show('lookups', filter)}>
     ${text}
   </button>`;
+}
+
+/** A button that shows the lookups of a name. */
+export function nameLink(text: string, name: string): TemplateResult {
+  return lookupsLink(text, `name=${nameFilter(name).value}`);
 }
 
 /** A button that traces a name, as a particular client if one is given. */

@@ -4,6 +4,7 @@ import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
 import { healthy, play, STORY_START } from '../../../test/kit/story.ts';
 import { watched } from '../../../test/kit/watched.ts';
 import type { LiveModel } from './live-model.ts';
+import { nameFilter } from './name-filter.ts';
 import { viewNames, type ViewName } from './view.ts';
 
 const pod = (name: string, workload: string): AddressOwner => ({
@@ -192,6 +193,15 @@ describe('views of a small cluster', () => {
         }),
       { code: 'usage' },
     );
+  });
+
+  test('the filter of a name selects its lookups, even if only search domains were tried', () => {
+    const { rows } = model.view({ view: 'names' });
+    assert.equal(rows.length, 4);
+    for (const { name, lookups: count } of rows) {
+      const filters = [nameFilter(name)];
+      assert.equal(model.view({ view: 'lookups', filters }).total, count, name);
+    }
   });
 
   test('a page of a list shows the total number of rows', () => {

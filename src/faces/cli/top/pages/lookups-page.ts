@@ -6,6 +6,7 @@ import type {
   QueryReason,
   QueryRow,
 } from '../../../../tools/watch/view.ts';
+import { nameFilter } from '../../../../tools/watch/name-filter.ts';
 import { count } from '../../../../server/base/counted.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
@@ -120,7 +121,7 @@ function lookupItem(lookup: LookupRow): TopItem {
     },
     lookups: [
       { word: 'from-ip', value: lookup.client.address, negated: false },
-      { word: 'name', value: `${withDot(lookup.name)}*`, negated: false },
+      nameFilter(lookup.name),
     ],
     target: () => targetOf(lookup),
     code: null,
@@ -136,11 +137,6 @@ export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
     candidates: [...new Set(queries.map((query) => query.name))],
     server: queries.at(-1)?.server.address ?? '',
   };
-}
-
-/** The name with a trailing dot. */
-export function withDot(name: string): string {
-  return name.endsWith('.') ? name : `${name}.`;
 }
 
 function lookupDetails(lookup: LookupRow, width: number): readonly StyledLine[] {

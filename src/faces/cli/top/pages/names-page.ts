@@ -1,4 +1,5 @@
 /** The Names page: names that were looked up, as applications spelled them. */
+import { nameFilter } from '../../../../tools/watch/name-filter.ts';
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
@@ -13,7 +14,7 @@ import {
   type TopBody,
   type TopItem,
 } from './top-page.ts';
-import { lookupLines, outcomeSpan, targetOf, withDot } from './lookups-page.ts';
+import { lookupLines, outcomeSpan, targetOf } from './lookups-page.ts';
 
 /** Number of lookups in a row's details. */
 const LAST_LOOKUPS = 15;
@@ -75,7 +76,7 @@ export function namesBody(view: NamesView, fit: PageFit): TopBody {
 }
 
 function nameItem(row: NameRow): TopItem {
-  const filters = [{ word: 'name', value: `${withDot(row.name)}*`, negated: false }] as const;
+  const filters = [nameFilter(row.name)];
   return {
     id: row.id,
     details(ask, width) {
