@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { TOO_FAST } from '../src/faces/cli/capture/capture-live.ts';
 import type { NowView } from '../src/tools/watch/view.ts';
 import { printed, start, type Child } from '../test/kit/child.ts';
 import { beside, figure, smoke } from './kit/figures.ts';
@@ -59,7 +60,7 @@ const ndots = (name: string, ...words: readonly string[]): Watcher => ({
   name,
   words: shell(bin, ...words, '-i', 'veth0'),
   seen: /(\d+) packets/,
-  dropped: /(\d+) × packets came faster/,
+  dropped: new RegExp(`(?:(\\d+) × )?${TOO_FAST}`),
 });
 const tcpdump = (name: string, ...words: readonly string[]): Watcher => ({
   name,
@@ -210,7 +211,11 @@ async function watch(
   child.signal('SIGINT');
   await child.exitCode;
   const said = child.output();
-  const number = (pattern: RegExp): number => Number(pattern.exec(said)?.[1] ?? 0);
+  /** 0 if the program does not report a number, and 1 if it leaves out that it is 1. */
+  const number = (pattern: RegExp): number => {
+    const [all, digits = '1'] = pattern.exec(said) ?? [];
+    return all === undefined ? 0 : Number(digits);
+  };
   await reading?.stop();
   if (printedTo !== undefined) {
     const last = readFileSync(printedTo, 'utf8').trim().split('\n').at(-1)!;

@@ -26,6 +26,9 @@ export interface LiveCapture {
   stop(): void;
 }
 
+/** The remark for packets that the kernel dropped. */
+export const TOO_FAST = 'packets arrived too fast and were lost';
+
 /** DNS over TLS, whose packets are only counted. */
 const ENCRYPTED = 853;
 
@@ -81,6 +84,11 @@ export function capturePackets(
       capture?.stop();
     },
   };
+}
+
+/** Adds a remark if a capture has lost packets. */
+export function remarkOnLosses(capture: LiveCapture, { remarks }: Reading): void {
+  if (capture.dropped() > 0) remarks.add(TOO_FAST, '', capture.dropped());
 }
 
 /** The remark for a time without packets. */

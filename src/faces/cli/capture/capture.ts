@@ -11,7 +11,13 @@ import { Redaction } from '../../../tools/capture/redaction.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { attributionLine } from './asker-rows.ts';
 import { captureJoin } from './capture-join.ts';
-import { captureDnstap, capturePackets, whileGone, type LiveCapture } from './capture-live.ts';
+import {
+  captureDnstap,
+  capturePackets,
+  remarkOnLosses,
+  whileGone,
+  type LiveCapture,
+} from './capture-live.ts';
 import { addressNamingOf, addressOwners, namingOf, type AddressNaming } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, exchangeTexts, type CaptureOutputs } from './capture-output.ts';
@@ -326,8 +332,7 @@ class CaptureRun {
     clearInterval(flush);
     for (const each of captures) {
       each.stop();
-      if (each.dropped() > 0)
-        this.#reading.remarks.add('packets arrived too fast and were lost', '', each.dropped());
+      remarkOnLosses(each, this.#reading);
     }
   }
 

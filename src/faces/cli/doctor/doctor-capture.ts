@@ -10,7 +10,7 @@ import { QuerySample, sameTraffic } from '../../../tools/capture/same-traffic.ts
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { Examination } from '../../../tools/doctor/examination.ts';
 import { everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
-import { capturePackets, whileGone } from '../capture/capture-live.ts';
+import { capturePackets, remarkOnLosses, whileGone } from '../capture/capture-live.ts';
 import { packetsFile } from '../capture/capture-output.ts';
 import type { Io } from '../command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
@@ -180,8 +180,7 @@ async function live(
   await untilAborted(stop.signal);
   clearTimeout(timer);
   capture.stop();
-  if (capture.dropped() > 0)
-    reading.remarks.add('packets arrived too fast and were lost', '', capture.dropped());
+  remarkOnLosses(capture, reading);
 }
 
 /** Writes the packets of all exchanges mentioned in findings to the `--evidence` file. */
