@@ -161,6 +161,7 @@ class Piece implements TextNumbers {
 
   /** Prevents further additions, and frees memory that is only needed for writing. */
   seal(): void {
+    if (this.isSealed) return;
     this.#sealed = this.#writer.written.slice();
     this.#writer.release();
     this.#numbers = null;
