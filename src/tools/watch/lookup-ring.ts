@@ -33,7 +33,6 @@ export class LookupRing {
   readonly #windowMs: number;
   readonly #pieceBytes: number;
   #pieces: Piece[] = [];
-  readonly #writer = new ByteWriter();
 
   /** @param firstId the first lookup's ID */
   constructor(limitBytes: number, windowMs: number, firstId = 1) {
@@ -59,9 +58,7 @@ export class LookupRing {
       this.#pieces.push(piece);
     }
     const before = piece.bytes;
-    this.#writer.clear();
-    writeLookup(lookup, piece.baseMs, piece, this.#writer);
-    piece.add(this.#writer.written, lookup.startMs);
+    piece.add(lookup);
     this.bytes += piece.bytes - before;
     while (this.bytes > this.#limitBytes && this.#pieces.length > 1) {
       const { length, newestMs, bytes } = this.#pieces.shift()!;
@@ -126,10 +123,11 @@ class Piece implements TextNumbers {
   /** Null once the segment is sealed. */
   #numbers: Map<string, number> | null = new Map();
   #texts: string[] = [];
-  readonly #writer = new ByteWriter();
-  #sealed: Uint8Array | null = null;
-  /** The end of each lookup's bytes. */
-  #ends: number[] | Uint32Array = [];
+  /** Null once the segment is sealed. */
+  #writer: ByteWriter | null = new ByteWriter();
+  #sealed = new Uint8Array(0);
+  /** The start of each lookup's bytes. */
+  #starts: number[] | Uint32Array = [];
 
   constructor(firstId: number, baseMs: number) {
     this.firstId = firstId;
@@ -137,7 +135,7 @@ class Piece implements TextNumbers {
   }
 
   get isSealed(): boolean {
-    return this.#sealed !== null;
+    return this.#writer === null;
   }
 
   of(text: string): number {
@@ -150,31 +148,32 @@ class Piece implements TextNumbers {
     return number;
   }
 
-  add(bytes: Uint8Array, startMs: number): void {
-    this.#writer.bytes(bytes);
-    (this.#ends as number[]).push(this.#writer.length);
+  add(lookup: SeenLookup): void {
+    const { startMs } = lookup;
+    const writer = this.#writer!;
+    const start = writer.length;
+    writeLookup(lookup, this.baseMs, this, writer);
+    (this.#starts as number[]).push(start);
     this.length++;
-    this.bytes += bytes.length + PLACE_BYTES;
+    this.bytes += writer.length - start + PLACE_BYTES;
     if (startMs < this.oldestMs) this.oldestMs = startMs;
     if (startMs > this.newestMs) this.newestMs = startMs;
   }
 
   /** Prevents further additions, and frees memory that is only needed for writing. */
   seal(): void {
-    if (this.isSealed) return;
+    if (this.#writer === null) return;
     this.#sealed = this.#writer.written.slice();
-    this.#writer.release();
+    this.#writer = null;
     this.#numbers = null;
     // A list that grew has room for half as many elements again, and takes twice the space per number.
     this.#texts = this.#texts.slice();
-    this.#ends = Uint32Array.from(this.#ends);
+    this.#starts = Uint32Array.from(this.#starts);
   }
 
   at(index: number): RingLookup {
-    const bytes = this.#sealed ?? this.#writer.written;
-    const start = index === 0 ? 0 : this.#ends[index - 1]!;
-    const reader = new ByteReader(bytes, start, this.#ends[index]);
-    reader.number();
+    const bytes = this.#writer?.written ?? this.#sealed;
+    const reader = new ByteReader(bytes, this.#starts[index]);
     const lookup = readLookup(reader, this.baseMs, (number) => this.#texts[number] ?? '');
     return { id: this.firstId + index, ...lookup };
   }

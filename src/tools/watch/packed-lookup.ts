@@ -1,7 +1,4 @@
-/**
- * Packs a lookup into about a dozen bytes per query. The window stores lookups in full detail in this form, and agents
- * send it to readers.
- */
+/** Packs a lookup into about a dozen bytes per query. The window stores lookups in full detail in this form. */
 import { FLAG } from '../../server/wire/iana.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import {
@@ -20,7 +17,7 @@ const STEP_MS = 0.01;
 /** No wait for a reply has this many steps. A clock jump is not a latency. */
 const STEPS_MAX = 1e12;
 
-/** Numbers strings within a segment or a stream. */
+/** Numbers strings within a segment. */
 export interface TextNumbers {
   /** Returns a string's number, always the same. */
   of(text: string): number;
@@ -114,7 +111,7 @@ export function readLookup(
   const all = from.number();
   const queries: StoredQuery[] = [];
   const peer = { address: client, port: 0 };
-  while (queries.length < Math.min(all, QUERIES_MAX) && !from.isPast)
+  while (queries.length < Math.min(all, QUERIES_MAX))
     queries.push(readQuery(from, startMs, peer, text));
   return { client, name, startMs, endMs, queries, more: all - queries.length };
 }
@@ -130,7 +127,7 @@ function readQuery(
   const server = { address: text(from.number()), port: from.number() };
   const flags = from.number();
   const hops: StoredQuery['hops'][number][] = [];
-  for (let left = (flags & 32) === 0 ? 0 : from.number(); left > 0 && !from.isPast; left--)
+  for (let left = (flags & 32) === 0 ? 0 : from.number(); left > 0; left--)
     hops.push({
       client,
       server: { address: text(from.number()), port: 0 },
@@ -145,7 +142,7 @@ function readQuery(
     ...{ client, server, hops, name, type, sentMs, rcode, attempt },
     protocol: (flags & 1) === 0 ? 'udp' : 'tcp',
     truncated: (flags & 2) !== 0,
-    ending: endings[(flags >> 2) & 7] ?? 'open',
+    ending: endings[(flags >> 2) & 7]!,
     repliedMs: took === 0 ? null : sentMs + (took - 1) * STEP_MS,
     answers: nullable(from.number()),
   };
