@@ -89,7 +89,7 @@ export function modelView<V extends ViewName>(model: ViewedModel, query: ViewQue
 }
 
 function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number): ViewHead<V> {
-  const { nowMs, beganMs, ring, inputs, memory } = model;
+  const { nowMs, beganMs, ring, inputs, memory, plans } = model;
   const atMs = Number.isFinite(nowMs) ? nowMs : 0;
   const oldestMs = Math.min(beganMs ?? atMs, earliestOf(model));
   return {
@@ -100,7 +100,11 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
     detailFromMs: ring.oldestMs,
     inputs: inputs.map((input) => input.row()),
     memory,
-    remarks: [...awayRemarks(inputs), ...inputs.flatMap((input) => input.remarks)],
+    remarks: [
+      ...awayRemarks(inputs),
+      ...inputs.flatMap((input) => input.remarks),
+      ...(plans.failed === '' ? [] : [`a plan without waste could not be made: ${plans.failed}`]),
+    ],
   };
 }
 

@@ -43,7 +43,7 @@ export interface WasteParts {
 export class WastePlans {
   /** Resolves when no plan is being computed. */
   settled: Promise<void> = Promise.resolve();
-  /** Why a plan could not be computed, for display. Empty if all succeeded. */
+  /** Why a workload has no plan because of a bug, for display. Empty if there was none. */
   failed = '';
   readonly #plans = new Map<string, Planned>();
   #isBusy = false;
@@ -59,13 +59,7 @@ export class WastePlans {
       if (nowMs - atMs > 3 * STALE_MS) this.#plans.delete(id);
     if (due.length === 0) return;
     this.#isBusy = true;
-    this.settled = this.#compute(parts, due, fromMs, nowMs).then(
-      () => void (this.#isBusy = false),
-      (error: unknown) => {
-        this.#isBusy = false;
-        this.failed = (error as Error).message;
-      },
-    );
+    this.settled = this.#compute(parts, due, fromMs, nowMs).finally(() => (this.#isBusy = false));
   }
 
   of(id: string): WastePlan | null {
@@ -78,8 +72,15 @@ export class WastePlans {
     fromMs: number,
     nowMs: number,
   ): Promise<void> {
-    for (const { id } of due)
-      this.#plans.set(id, { atMs: nowMs, plan: await planOf(parts, id, fromMs) });
+    for (const { id } of due) {
+      let plan: WastePlan | null = null;
+      try {
+        plan = await planOf(parts, id, fromMs);
+      } catch (error) {
+        this.failed = (error as Error).message;
+      }
+      this.#plans.set(id, { atMs: nowMs, plan });
+    }
   }
 }
 
