@@ -12,42 +12,16 @@ import type { VIEW_VERSION } from './view-version.ts';
 export const viewNames = ['now', 'lookups', 'clients', 'names', 'servers', 'findings'] as const;
 export type ViewName = (typeof viewNames)[number];
 
-/** The columns by which each view can be sorted. */
-export interface SortKeys {
-  readonly now: never;
-  readonly lookups: 'time' | 'took' | 'queries' | 'name' | 'client';
-  readonly clients:
-    | 'queries'
-    | 'lookups'
-    | 'lost'
-    | 'failed'
-    | 'wasted'
-    | 'latency'
-    | 'name'
-    | 'seen';
-  readonly names:
-    | 'lookups'
-    | 'queries'
-    | 'lost'
-    | 'failed'
-    | 'wasted'
-    | 'latency'
-    | 'clients'
-    | 'name'
-    | 'seen';
-  readonly servers: 'queries' | 'lost' | 'failed' | 'latency' | 'clients' | 'name' | 'seen';
-  readonly findings: 'state' | 'severity' | 'began' | 'code';
-}
-
-/** The same as lists, each starting with the default. */
-export const sortKeys: { readonly [V in ViewName]: readonly SortKeys[V][] } = {
+/** The columns by which each view can be sorted, each list starting with the default. */
+export const sortKeys = {
   now: [],
   lookups: ['time', 'took', 'queries', 'name', 'client'],
   clients: ['queries', 'lookups', 'lost', 'failed', 'wasted', 'latency', 'name', 'seen'],
   names: ['lookups', 'queries', 'lost', 'failed', 'wasted', 'latency', 'clients', 'name', 'seen'],
   servers: ['queries', 'lost', 'failed', 'latency', 'clients', 'name', 'seen'],
   findings: ['state', 'severity', 'began', 'code'],
-};
+} as const;
+export type SortKeys = { readonly [V in ViewName]: (typeof sortKeys)[V][number] };
 
 /** A user interface's request. */
 export interface ViewQuery<V extends ViewName = ViewName> {
@@ -63,7 +37,7 @@ export interface ViewQuery<V extends ViewName = ViewName> {
   readonly skip?: number;
   /** The length of the period to show, up to now, in milliseconds. By default, this is the whole window. */
   readonly lastMs?: number;
-  /** For lookups, returns only those that started before this one, so that a list can be read to its end. */
+  /** For lookups, returns only those with a lower ID, so that a list can be read to its end. */
   readonly before?: number;
   /** The `id` of a single row, for details. */
   readonly id?: number | string;
@@ -385,7 +359,7 @@ export type QueryReason =
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
 export interface ClientRow extends LiveCounts, Party {
-  /** The address. */
+  /** The address, with a number if it belonged to another pod before. */
   readonly id: string;
   readonly lookups: number;
   readonly failedLookups: number;
@@ -399,7 +373,7 @@ export interface ClientRow extends LiveCounts, Party {
     /** Why it is unknown, for display. */
     readonly why: string;
   };
-  /** The server it queries most, and all servers it queries. */
+  /** The servers that it queries. */
   readonly servers: readonly Party[];
 }
 
@@ -425,7 +399,7 @@ export interface ServersView extends ViewHead<'servers'>, Listed<ServerRow> {}
 
 /** A server, an upstream, or a pod behind a service. */
 export interface ServerRow extends LiveCounts, Party {
-  /** The address with the port. */
+  /** The address, with the port unless it is 53. */
   readonly id: string;
   readonly port: number;
   /** `upstream` if one of these servers queries it, `behind` if queries to a service's address reach it. */
