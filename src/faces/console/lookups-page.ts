@@ -58,8 +58,7 @@ export function lookupsPage(view: LookupsView): TemplateResult {
 
 function lookupDetails({ queries, more, client, name, startMs }: LookupRow): TemplateResult {
   return html`<p>
-      ${party(client)} ·
-      ${nameLink('all lookups for this name', name)} ·
+      ${party(client)} · ${nameLink('all lookups for this name', name)} ·
       ${showsClients ? html`${lookupsLink('all lookups by this client', `from-ip=${client.address}`)} · ` : nothing}
       ${traceLink('trace this lookup', name, client.address)} ${cacheLink('cache entries', name)}
       ${grafanaLink('Grafana at that time', startMs, startMs)}

@@ -38,7 +38,6 @@ interface Remembered {
 export interface FindingChange {
   readonly row: FindingRow;
   readonly kind: 'finding-began' | 'finding-ended';
-  readonly atMs: number;
 }
 
 export class FindingHistory {
@@ -86,7 +85,7 @@ export class FindingHistory {
       // Preserves the order in which findings were last seen.
       this.#known.delete(id);
       this.#known.set(id, { row: { ...row, state }, isShown: true, isPending: false });
-      if (!isGoing) changes.push({ row, kind: 'finding-began', atMs: nowMs });
+      if (!isGoing) changes.push({ row, kind: 'finding-began' });
     }
     for (const [id, remembered] of this.#known) {
       if (held.has(id)) continue;
@@ -95,7 +94,7 @@ export class FindingHistory {
       if (!isShown) this.#known.delete(id);
       else if (row.endedMs === null && nowMs - row.lastSeenMs >= HOLD_MS) {
         remembered.row = { ...row, state: 'ended', endedMs: row.lastSeenMs };
-        changes.push({ row: remembered.row, kind: 'finding-ended', atMs: nowMs });
+        changes.push({ row: remembered.row, kind: 'finding-ended' });
       }
     }
     this.#forget();

@@ -180,7 +180,7 @@ export class LiveModel {
   advance(nowMs: number): void {
     if (nowMs < this.nowMs - BACK_MS) this.#restart(nowMs);
     if (nowMs <= this.nowMs) return;
-    this.#begin(nowMs);
+    this.beganMs ??= nowMs;
     this.nowMs = nowMs;
     for (const input of this.inputs) {
       const text = input.advance(nowMs);
@@ -373,10 +373,6 @@ export class LiveModel {
     if (!this.sample.has(client)) return;
     this.#short.lookup(lookup);
     this.#long.lookup(lookup);
-  }
-
-  #begin(nowMs: number): void {
-    this.beganMs ??= nowMs;
   }
 
   #noteLost(atMs: number): void {

@@ -5,7 +5,10 @@ import { watched } from '../../../test/kit/watched.ts';
 import type { RingLookup } from './lookup-ring.ts';
 import { WastePlans } from './waste-plans.ts';
 
-const lookups = Array.from({ length: 12 }, (_, at) => ({ atMs: at * 900, name: 'api.example.com' }));
+const lookups = Array.from({ length: 12 }, (_, at) => ({
+  atMs: at * 900,
+  name: 'api.example.com',
+}));
 const packets = await play(
   ['10.244.1.1', '10.244.1.2'].map((address, at) => ({
     ...{ address, resolver: 'glibc' },

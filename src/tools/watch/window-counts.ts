@@ -83,8 +83,6 @@ export class WindowCounts {
   readonly clients: KeyCounts<ClientExtra>;
   readonly names: KeyCounts<NameExtra>;
   readonly servers: KeyCounts<ServerExtra>;
-  /** The number of exchanges that arrived after their part of the window was gone. */
-  tooLate = 0;
   readonly #parties: Parties;
 
   constructor({ windowMs, clients, names, servers }: LiveLimits, parties: Parties) {
@@ -116,9 +114,7 @@ export class WindowCounts {
   /** Counts a finished query. */
   exchange(exchange: WindowQuery): void {
     const { client, server, hops, sentMs, type, protocol } = exchange;
-    const second = this.seconds.at(sentMs);
-    if (second === null) this.tooLate++;
-    second?.add(exchange);
+    this.seconds.at(sentMs)?.add(exchange);
     this.minutes.at(sentMs)?.add(exchange);
     const kinds = this.kinds.at(sentMs);
     if (kinds !== null) {

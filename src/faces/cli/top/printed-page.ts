@@ -33,11 +33,7 @@ export function printDocument(
 }
 
 /** Prints the page as on the screen, but with all rows. */
-export function printPage(
-  options: TopOptions,
-  model: Pick<LiveModel, 'view'>,
-  io: Pick<Io, 'columns' | 'colour'> & Io,
-): string {
+export function printPage(options: TopOptions, model: Pick<LiveModel, 'view'>, io: Io): string {
   const seen = see(options, model);
   const paint = paintFor(wantsColour(options, io));
   const { header, rows, leavesOut } = fitPage(seen, {

@@ -117,7 +117,7 @@ export class TopScreen {
   /** Restores the terminal. */
   stop(): void {
     this.#refresh?.cancel();
-    for (const pane of this.#panes) pane.closed?.();
+    this.#closeAll();
     this.#screen.leave();
   }
 
@@ -281,7 +281,7 @@ export class TopScreen {
       case '?':
       case 'f1':
       case 'h':
-        return this.#push({ title: 'Help', item: null, lines: helpLines, offset: 0 });
+        return void this.#panes.push({ title: 'Help', item: null, lines: helpLines, offset: 0 });
     }
   }
 
@@ -343,7 +343,7 @@ export class TopScreen {
       readonly lines: readonly StyledLine[];
       seen: SeenView | null;
     } | null = null;
-    this.#push({
+    this.#panes.push({
       title: '',
       item,
       offset: 0,
@@ -354,10 +354,6 @@ export class TopScreen {
         return shown.lines;
       },
     });
-  }
-
-  #push(pane: Pane): void {
-    this.#panes.push(pane);
   }
 
   #back(): void {
@@ -374,8 +370,7 @@ export class TopScreen {
   #nextCluster(): void {
     const { next } = this.#parts;
     this.#say(next === null ? 'there is one cluster' : `cluster ${next()}`);
-    for (const pane of this.#panes) pane.closed?.();
-    this.#panes = [];
+    this.#closeAll();
     this.#see();
   }
 
@@ -444,7 +439,7 @@ export class TopScreen {
     const { words, notes } = planTrace(target, ask, options);
     const stop = new AbortController();
     let printed: string | null = null;
-    this.#push({
+    this.#panes.push({
       title: 'Trace',
       item: null,
       offset: 0,
@@ -474,7 +469,7 @@ export class TopScreen {
     const shown = { view: this.#view, filters: this.#filters, item: pane?.item ?? null };
     const command = printCommand(program, equivalentWords(shown, options));
     this.#screen.copy(command);
-    this.#push({
+    this.#panes.push({
       title: 'Command',
       item: null,
       offset: 0,

@@ -97,10 +97,6 @@ export class NetworkSpaces {
     return this.#refused;
   }
 
-  get size(): number {
-    return this.#spaces.size;
-  }
-
   of(address: string): NetworkSpace | NoSpace {
     const found = this.#byAddress.get(address);
     if (found !== undefined) return found;

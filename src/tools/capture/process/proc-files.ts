@@ -79,7 +79,6 @@ export function startedMs(pid: number): number | null {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name may contain spaces and parentheses.
     const words = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    // A zombie no longer has files.
     return Number(words[19]) * TICK_MS;
   } catch {
     return null;

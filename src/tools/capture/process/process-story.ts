@@ -9,6 +9,8 @@ import { OpenedConnections, type OpenedConnection } from './opened-connections.t
 const HOLD_MS = 1000;
 /** Limit on lookups held back. When it is reached, the oldest are reported early. */
 const HELD_MAX = 10_000;
+/** Milliseconds until the first connection after a pause is settled. */
+const SETTLE_AFTER_MS = 10;
 
 /** Reports a lookup with its connections. */
 export type TellLookup = (lookup: SeenLookup, next: readonly OpenedConnection[]) => void;
@@ -57,6 +59,3 @@ export class ProcessStory {
     this.#tell(lookup, this.#connections.after(lookup));
   }
 }
-
-/** Milliseconds until the first connection after a pause is settled. */
-const SETTLE_AFTER_MS = 10;

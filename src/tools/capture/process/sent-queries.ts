@@ -81,15 +81,10 @@ export class SentQueries {
   /** By cookie and processes. */
   readonly #known = new RecentlyUsed<number, NotedSender>(SENDERS_MAX);
   readonly #addresses = new Map<string, Uint8Array | null>();
-  #taken = 0;
   #stored = 0;
 
   constructor(source: NoteSource) {
     this.#source = source;
-  }
-
-  get taken(): number {
-    return this.#taken;
   }
 
   /** Call before reading packets. */
@@ -123,7 +118,6 @@ export class SentQueries {
   }
 
   readonly #take = (note: SentNote): void => {
-    this.#taken++;
     if (note.pid === 0 && note.senderPid === 0) return;
     const { protocol, bytes, sourceAt, targetAt, addressSize: size } = note;
     const number = this.#stored + 1;

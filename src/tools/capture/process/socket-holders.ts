@@ -54,7 +54,6 @@ export class SocketHolders {
   readonly #remembered = new RecentlyUsed<bigint, RememberedHolders>(REMEMBERED_MAX);
   #secondMs = -Infinity;
   readonly #spent = { files: 0 };
-  #refused = false;
 
   /**
    * @param tree null if there is no cgroup v2, so that all processes in the namespace are searched
@@ -63,11 +62,6 @@ export class SocketHolders {
   constructor(tree: CgroupTree | null, pods: PodNames | null) {
     this.#tree = tree;
     this.#pods = pods;
-  }
-
-  /** True if access was denied to a process's files. */
-  get refused(): boolean {
-    return this.#refused;
   }
 
   /**
@@ -193,7 +187,6 @@ export class SocketHolders {
       processes.push(process);
       holders.push({ pid, startedMs: started, descriptor: held.descriptor });
     }
-    if (refused) this.#refused = true;
     if (processes.length > 0) return { processes: processes.toReversed(), holders };
     return refused ? 'refused' : 'ended';
   }

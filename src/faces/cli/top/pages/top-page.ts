@@ -129,10 +129,7 @@ export function listField(
   width: number,
 ): readonly StyledLine[] {
   if (texts.length === 1) return field(label, texts[0]!, width);
-  return texts.flatMap((text, at) => {
-    const lines = field(at === 0 ? label : '', `- ${text}`, width);
-    return lines;
-  });
+  return texts.flatMap((text, at) => field(at === 0 ? label : '', `- ${text}`, width));
 }
 
 /** A heading line. */
