@@ -2,7 +2,7 @@
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClusterRow } from '../cli/console/console-server.ts';
-import { printNumber, printRate, printShare } from '../cli/live/figures.ts';
+import { printNumber, printPart, printRate } from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
 import { visible } from './live-source.ts';
 import { cluster, clusters, page } from './page-state.ts';
@@ -59,11 +59,11 @@ export function clusterTable(): TemplateResult | typeof nothing {
                 </button>`,
         },
         { head: 'Queries', numeric: true, cell: ({ rate }) => printRate(rate) },
-        { head: 'Lost', numeric: true, cell: ({ lost, queries }) => share(lost, queries) },
+        { head: 'Lost', numeric: true, cell: ({ lost, queries }) => printPart(lost, queries) },
         {
           head: 'Error replies',
           numeric: true,
-          cell: ({ failed, queries }) => share(failed, queries),
+          cell: ({ failed, queries }) => printPart(failed, queries),
         },
         { head: 'Findings', numeric: true, cell: ({ findings }) => printNumber(findings) },
         { head: 'Source', cell: ({ source }) => source },
@@ -72,8 +72,4 @@ export function clusterTable(): TemplateResult | typeof nothing {
       ({ findings, lost }) => (findings > 0 ? 'error' : lost > 0 ? 'warning' : ''),
     )}
   </div>`;
-}
-
-function share(count: number, queries: number): string {
-  return printShare(queries === 0 ? 0 : count / queries);
 }

@@ -1,6 +1,6 @@
 /** Columns shared by clients, names and servers, with query counts and results. */
 import type { LiveCounts } from '../../tools/watch/view.ts';
-import { printLatency, printNumber, printShare } from '../cli/live/figures.ts';
+import { printLatency, printNumber, printPart } from '../cli/live/figures.ts';
 import type { LiveColumn } from './live-table.ts';
 
 /** Queries, lost, errors, wasted, median and p99. */
@@ -16,7 +16,7 @@ export const countColumns: readonly LiveColumn<LiveCounts>[] = [
   {
     head: 'Wasted',
     numeric: true,
-    cell: ({ wasted, queries }) => printShare(queries === 0 ? 0 : wasted / queries),
+    cell: ({ wasted, queries }) => printPart(wasted, queries),
   },
   {
     head: 'Median',

@@ -5,7 +5,7 @@
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 import type { MapEdge, MapNode, MapView } from '../../tools/watch/map-shape.ts';
-import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
+import { printLatency, printNumber, printPart, printRate } from '../cli/live/figures.ts';
 import { printHash } from '../web/hash-state.ts';
 import { ofCluster } from './page-state.ts';
 import { table } from '../web/table.ts';
@@ -108,7 +108,7 @@ function edgeText({ rate, latency }: MapEdge): string {
 }
 
 function lossText({ lost, queries }: MapEdge): string {
-  return `${printShare(queries === 0 ? 0 : lost / queries)} lost`;
+  return `${printPart(lost, queries)} lost`;
 }
 
 function drawnNode({ node, x, y }: PlacedNode): SVGTemplateResult {
@@ -166,7 +166,7 @@ function edgeTable(edges: readonly MapEdge[], named: ReadonlyMap<string, MapNode
       {
         head: 'Lost',
         numeric: true,
-        cell: ({ lost, queries }) => printShare(queries === 0 ? 0 : lost / queries),
+        cell: ({ lost, queries }) => printPart(lost, queries),
       },
       { head: 'Errors', numeric: true, cell: ({ failed }) => printNumber(failed) },
       { head: 'Median', numeric: true, cell: ({ latency }) => printLatency(latency.p50) },

@@ -1,5 +1,11 @@
 /** Formats the Now page's key figures, on the server and in the browser. */
-import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
+import {
+  printLatency,
+  printNumber,
+  printPart,
+  printRate,
+  printShare,
+} from '../cli/live/figures.ts';
 import type { NowView } from '../../tools/watch/view.ts';
 
 /** A labelled figure. */
@@ -13,7 +19,6 @@ export interface Figure {
 
 export function nowFigures(now: NowView): readonly Figure[] {
   const { rates, latency, queries, lookups, lost, failed, waste } = now;
-  const share = (count: number): number => (queries === 0 ? 0 : count / queries);
   return [
     {
       label: 'Queries',
@@ -29,13 +34,13 @@ export function nowFigures(now: NowView): readonly Figure[] {
     },
     {
       label: 'Lost queries',
-      value: printShare(share(lost)),
+      value: printPart(lost, queries),
       note: `${printNumber(lost)} without a reply, ${printNumber(now.waiting)} waiting`,
       tone: lost > 0 ? 'error' : 'plain',
     },
     {
       label: 'Error replies',
-      value: printShare(share(failed)),
+      value: printPart(failed, queries),
       note: now.rcodes.map(({ rcode, count }) => `${rcode} ${printNumber(count)}`).join(', '),
       tone: failed > 0 ? 'warning' : 'plain',
     },

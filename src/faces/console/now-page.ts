@@ -1,13 +1,7 @@
 /** The Now page: key figures and their history, active findings, and recent changes. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NowView } from '../../tools/watch/view.ts';
-import {
-  printLatency,
-  printNumber,
-  printRate,
-  printShare,
-  printTime,
-} from '../cli/live/figures.ts';
+import { printLatency, printNumber, printRate, printPart, printTime } from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
 import { clusterTable } from './cluster-choice.ts';
 import { grafanaLink } from './grafana-link.ts';
@@ -159,7 +153,7 @@ function waste({ waste: { workloads } }: NowView): TemplateResult {
       {
         head: 'Wasted',
         numeric: true,
-        cell: ({ wasted, queries }) => printShare(queries === 0 ? 0 : wasted / queries),
+        cell: ({ wasted, queries }) => printPart(wasted, queries),
       },
       {
         head: 'What ends it',

@@ -23,6 +23,11 @@ export function printShare(share: number): string {
   return `${share >= 1 ? 100 : Math.min(99, Math.round(share * 100))} %`;
 }
 
+/** The share that a count has in another one. */
+export function printPart(count: number, all: number): string {
+  return printShare(all === 0 ? 0 : count / all);
+}
+
 /** The time of day, UTC: `12:03:17`. */
 export function printTime(ms: number): string {
   return new Date(ms).toISOString().slice(11, 19);

@@ -1,19 +1,10 @@
 /** The Clients page: addresses and pods, with their resolvers and how their lookups went. */
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
-import {
-  badCount,
-  latencySpan,
-  partyName,
-  partyText,
-  printAge,
-  printNumber,
-  printTime,
-  wasteSpan,
-} from '../../live/figures.ts';
+import { shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { partyName, partyText, printTime } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
-import { countFields } from './count-fields.ts';
+import { countColumns, countedItem, countFields } from './counted-row.ts';
 import {
   field,
   paragraph,
@@ -22,10 +13,6 @@ import {
   type TopBody,
   type TopItem,
 } from './top-page.ts';
-import { lookupLines, targetOf } from './lookups-page.ts';
-
-/** Number of lookups in a row's details. */
-const LAST_LOOKUPS = 15;
 
 function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
   return [
@@ -44,31 +31,15 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
         resolver.confidence === null ? 'dim' : 'accent',
       ],
     }),
-    fixed('QUERIES', {
-      rank: 1,
-      sort: 'queries',
-      cell: ({ queries }) => [printNumber(queries), 'plain'],
-    }),
-    fixed('LOOKUPS', {
-      rank: 5,
-      sort: 'lookups',
-      cell: ({ lookups }) => [printNumber(lookups), 'plain'],
-    }),
-    fixed('LOST', { rank: 1, sort: 'lost', cell: ({ lost }) => badCount(lost) }),
-    fixed('FAILED', { rank: 2, sort: 'failed', cell: ({ failed }) => badCount(failed) }),
-    fixed('WASTED', { rank: 3, sort: 'wasted', cell: wasteSpan }),
-    fixed('P50', { rank: 6, least: 7, cell: ({ latency }) => latencySpan(latency.p50) }),
-    fixed('P99', {
-      rank: 4,
-      least: 7,
-      sort: 'latency',
-      cell: ({ latency }) => latencySpan(latency.p99),
-    }),
-    fixed('SEEN', {
-      rank: 7,
-      least: 6,
-      sort: 'seen',
-      cell: ({ lastMs }) => [printAge(atMs - lastMs), 'dim'],
+    ...countColumns(atMs, {
+      queries: 1,
+      lookups: 5,
+      lost: 1,
+      failed: 2,
+      wasted: 3,
+      p50: 6,
+      p99: 4,
+      seen: 7,
     }),
     shrinking('NODE', { rank: 9, least: 8, cell: ({ node }) => [node, 'dim'] }),
   ];
@@ -76,7 +47,7 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
 
 export function clientsBody(view: ClientsView, fit: PageFit): TopBody {
   return {
-    ...tableBody(columns(view.atMs), view.rows, (row) => clientItem(row), {
+    ...tableBody(columns(view.atMs), view.rows, clientItem, {
       ...fit,
       sort: fit.sort ?? 'queries',
     }),
@@ -86,21 +57,7 @@ export function clientsBody(view: ClientsView, fit: PageFit): TopBody {
 
 function clientItem(row: ClientRow): TopItem {
   const filters = [{ word: 'from-ip', value: row.address, negated: false }] as const;
-  return {
-    id: row.id,
-    details(ask, width) {
-      const [now = row] = ask({ view: 'clients', id: row.id, most: 1 }).rows;
-      const last = ask({ view: 'lookups', filters, most: LAST_LOOKUPS }).rows;
-      return [...clientDetails(now, width), ...lookupLines(last, width)];
-    },
-    lookups: filters,
-    target(ask) {
-      const [last] = ask({ view: 'lookups', filters, most: 1 }).rows;
-      return last === undefined ? null : targetOf(last);
-    },
-    code: null,
-    about: null,
-  };
+  return countedItem('clients', row, filters, clientDetails);
 }
 
 /** `glibc 98 %`, `glibc or c-ares 84 %`, `forwarder`, `?`. */

@@ -21,6 +21,7 @@ import {
 } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
+  asRow,
   field,
   heading,
   listField,
@@ -123,10 +124,6 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
     rows,
     leavesOut: leavesOut(view, 'finding', 'findings'),
   };
-}
-
-function asRow(line: StyledLine): TopRow {
-  return { line, item: null };
 }
 
 function notFound(title: string, rows: readonly NotFoundRow[], width: number): readonly TopRow[] {

@@ -10,12 +10,14 @@ import {
   printAge,
   printLatency,
   printNumber,
+  printPart,
   printRate,
   printShare,
   printTime,
   sparkline,
 } from '../../live/figures.ts';
 import {
+  asRow,
   field,
   heading,
   listField,
@@ -48,10 +50,6 @@ export function nowBody(view: NowView, { width }: { readonly width: number }): T
   };
 }
 
-function asRow(line: StyledLine): TopRow {
-  return { line, item: null };
-}
-
 function nowLeavesOut({ lostByKernel, window, atMs }: NowView): string {
   const seen = printAge(Math.max(0, Math.min(atMs, window.toMs) - window.fromMs));
   return `left: latest, right: totals of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
@@ -67,7 +65,7 @@ interface Measure {
 function measures(view: NowView): readonly Measure[] {
   const { rates, series, queries, lookups, lost, failed, latency } = view;
   const share = (some: number, of: number): string =>
-    `${printNumber(some)} (${printShare(of === 0 ? 0 : some / of)})`;
+    `${printNumber(some)} (${printPart(some, of)})`;
   const bad = (rate: number): StyledSpan => [printRate(rate), rate === 0 ? 'dim' : 'bad'];
   const { p50, p99, max } = latency;
   return [
@@ -199,7 +197,7 @@ const wasteColumns: readonly ScreenColumn<WasteRow>[] = [
   fixed('QUERIES', { rank: 3, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
   fixed('WASTED', {
     rank: 0,
-    cell: ({ wasted, queries }) => [printShare(queries === 0 ? 0 : wasted / queries), 'warn'],
+    cell: ({ wasted, queries }) => [printPart(wasted, queries), 'warn'],
   }),
   fixed('RATE', { rank: 2, least: 7, cell: ({ wastedRate }) => [printRate(wastedRate), 'plain'] }),
   shrinking('WHAT ENDS IT', { rank: 1, least: 20, cell: ({ plan }) => [planText(plan), 'good'] }),
@@ -263,7 +261,7 @@ function wasteFilters({ namespace, workload, id }: WasteRow): TopItem['lookups']
 
 function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
   const { id, clients, queries, wasted, wastedRate, plan } = row;
-  const share = printShare(queries === 0 ? 0 : wasted / queries);
+  const share = printPart(wasted, queries);
   const lines = [
     ...paragraph(id, width, { style: 'title' }),
     ...paragraph(

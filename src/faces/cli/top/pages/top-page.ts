@@ -44,6 +44,11 @@ export interface TopRow {
   readonly item: TopItem | null;
 }
 
+/** A line that cannot be selected. */
+export function asRow(line: StyledLine): TopRow {
+  return { line, item: null };
+}
+
 /** A page laid out for a width. */
 export interface TopBody {
   /** Lines that stay at the top. */
