@@ -8,7 +8,7 @@ import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
 import type { DoctorResult, ShownClient } from './engines/doctor-engine.ts';
 import type { ShownFinding } from '../../tools/doctor/report/shown.ts';
-import { problemList, statusLine } from './shown-state.ts';
+import { engineResults, problemList } from './shown-state.ts';
 
 const engine = new EngineClient('doctor');
 const isOver = signal(false);
@@ -76,8 +76,6 @@ export function capturePanel(): TemplateResult {
 }
 
 function results(): TemplateResult {
-  const state = engine.state.value;
-  const result = engine.result.value;
   if (tooLarge.value !== '')
     return problemList([
       {
@@ -88,20 +86,20 @@ function results(): TemplateResult {
         remedy: `Run: ndots doctor ${tooLarge.value}`,
       },
     ]);
-  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
-  if (result === null)
-    return state.kind === 'idle'
-      ? html`<div class="empty">
-          <p>Take a capture on the node, or in the pod that has the problem:</p>
-          <p><code>tcpdump -i any -s 0 -w dns.pcap port 53</code></p>
-          <p>
-            <button type="button" class="button" @click=${openExample}>Open the example</button>
-          </p>
-        </div>`
-      : statusLine(state, '');
+  return engineResults(engine, idle, summary, diagnosis);
+}
+
+const idle = html`<div class="empty">
+  <p>Take a capture on the node, or in the pod that has the problem:</p>
+  <p><code>tcpdump -i any -s 0 -w dns.pcap port 53</code></p>
+  <p>
+    <button type="button" class="button" @click=${openExample}>Open the example</button>
+  </p>
+</div>`;
+
+function diagnosis(result: DoctorResult): TemplateResult {
   const { findings, remarks, clients, excluded, unknown, name } = result;
-  return html`${statusLine(state, summary(result))} ${numbers(result)}
-  ${remarks.map((text) => html`<p class="remark">${text}</p>`)}
+  return html`${numbers(result)} ${remarks.map((text) => html`<p class="remark">${text}</p>`)}
   ${
     findings.length === 0
       ? nothing

@@ -5,7 +5,7 @@ import { EngineClient } from './engine-client.ts';
 import type { ChainLink, LintResult, ShownBlock } from './engines/lint-engine.ts';
 import { lineEditor, goToLine, type LineMark } from './line-editor.ts';
 import { inputs } from './page-state.ts';
-import { follow, problemList, statusLine } from './shown-state.ts';
+import { engineResults, follow } from './shown-state.ts';
 
 const engine = new EngineClient('lint');
 const { corefile } = inputs.corefile;
@@ -31,19 +31,14 @@ export function corefilePanel(): TemplateResult {
       <h2>Corefile</h2>
       ${lineEditor(EDITOR, 'Corefile, or a ConfigMap or Helm values that hold one', corefile, marks)}
     </form>
-    <div class="results">${results()}</div>
+    <div class="results">${engineResults(engine, idle, summary, results)}</div>
   </div>`;
 }
 
-function results(): TemplateResult {
-  const state = engine.state.value;
-  const result = engine.result.value;
-  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
-  if (result === null)
-    return state.kind === 'idle'
-      ? html`<p class="empty">Paste a Corefile to see its chain and its faults.</p>`
-      : statusLine(state, '');
-  return html`${statusLine(state, summary(result))} ${findingList(result)}
+const idle = html`<p class="empty">Paste a Corefile to see its chain and its faults.</p>`;
+
+function results(result: LintResult): TemplateResult {
+  return html`${findingList(result)}
     <h3>The chain: the plugins that a query passes, in this order</h3>
     ${
       result.blocks.length === 0

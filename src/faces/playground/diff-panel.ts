@@ -5,7 +5,7 @@ import { EngineClient } from './engine-client.ts';
 import type { DiffResult, OutcomeLine, ShownChange } from './engines/diff-engine.ts';
 import { lineEditor } from './line-editor.ts';
 import { inputs } from './page-state.ts';
-import { follow, problemList, statusLine } from './shown-state.ts';
+import { engineResults, follow } from './shown-state.ts';
 
 const engine = new EngineClient('diff');
 const { before, after } = inputs.diff;
@@ -29,7 +29,7 @@ export function diffPanel(): TemplateResult {
       ${lineEditor('before-text', 'Corefile before', before)}
       ${lineEditor('after-text', 'Corefile after', after)}
     </form>
-    <div class="results">${results()}</div>
+    <div class="results">${engineResults(engine, idle, summary, results)}</div>
   </div>`;
 }
 
@@ -40,20 +40,12 @@ const words = {
 } as const;
 const severities = { answers: 'error', upstreams: 'warning', ttls: 'note' } as const;
 
-function results(): TemplateResult {
-  const state = engine.state.value;
-  const result = engine.result.value;
-  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
-  if (result === null)
-    return state.kind === 'idle'
-      ? html`<p class="empty">
-          Paste two Corefiles. This page serves both, sends them the same queries, and compares the
-          answers.
-        </p>`
-      : statusLine(state, '');
-  const { changes, left, notes } = result;
-  return html`${statusLine(state, summary(result))}
-    ${[...notes, ...left.map((text) => `Not compared: ${text}`)].map(
+const idle = html`<p class="empty">
+  Paste two Corefiles. This page serves both, sends them the same queries, and compares the answers.
+</p>`;
+
+function results({ changes, left, notes }: DiffResult): TemplateResult {
+  return html`${[...notes, ...left.map((text) => `Not compared: ${text}`)].map(
       (text) => html`<p class="remark">${text}</p>`,
     )}
     <ul class="findings">

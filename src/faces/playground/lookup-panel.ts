@@ -12,7 +12,7 @@ import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
 import type { TraceInput, TraceResult } from './engines/trace-engine.ts';
 import { inputs } from './page-state.ts';
-import { follow, problemList, statusLine, textField } from './shown-state.ts';
+import { engineResults, follow, textField } from './shown-state.ts';
 
 const engine = new EngineClient('trace');
 const { name, resolv, answers, cluster, clients, type } = inputs.lookup;
@@ -84,7 +84,7 @@ export function lookupPanel(): TemplateResult {
         One rule for each name, in YAML. Names without a rule do not exist (NXDOMAIN).
       </p>
     </form>
-    <div class="results">${results()}</div>
+    <div class="results">${engineResults(engine, idle, summary, results)}</div>
   </div>`;
 }
 
@@ -108,17 +108,13 @@ function choice(
   </div>`;
 }
 
-function results(): TemplateResult {
-  const state = engine.state.value;
-  const result = engine.result.value;
-  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
-  if (result === null)
-    return state.kind === 'idle'
-      ? html`<p class="empty">Type a name to see the queries that each client sends for it.</p>`
-      : statusLine(state, '');
-  const { verdict, documents, notes } = result;
-  return html`${statusLine(state, withoutExitCode(verdict))}
-    ${notes.map((note) => html`<p class="remark">${note}</p>`)} ${clientTable(documents)}
+const idle = html`<p class="empty">
+  Type a name to see the queries that each client sends for it.
+</p>`;
+
+function results(result: TraceResult): TemplateResult {
+  const { documents, notes } = result;
+  return html`${notes.map((note) => html`<p class="remark">${note}</p>`)} ${clientTable(documents)}
     ${differences(result)}
     <h3>What would be cheaper</h3>
     ${cheaperList(documents)} ${ndotsTable(result)}
@@ -211,8 +207,8 @@ function replyClass({ data, answer }: QueryDocument): string {
   return answer.startsWith('NXDOMAIN') || answer.startsWith('NODATA') ? 'none' : 'bad';
 }
 
-/** Removes the exit code, because pages do not have one. */
-function withoutExitCode(verdict: string): string {
+/** The verdict without the exit code, because pages do not have one. */
+function summary({ verdict }: TraceResult): string {
   return verdict.replace(', hence exit code 1', '');
 }
 

@@ -1,8 +1,8 @@
 /** The engine's progress and problems as shown by every panel. Also starts the runs. */
 import { effect, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { EngineState } from './engine-client.ts';
-import type { EngineName, ShownProblem } from './engine-messages.ts';
+import type { EngineClient, EngineState } from './engine-client.ts';
+import type { EngineName, Engines, ShownProblem } from './engine-messages.ts';
 import { page, type PageName } from './page-state.ts';
 
 /** Pause after typing before an engine runs, milliseconds. */
@@ -32,6 +32,23 @@ export function statusLine(state: EngineState<EngineName>, done: string): Templa
           ? 'There is a problem with the input.'
           : '';
   return html`<p class="status ${state.kind}" role="status">${text}</p>`;
+}
+
+/**
+ * Renders the latest result of an engine, or why there is none.
+ * @param idle shown until there is an input
+ */
+export function engineResults<N extends EngineName>(
+  engine: EngineClient<N>,
+  idle: TemplateResult,
+  summary: (result: Engines[N]['result']) => string,
+  shown: (result: Engines[N]['result']) => TemplateResult,
+): TemplateResult {
+  const state = engine.state.value;
+  const result = engine.result.value;
+  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
+  if (result === null) return state.kind === 'idle' ? idle : statusLine(state, '');
+  return html`${statusLine(state, summary(result))} ${shown(result)}`;
 }
 
 /** Renders the problems in an input. */
