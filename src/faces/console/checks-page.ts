@@ -1,13 +1,13 @@
 /** The Checks page: the state of each `ndots check serve` target, with the worst first. */
-import { effect, signal, type Signal } from '@preact/signals-core';
+import { signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ChecksView, CheckSource } from '../cli/console/check-sources.ts';
 import type { TargetStatus } from '../../tools/probe/watch.ts';
 import { printLatency, printShare, printTime } from '../cli/live/figures.ts';
 import { table, type Column } from '../web/table.ts';
-import { visible } from './live-source.ts';
 import { counted } from './now-figures.ts';
 import { tool } from './page-state.ts';
+import { keepReading, readJson } from './read-json.ts';
 
 /** Refresh interval, milliseconds. */
 const READ_MS = 5000;
@@ -18,18 +18,15 @@ const isLost = signal(false);
 
 /** Refreshes the state while the page is open and visible. */
 export function followChecks(): void {
-  effect(() => {
-    if (tool.value !== 'checks' || !visible.value) return undefined;
-    void readChecks();
-    const timer = setInterval(() => void readChecks(), READ_MS);
-    return () => clearInterval(timer);
-  });
-}
-
-async function readChecks(): Promise<void> {
-  const response = await fetch('/api/checks').catch(() => null);
-  isLost.value = response?.ok !== true;
-  if (response?.ok === true) read.value = (await response.json()) as ChecksView;
+  keepReading(
+    () => tool.value === 'checks',
+    READ_MS,
+    async () => {
+      const found = await readJson<ChecksView>('/api/checks');
+      isLost.value = found === null;
+      read.value = found ?? read.peek();
+    },
+  );
 }
 
 /** A target and the checker that reported it. */

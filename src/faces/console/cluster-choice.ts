@@ -1,11 +1,11 @@
 /** Supports several clusters, with a selector and an overview that compares them. */
-import { effect, signal, type Signal } from '@preact/signals-core';
+import { signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClusterRow } from '../cli/console/console-server.ts';
 import { printNumber, printPart, printRate } from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
-import { visible } from './live-source.ts';
 import { cluster, clusters, page } from './page-state.ts';
+import { keepReading, readJson } from './read-json.ts';
 
 /** Refresh interval of the overview, milliseconds. */
 const READ_MS = 2000;
@@ -15,17 +15,13 @@ const rows: Signal<readonly ClusterRow[]> = signal([]);
 /** Refreshes the state of all clusters while they are shown on the Now page. */
 export function followClusters(): void {
   if (clusters.length < 2) return;
-  effect(() => {
-    if (page.value !== 'now' || !visible.value) return undefined;
-    void read();
-    const timer = setInterval(() => void read(), READ_MS);
-    return () => clearInterval(timer);
-  });
-}
-
-async function read(): Promise<void> {
-  const response = await fetch('/api/clusters').catch(() => null);
-  if (response?.ok === true) rows.value = (await response.json()) as readonly ClusterRow[];
+  keepReading(
+    () => page.value === 'now',
+    READ_MS,
+    async () => {
+      rows.value = (await readJson<readonly ClusterRow[]>('/api/clusters')) ?? rows.peek();
+    },
+  );
 }
 
 /** Renders the selector in the bar. */

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { HandOverView } from '../cli/console/hand-over.ts';
 import { copyButton } from '../web/copy-button.ts';
 import { filter, ofCluster, page } from './page-state.ts';
+import { readJson } from './read-json.ts';
 
 const isOpen: Signal<boolean> = signal(false);
 /** Null if not loaded yet or if the filter is invalid. */
@@ -19,9 +20,8 @@ export function followHandOver(): void {
 }
 
 async function read(line: string): Promise<void> {
-  const response = await fetch(`/api/hand-over?${parametersOf(line)}`).catch(() => null);
-  if (filter.peek() !== line) return;
-  offer.value = response?.ok === true ? ((await response.json()) as HandOverView) : null;
+  const found = await readJson<HandOverView>(`/api/hand-over?${parametersOf(line)}`);
+  if (filter.peek() === line) offer.value = found;
 }
 
 function parametersOf(line: string): string {

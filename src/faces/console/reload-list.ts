@@ -1,5 +1,5 @@
 /** The reloads on the Configuration page, with the changes to the Corefile and to the answers that clients got. */
-import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ChangedAnswer, ReloadRow, ReloadsView } from '../../tools/watch/reload-shape.ts';
 import { printNumber, printTime } from '../cli/live/figures.ts';
@@ -7,9 +7,9 @@ import { changeItem } from '../playground/diff-panel.ts';
 import { EngineClient } from '../playground/engine-client.ts';
 import { problemList, statusLine } from '../playground/shown-state.ts';
 import { table } from '../web/table.ts';
-import { visible } from './live-source.ts';
 import { counted } from './now-figures.ts';
 import { ofCluster, tool } from './page-state.ts';
+import { keepReading, readJson } from './read-json.ts';
 import { outcomeText, reloadText } from './reload-text.ts';
 
 /** Refresh interval, milliseconds. */
@@ -31,18 +31,13 @@ const openId: ReadonlySignal<number> = computed(() =>
 
 /** Refreshes the list while the page is open and visible. */
 export function followReloads(): void {
-  effect(() => {
-    const query = ofCluster().toString();
-    if (tool.value !== 'configuration' || !visible.value) return undefined;
-    void read(query);
-    const timer = setInterval(() => void read(query), READ_MS);
-    return () => clearInterval(timer);
-  });
-}
-
-async function read(query: string): Promise<void> {
-  const response = await fetch(`/api/view/reloads?${query}`).catch(() => null);
-  if (response?.ok === true) view.value = (await response.json()) as ReloadsView;
+  keepReading(
+    () => tool.value === 'configuration',
+    READ_MS,
+    async () => {
+      view.value = (await readJson(`/api/view/reloads?${ofCluster()}`)) ?? view.peek();
+    },
+  );
 }
 
 export function reloadList(): TemplateResult {

@@ -7,6 +7,7 @@ import { inputs, page as panel } from '../playground/page-state.ts';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
 import { followReloads, reload, reloadList } from './reload-list.ts';
 import { showsClients, tool, toolInput, type ToolName } from './page-state.ts';
+import { readJson } from './read-json.ts';
 import { client, clientChoice, followClient } from './trace-client.ts';
 
 type Fields = Readonly<Record<string, Signal<string>>>;
@@ -115,12 +116,11 @@ function setUsual(field: Signal<string>, text: string | undefined): void {
 }
 
 async function readCorefile(): Promise<void> {
-  const response = await fetch('/api/corefile').catch(() => null);
-  if (response?.ok !== true) return;
-  const { name, text } = (await response.json()) as { name: string; text: string };
+  const found = await readJson<{ readonly name: string; readonly text: string }>('/api/corefile');
+  if (found === null) return;
   batch(() => {
-    corefileFrom.value = name;
-    setUsual(inputs.corefile.corefile, text);
+    corefileFrom.value = found.name;
+    setUsual(inputs.corefile.corefile, found.text);
   });
 }
 

@@ -6,6 +6,7 @@ import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printShare } from '../cli/live/figures.ts';
 import { ofCluster, refusalText } from './page-state.ts';
 import { partyName } from './party-name.ts';
+import { readJson } from './read-json.ts';
 
 /** The client's address. If empty, there is no client and the form contains the input. */
 export const client: Signal<string> = signal('');
@@ -64,11 +65,9 @@ async function read(
 }
 
 async function readClients(): Promise<void> {
-  const response = await fetch(
-    `/api/view/clients?${ofCluster({ sort: 'lookups', rows: '200' })}`,
-  ).catch(() => null);
-  if (response?.ok !== true) return;
-  seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
+  const query = ofCluster({ sort: 'lookups', rows: '200' });
+  const found = await readJson<ClientsView>(`/api/view/clients?${query}`);
+  if (found !== null) seen.value = found.rows.filter(({ lookups }) => lookups > 0);
 }
 
 /** Renders the client selector with its notes. */
