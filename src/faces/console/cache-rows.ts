@@ -5,7 +5,6 @@ import { entryCells } from '../cli/cache/entry-cells.ts';
 /** Limit of table rows. */
 const ROWS_MAX = 500;
 
-/** An entry in one worker's cache. */
 export interface CacheRow {
   /** Same order as `entryHeads`. */
   readonly cells: readonly string[];
@@ -15,7 +14,6 @@ export interface CacheRow {
   differs: boolean;
 }
 
-/** The rows, and the number of omitted entries. */
 export interface CacheRows {
   readonly rows: readonly CacheRow[];
   readonly leftOut: number;

@@ -29,7 +29,6 @@ export function followChecks(): void {
   );
 }
 
-/** A target and the checker that reported it. */
 interface TargetRow extends TargetStatus {
   readonly source: string;
 }

@@ -24,7 +24,6 @@ export function followClusters(): void {
   );
 }
 
-/** Renders the selector in the bar. */
 export function clusterChoice(): TemplateResult | typeof nothing {
   if (clusters.length < 2) return nothing;
   return html`<select
@@ -38,7 +37,6 @@ export function clusterChoice(): TemplateResult | typeof nothing {
   </select>`;
 }
 
-/** Renders the overview. */
 export function clusterTable(): TemplateResult | typeof nothing {
   if (clusters.length < 2) return nothing;
   return html`<div class="clusters">

@@ -21,7 +21,6 @@ const roles: Readonly<Record<MapNode['role'], string>> = {
 /** Maximum number of characters in a node label. */
 const LABEL_MAX = 24;
 
-/** Available width for the drawing. */
 const room: Signal<number> = signal(0);
 const observer = new ResizeObserver(([entry]) => (room.value = entry!.contentRect.width));
 let observed: Element | undefined;

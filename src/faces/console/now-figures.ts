@@ -8,7 +8,6 @@ import {
 } from '../cli/live/figures.ts';
 import type { NowView } from '../../tools/watch/view.ts';
 
-/** A labelled figure. */
 export interface Figure {
   readonly label: string;
   readonly value: string;

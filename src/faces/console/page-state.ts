@@ -34,7 +34,6 @@ export function isShown(name: ConsolePage): boolean {
   return name === 'now' || (name !== 'cache' && toolNames.some((each) => each === name));
 }
 
-/** The selected cluster. */
 export const cluster: Signal<string> = signal(clusters[0] ?? '');
 /** The name to display: the selected cluster or the traffic source. */
 export const shownSource: ReadonlySignal<string> = computed(() =>
@@ -46,7 +45,6 @@ export const page: Signal<ConsolePage> = signal('now');
 export const filter: Signal<string> = signal('');
 /** Sort column, or empty for the view's default. */
 export const sort: Signal<string> = signal('');
-/** True if the order is reversed. */
 export const reversed: Signal<boolean> = signal(false);
 /** The expanded row, or empty if there is none. */
 export const opened: Signal<string> = signal('');
@@ -95,7 +93,6 @@ export function refusalText({ text, hint }: { text: string; hint?: string | null
   return [text, hint ?? ''].filter((part) => part !== '').join('. ');
 }
 
-/** Opens a tool with this input. */
 export function showTool(name: ToolName, input: Readonly<Record<string, string>>): void {
   show(name);
   toolInput.value = new Map(Object.entries(input));

@@ -12,7 +12,6 @@ import { client, clientChoice, followClient } from './trace-client.ts';
 
 type Fields = Readonly<Record<string, Signal<string>>>;
 
-/** Tools in this module. */
 type PanelName = 'trace' | 'configuration';
 
 const fields: Readonly<Record<PanelName, Fields>> = {

@@ -70,7 +70,6 @@ async function readClients(): Promise<void> {
   if (found !== null) seen.value = found.rows.filter(({ lookups }) => lookups > 0);
 }
 
-/** Renders the client selector with its notes. */
 export function clientChoice(): TemplateResult {
   const chosen = client.value;
   const isListed = seen.value.some(({ address }) => address === chosen);

@@ -8,7 +8,6 @@ import type {
   ShownProblem,
 } from './engine-messages.ts';
 
-/** State of an engine for its latest input. */
 export type EngineState<N extends EngineName> =
   | { readonly kind: 'idle' }
   | { readonly kind: 'running'; readonly progress: string }

@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 /** File name in the examples directory. */
 export const EXAMPLE_CAPTURE = 'tcp-blocked.pcapng';
 
-/** Contents in Base64. */
 export const exampleCapture: string = readFileSync(
   new URL(`../../../examples/captures/tcp-blocked.pcapng`, import.meta.url),
   'base64',

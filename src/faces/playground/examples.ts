@@ -70,7 +70,6 @@ export interface Examples {
   readonly after: string;
 }
 
-/** The initial inputs of all panels. */
 export const examples: Examples = {
   name: 'api.example.com',
   ...{ resolvConf, answers, corefile, before, after },

@@ -2,7 +2,6 @@
 import type { Signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
-/** A mark next to a line. */
 export interface LineMark {
   readonly line: number;
   readonly severity: 'error' | 'warning' | 'note';
@@ -13,7 +12,6 @@ const worst = ['error', 'warning', 'note'] as const;
 /** Limit on numbered lines, because more would slow down typing. */
 const NUMBERED_MAX = 5000;
 
-/** Renders the field and its line numbers. */
 export function lineEditor(
   id: string,
   label: string,

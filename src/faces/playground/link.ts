@@ -6,7 +6,6 @@ export interface PlaygroundInputs {
   readonly lookup: {
     readonly name?: string;
     readonly resolv?: string;
-    /** Contents of an answers file. */
     readonly answers?: string;
     /** `no`: the example cluster does not answer. */
     readonly cluster?: 'yes' | 'no';

@@ -3,12 +3,10 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
 import { examples } from './examples.ts';
 
-/** Panel names in the address. */
 export type PageName = 'lookup' | 'corefile' | 'diff' | 'capture';
 
 const pageNames: readonly PageName[] = ['lookup', 'corefile', 'diff', 'capture'];
 
-/** The current page. */
 export const page: Signal<PageName> = signal('lookup');
 
 /** Inputs for each page, by their names in the address. */

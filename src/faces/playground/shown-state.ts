@@ -51,7 +51,6 @@ export function engineResults<N extends EngineName>(
   return html`${statusLine(state, summary(result))} ${shown(result)}`;
 }
 
-/** Renders the problems in an input. */
 export function problemList(problems: readonly ShownProblem[]): TemplateResult {
   return html`<ul class="findings">
     ${problems.map(
@@ -69,7 +68,6 @@ export function problemList(problems: readonly ShownProblem[]): TemplateResult {
   </ul>`;
 }
 
-/** Renders a labelled text area. */
 export function textField(
   id: string,
   label: string,

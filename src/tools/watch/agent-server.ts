@@ -11,7 +11,6 @@ import type { PacketStream } from './packet-stream.ts';
 /** Milliseconds for readers to receive the last packets at the end. */
 const LAST_MS = 1000;
 
-/** Serves one stream. */
 export class AgentServer {
   readonly #stream: PacketStream;
   readonly #server: ScrapedServer;

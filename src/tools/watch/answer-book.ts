@@ -83,14 +83,12 @@ export interface ComparedAnswer extends Pick<
 
 const never: ReloadTime = { fromMs: -Infinity, toMs: -Infinity };
 
-/** Remembers answers by server, name and type. */
 export class AnswerBook {
   readonly #sketch: SpaceSaving;
   readonly #entries: AnswerEntry[] = [];
   readonly #windowMs: number;
   readonly #key = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
-  /** The time of each server's latest reload. */
   readonly #reloads = new Map<number, ReloadTime>();
   #halvedMs = -Infinity;
 

@@ -3,7 +3,6 @@
 /** A number has at most this many digits. */
 const DIGITS_MAX = 8;
 
-/** Appends to a growing buffer. */
 export class ByteWriter {
   #bytes: Uint8Array = new Uint8Array(1024);
   length = 0;
@@ -30,7 +29,6 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` wrote. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   at: number;

@@ -18,7 +18,6 @@ const BEFORE_MS = 120_000;
 const TIMES = 3;
 /** Fewer queries than this in the longer period are not enough for a rate. */
 const RATE_LEAST = 240;
-/** The number of servers to remember. */
 const SERVERS_MAX = 5000;
 
 /** Remembers changes, newest last. */
@@ -38,7 +37,6 @@ export class ChangeLog {
     return this.#rows.items;
   }
 
-  /** The number of changes discarded. */
   get forgotten(): number {
     return this.#rows.forgotten;
   }
@@ -48,7 +46,6 @@ export class ChangeLog {
     this.#rows.add(row, input);
   }
 
-  /** Checks the counts for changes. */
   watch(counts: WindowCounts, parties: Parties, nowMs: number): void {
     this.#beganMs ??= nowMs;
     const isSettled = nowMs - this.#beganMs >= SETTLED_MS;

@@ -6,7 +6,6 @@ interface Entry<T> {
 }
 
 export class FairList<T> {
-  /** The number of entries that were discarded. */
   forgotten = 0;
   readonly #most: number;
   #entries: Entry<T>[] = [];

@@ -34,7 +34,6 @@ interface Remembered {
   isPending: boolean;
 }
 
-/** A finding that started or ended. */
 export interface FindingChange {
   readonly row: FindingRow;
   readonly kind: 'finding-began' | 'finding-ended';

@@ -123,7 +123,6 @@ export class KeyCounts<Extra> {
   }
 }
 
-/** The keys in one step of the window. */
 class Step<Extra> {
   displaced = 0;
   readonly #sketch: SpaceSaving;

@@ -39,7 +39,6 @@ export function listRows<T, Row>(
   return { rows, shown: rows.length, total: items.length, ...leftOut };
 }
 
-/** The number of rows per page. */
 export function rowsOf(most: number = ROWS): number {
   return Math.min(ROWS_MAX, Math.max(0, most));
 }
@@ -49,7 +48,6 @@ export function byMost<T>(of: (item: T) => number): RowOrder<T> {
   return (one, other) => of(other) - of(one) || 0;
 }
 
-/** In alphabetical order. */
 export function byText<T>(of: (item: T) => string): RowOrder<T> {
   return (one, other) => (of(one) < of(other) ? -1 : of(one) > of(other) ? 1 : 0);
 }

@@ -19,7 +19,6 @@ import type { ClientExtra, NameExtra, ServerExtra, WindowCounts } from './window
 /** The maximum number of clients counted separately for each name. */
 const CLIENTS_OF_NAME = 64;
 
-/** The data that the lists are built from. */
 export interface ListParts {
   readonly counts: WindowCounts;
   readonly parties: Parties;

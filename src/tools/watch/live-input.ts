@@ -33,10 +33,8 @@ export interface LiveInputParts {
   readonly server: Peer | null;
 }
 
-/** Passes packets, messages and lines to the model. */
 export class LiveInput {
   readonly name: string;
-  /** Distinguishes the inputs of a model. */
   readonly number: number;
   /** Receives the input through `takeNetwork`, `takeMessage` or, for a file or a log, `read`. */
   readonly reading: Reading;
@@ -134,7 +132,6 @@ export class LiveInput {
     return isAhead ? nowMs : ms - this.#aheadMs;
   }
 
-  /** The number of packets dropped by the kernel. */
   get lost(): number {
     return this.#lostByKernel;
   }
@@ -163,7 +160,6 @@ export class LiveInput {
     };
   }
 
-  /** Describes the parts it could not read. */
   get remarks(): readonly string[] {
     return this.reading.remarks.list.map((remark) => `${this.name}: ${printRemark(remark)}`);
   }

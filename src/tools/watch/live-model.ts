@@ -58,7 +58,6 @@ const REACH_MS = 500;
 /** The estimated size in bytes of a waiting exchange and its query. */
 const WAITING_BYTES = 700;
 
-/** Models the traffic of the last minutes. */
 export class LiveModel {
   readonly limits: LiveLimits;
   readonly parties: Parties = new Parties();

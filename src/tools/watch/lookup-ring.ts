@@ -69,7 +69,6 @@ export class LookupRing {
     return id;
   }
 
-  /** Drops segments that are older than the window. */
   advance(nowMs: number): void {
     const fromMs = nowMs - this.#windowMs;
     if (this.#pieces.every(({ newestMs }) => newestMs >= fromMs)) return;
@@ -77,7 +76,6 @@ export class LookupRing {
     this.bytes = this.#pieces.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** The number of stored lookups. */
   get size(): number {
     return this.#pieces.reduce((sum, { length }) => sum + length, 0);
   }

@@ -59,7 +59,6 @@ interface DrawnEdge {
   readonly tally: EdgeTally;
 }
 
-/** Counts for one map. */
 export class MapCounts {
   lookups = 0;
   readonly #parties: Parties;

@@ -37,7 +37,6 @@ export interface MapEdge {
   readonly filter: string;
 }
 
-/** Plain data, like other views. */
 export interface MapView {
   readonly view: 'map';
   readonly atMs: number;
@@ -53,7 +52,6 @@ export interface MapView {
   readonly lostByKernel: number;
 }
 
-/** A user interface's request. */
 export interface MapQuery {
   readonly view: 'map';
   readonly filters?: readonly GivenFilter[];

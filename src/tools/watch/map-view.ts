@@ -12,7 +12,6 @@ import type { InputRow } from './view.ts';
 /** The number of lookups in full detail to count, newest first. The lookup list reads just as many. */
 const SCAN_MAX = 50_000;
 
-/** The parts of the model that the map reads. */
 export interface MappedModel {
   readonly nowMs: number;
   readonly limits: { readonly windowMs: number };

@@ -10,7 +10,6 @@ const SERIES_STEPS = 60;
 /** The number of question types to list. */
 const KINDS = 12;
 
-/** Totals for a period. */
 export type NowSums = Pick<
   NowView,
   | 'queries'

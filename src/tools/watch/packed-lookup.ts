@@ -23,7 +23,6 @@ export interface TextNumbers {
   of(text: string): number;
 }
 
-/** The stored part of a query. */
 export interface StoredQuery extends Pick<
   SeenExchange,
   'client' | 'hops' | 'name' | 'type' | 'rcode' | 'ending' | 'protocol' | 'sentMs' | 'repliedMs'

@@ -16,16 +16,13 @@ const COLLECT_BYTES = 256 * 1024;
 /** The interval at which a captured interface is checked, in milliseconds. */
 export const PLACE_LOOK_MS = 2000;
 
-/** A running capture. */
 export interface OpenCapture {
-  /** The number of packets that arrived too fast. */
   dropped(): number;
   /** True once its interface or namespace no longer exists, or has been replaced by one with the same name. */
   isGone(): boolean;
   stop(): void;
 }
 
-/** The parts of a stream. */
 export interface PacketStreamParts {
   readonly clock: Clock;
   readonly version: string;
@@ -33,7 +30,6 @@ export interface PacketStreamParts {
   open(take: TakePacket): OpenCapture;
 }
 
-/** Captures while there are readers, and keeps counts. */
 export class PacketStream {
   /** Packets captured for readers since the start. */
   packets = 0;
@@ -103,7 +99,6 @@ export class PacketStream {
     this.#readers.serve(request, response, access);
   }
 
-  /** Ends the stream for all current readers. */
   close(): void {
     this.#flush();
     this.#readers.close();

@@ -12,7 +12,6 @@ interface Tenancy {
   untilMs: number;
 }
 
-/** Resolves addresses to their owners at a given time. */
 export class Parties {
   /** By address, latest last. */
   readonly #tenancies = new Map<string, Tenancy[]>();
@@ -51,7 +50,6 @@ export class Parties {
     return this.#owners;
   }
 
-  /** Returns the address's owner at that time. */
   at(address: string, ms: number): Party {
     const tenancies = this.#tenancies.get(address);
     if (tenancies === undefined) return unknownParty(address);
@@ -69,7 +67,6 @@ export class Parties {
     return idOf(address, at < 0 ? tenancies.length - 1 : at);
   }
 
-  /** Returns the owner with this ID. */
   of(id: string, ms: number): Party {
     return this.at(addressOfId(id), ms);
   }

@@ -32,7 +32,6 @@ function reasonOf(query: StoredQuery, before: readonly StoredQuery[], stem: stri
   return { reason: 'as-written', why: `the name as written (${endOf(before.at(-1)!)} before)` };
 }
 
-/** Explains why a query was repeated. */
 function againReason(query: StoredQuery, same: StoredQuery): WordedReason {
   if (query.protocol === 'tcp' && same.protocol === 'udp')
     return same.truncated

@@ -4,7 +4,6 @@ import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import type { LiveCounts } from './view.ts';
 
-/** The parts of an exchange that the tally reads. */
 export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
 
 /** In milliseconds. Lookups that take this long are noticeable. */

@@ -33,7 +33,6 @@ const CLIENT_BYTES = 60;
 /** The files in a server's configuration, or null if their texts are unknown. */
 export type ReportedFiles = readonly ConfigurationFile[] | null;
 
-/** Part of a reload: one server. */
 interface ReloadedServer {
   readonly number: number;
   readonly name: string;
@@ -41,7 +40,6 @@ interface ReloadedServer {
   ended: ServerResult | null;
 }
 
-/** The result for one server. */
 interface ServerResult {
   /** The number of names and types that have answers from before and after the reload. */
   readonly compared: number;
@@ -61,7 +59,6 @@ interface Reload {
   result: MergedAnswers | null;
 }
 
-/** Remembers the latest reloads. */
 export class ReloadHistory {
   readonly #answers: AnswerBook;
   readonly #list: FairList<Reload>;

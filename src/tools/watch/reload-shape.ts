@@ -2,7 +2,6 @@
 import type { ConfigurationFile } from '../../server/wire/dnstap.ts';
 import type { VIEW_VERSION } from './view-version.ts';
 
-/** A request for the reloads. */
 export interface ReloadsQuery {
   readonly view: 'reloads';
 }

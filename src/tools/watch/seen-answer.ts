@@ -14,7 +14,6 @@ const DATA_MAX = 120;
 /** The size in bytes of a record's type, class, TTL and length. */
 const FIXED_BYTES = 10;
 
-/** An answer that a name had. */
 export interface SeenAnswer extends ReloadOutcome {
   /** Equal answers have the same text. */
   readonly text: string;

@@ -19,7 +19,6 @@ const RULES_MAX = 100;
 /** The resolvers that a trace compares by default. */
 const USUAL: readonly Kind[] = ['glibc', 'musl', 'go', 'c-ares'];
 
-/** Plain data, for the page. */
 export interface TraceInputView {
   readonly client: string;
   readonly resolvConf: string;
@@ -32,7 +31,6 @@ export interface TraceInputView {
   readonly notes: readonly string[];
 }
 
-/** The parts of the model that are read. */
 export interface TraceInputParts {
   readonly ring: { newest(fromMs: number): Iterable<RingLookup> };
   readonly parties: Parties;

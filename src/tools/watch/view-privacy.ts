@@ -51,7 +51,6 @@ export interface OpenViews extends ViewSource {
   readonly parties: { readonly owners: AddressOwners };
 }
 
-/** A model's views at a privacy level. */
 export class PrivateViews implements ViewSource {
   readonly #source: OpenViews;
   readonly #level: PrivacyLevel;

@@ -23,7 +23,6 @@ export const sortKeys = {
 } as const;
 export type SortKeys = { readonly [V in ViewName]: (typeof sortKeys)[V][number] };
 
-/** A user interface's request. */
 export interface ViewQuery<V extends ViewName = ViewName> {
   readonly view: V;
   /** In the syntax of `ndots capture`. Counts then cover only lookups in full detail. */
@@ -43,7 +42,6 @@ export interface ViewQuery<V extends ViewName = ViewName> {
   readonly id?: number | string;
 }
 
-/** The view for each name. */
 export interface Views {
   readonly now: NowView;
   readonly lookups: LookupsView;
@@ -73,7 +71,6 @@ export interface Listed<Row> {
   readonly error: number;
 }
 
-/** The header common to all views. */
 export interface ViewHead<V extends ViewName> {
   readonly version: typeof VIEW_VERSION;
   readonly view: V;
@@ -92,7 +89,6 @@ export interface ViewHead<V extends ViewName> {
   readonly remarks: readonly string[];
 }
 
-/** An input of the model. */
 export interface InputRow {
   /** A display name: `interface eth0, port 53`. */
   readonly name: string;
@@ -149,7 +145,6 @@ export interface Latency {
   readonly max: number | null;
 }
 
-/** Queries and their outcomes. */
 export interface LiveCounts {
   readonly queries: number;
   readonly lost: number;
@@ -162,7 +157,6 @@ export interface LiveCounts {
   readonly latency: Latency;
 }
 
-/** Everything at a glance. */
 export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly lookups: number;
   /** The number of these that ended without an address or the requested record. */
@@ -212,7 +206,6 @@ export interface Series {
   readonly p99: readonly (number | null)[];
 }
 
-/** The cost of search paths. */
 export interface Waste {
   readonly queries: number;
   /** As a fraction of all queries, 0 to 1. */
@@ -289,7 +282,6 @@ export type LookupEnding =
   | 'error'
   /** The last query got no reply. */
   | 'lost'
-  /** Still in progress. */
   | 'waiting';
 
 /** One call by an application. */
@@ -312,7 +304,6 @@ export interface LookupRow {
   readonly more: number;
 }
 
-/** One query in a lookup. */
 export interface QueryRow {
   readonly name: string;
   readonly type: string;
@@ -335,9 +326,7 @@ export interface QueryRow {
   readonly why: string;
 }
 
-/** Why a resolver sends a query. */
 export type QueryReason =
-  /** The first query in the lookup. */
   | 'first'
   /** The other address family for the same name. */
   | 'other-family'
@@ -394,7 +383,6 @@ export interface NameRow extends LiveCounts {
   readonly error: number;
 }
 
-/** Servers and upstreams. */
 export interface ServersView extends ViewHead<'servers'>, Listed<ServerRow> {}
 
 /** A server, an upstream, or a pod behind a service. */

@@ -43,7 +43,6 @@ export class WaitingQueries {
     queue.length = left;
   }
 
-  /** The number of waiting queries. */
   get size(): number {
     let waiting = 0;
     for (const { ending } of this.#queue) if (ending === 'waiting') waiting++;

@@ -19,12 +19,10 @@ const CLIENTS_OF_SERVER_MAX = 2048;
 /** The size of an address in bytes. */
 const ADDRESS_BYTES = 48;
 
-/** Client facts that are not counts. */
 export interface ClientExtra {
   readonly servers: Set<string>;
 }
 
-/** Name facts that are not counts. */
 export interface NameExtra {
   readonly clients: Set<string>;
   readonly types: Set<number>;
@@ -32,7 +30,6 @@ export interface NameExtra {
   endedMs: number;
 }
 
-/** Server facts that are not counts. */
 export interface ServerExtra {
   readonly clients: Set<string>;
   /** True if there are more clients than were counted separately. */
@@ -64,7 +61,6 @@ export type WindowQuery = Pick<
   | 'repliedMs'
 >;
 
-/** The counted parts of a lookup. */
 export interface WindowLookup {
   readonly client: string;
   readonly name: string;

@@ -17,11 +17,9 @@ import { PLACE_LOOK_MS } from '../../../tools/watch/packet-stream.ts';
 import { usage } from '../option-values.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** A running capture. */
 export interface LiveCapture {
   /** Display name: `interface eth0`. */
   readonly name: string;
-  /** The number of packets dropped because they arrived too fast. */
   dropped(): number;
   stop(): void;
 }
@@ -91,7 +89,6 @@ export function remarkOnLosses(capture: LiveCapture, { remarks }: Reading): void
   if (capture.dropped() > 0) remarks.add(TOO_FAST, '', capture.dropped());
 }
 
-/** The remark for a time without packets. */
 export function whileGone(why: string): string {
   return `packets are missing, because for a while ${why}`;
 }

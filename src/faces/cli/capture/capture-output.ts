@@ -38,7 +38,6 @@ export interface CaptureOutputs {
   readonly frame: ((frame: Frame) => void) | null;
   /** Called at the end if clients belong to the output rather than the summary. */
   clients(clients: ListedClients): void;
-  /** Writes buffered data. */
   flush(): void;
   close(): void;
 }

@@ -32,7 +32,6 @@ const FIRST_PIDS = 'pid:[4026531836]';
 const NOT_ROOT = 'cgroup.type';
 /** A lookup's socket is open for only a few milliseconds, so the search must not wait for a CPU. */
 const PRIORITY = -10;
-/** Number of searches before the first query. */
 const WARM_UP = 5;
 const UNPRIVILEGED = new Set(['EPERM', 'EACCES']);
 

@@ -69,7 +69,6 @@ export const capture: Command = {
   },
 };
 
-/** A single run of the command. */
 class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;

@@ -41,7 +41,6 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   container: ['ID', 'from the container whose ID starts with this (needs --process)'],
 };
 
-/** Values that completion suggests. */
 const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
   verdict: ['answered', 'lost', 'error'],
   protocol: ['udp', 'tcp'],
@@ -69,7 +68,6 @@ const negation: OptionValue<GivenFilter> = {
   },
 };
 
-/** Options that select traffic. */
 export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
   readonly dnstap: One<string>;
   readonly not: Many<GivenFilter>;

@@ -22,7 +22,6 @@ export interface CheckSource {
   readonly failure: string;
 }
 
-/** The state of all sources. */
 export interface ChecksView {
   readonly atMs: number;
   readonly sources: readonly CheckSource[];
@@ -33,7 +32,6 @@ export interface CheckSourcesParts {
   readonly clock: Clock;
 }
 
-/** Reads the sources on request. */
 export class CheckSources {
   readonly #parts: CheckSourcesParts;
   #latest: Promise<ChecksView> | null = null;

@@ -3,7 +3,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Problem } from '../../../server/base/problem.ts';
 
-/** A file and its media type. */
 export interface ConsoleAsset {
   readonly type: string;
   readonly path: string;

@@ -82,7 +82,6 @@ export interface ClusterRow {
   readonly findings: number;
 }
 
-/** The sources of the console's contents. */
 export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly hosts: readonly string[];
@@ -93,7 +92,6 @@ export interface ConsoleServerParts {
   readonly assets: ConsoleAssets;
   /** The first cluster is the default. */
   readonly clusters: readonly ConsoleCluster[];
-  /** The privacy level of the views. */
   readonly privacy: PrivacyLevel;
   /** Reads the `--corefile` file. The name is empty if there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
@@ -102,7 +100,6 @@ export interface ConsoleServerParts {
   readonly grafana: string;
 }
 
-/** Serves the console until it is closed. */
 export class ConsoleServer {
   readonly #parts: ConsoleServerParts;
   readonly #server: Server;
@@ -275,7 +272,6 @@ export class ConsoleServer {
     return found;
   }
 
-  /** The overview of all clusters. */
   #overview(): readonly ClusterRow[] {
     return this.#parts.clusters.map(({ name, views, source }) => {
       const { rates, queries, lost, failed, findings } = views.view({ view: 'now' });

@@ -15,7 +15,6 @@ export interface HandOverView {
   readonly noPackets: string;
 }
 
-/** Handles the page's export requests. */
 export class HandOver {
   readonly #options: CommandSource;
   readonly #model: LiveModel;

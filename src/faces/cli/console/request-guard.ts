@@ -26,7 +26,6 @@ const PATH = '/console';
 
 export interface GuardParts {
   readonly gate: AccessGate;
-  /** The listening address. */
   readonly host: string;
   readonly port: number;
   /** Additional host names of the page. */

@@ -13,7 +13,6 @@ import { usage } from '../option-values.ts';
 /** Limit on queued requests, because a server runs one command at a time. */
 const WAITING_MAX = 8;
 
-/** The replies to one request. */
 export interface CachesView {
   /** False: no option names a server. */
   readonly isGiven: boolean;

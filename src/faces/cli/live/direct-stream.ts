@@ -8,7 +8,6 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import { TAP_PATH, TAP_STREAM } from '../../../server/wire/dnstap.ts';
 import type { FollowedServer, StreamOpener } from './server-stream.ts';
 
-/** Bytes shown of an error reply. */
 const WHY_MAX = 200;
 
 /** @param token read again for each connection, because tokens from the API server expire */

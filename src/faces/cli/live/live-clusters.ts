@@ -21,7 +21,6 @@ export type ClustersOptions = FeedOptions &
 export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> {
   /** The context. Empty if there is at most one cluster. */
   readonly name: string;
-  /** The options for this context. */
   readonly options: Options;
   readonly model: LiveModel;
   readonly feed: PacketFeed;

@@ -23,7 +23,6 @@ const TICK_MS = 250;
 /** Data from a pipe counts as live if its first packet is at most this old, in milliseconds. */
 const FRESH_MS = 60_000;
 
-/** The inputs of a run. */
 export interface PacketFeed {
   /** Display name: `any, port 53`. */
   readonly name: string;
@@ -57,7 +56,6 @@ export async function startFeed(
     : LiveFeed.start(options, model, clock, io, turns);
 }
 
-/** A live source and its input. */
 type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, input: LiveInput];
 
 /** Feeds packets from an interface, dnstap, and data from ndots servers into the model. */
@@ -168,7 +166,6 @@ class FileFeed implements PacketFeed {
   #input: Input | null = null;
   #live: LiveInput | null = null;
   readonly #ports: readonly number[];
-  /** True if the data is live. */
   #isNow = false;
 
   constructor({ files, speed, ports }: FeedOptions, model: LiveModel, clock: Clock) {

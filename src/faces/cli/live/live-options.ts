@@ -28,7 +28,6 @@ import {
 import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
-/** Default port of the `console` directive. */
 const CONSOLE_PORT = 9155;
 /** The environment variable for the servers' token, used if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
@@ -45,7 +44,6 @@ const speedValue: OptionValue<number> = {
   },
 };
 
-/** Options for remote servers. */
 export const serverOptions: {
   readonly servers: Many<FollowedServer>;
   readonly serverToken: One<string>;
@@ -114,7 +112,6 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
   ),
 };
 
-/** The sources of a live view. */
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;

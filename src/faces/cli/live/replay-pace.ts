@@ -11,7 +11,6 @@ const TURN_BYTES = 1024 * 1024;
 /** Speeds that `+` and `-` step through. */
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 25, 50, 100, 1000, Infinity];
 
-/** Computes how far a replay may have advanced. */
 export class ReplayPace {
   readonly #clock: Clock;
   #speed: number;
@@ -44,14 +43,12 @@ export class ReplayPace {
     return this.#waiting === null || this.#anchor === null ? null : this.#reached();
   }
 
-  /** Pauses or resumes. */
   pause(on: boolean): void {
     this.#settle();
     this.#isPaused = on;
     this.#wake();
   }
 
-  /** Selects the next higher or lower speed. */
   change(faster: boolean): void {
     this.#settle();
     this.#speed = faster
@@ -60,7 +57,6 @@ export class ReplayPace {
     this.#wake();
   }
 
-  /** Cancels all waiting. */
   stop(): void {
     this.#isStopped = true;
     this.#wake();
@@ -82,7 +78,6 @@ export class ReplayPace {
     }
   }
 
-  /** The current file time. */
   #reached(): number {
     const { fileMs, nowMs } = this.#anchor!;
     if (this.#isPaused) return fileMs;

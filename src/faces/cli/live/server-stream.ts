@@ -65,7 +65,6 @@ export interface ServerStreamParts {
   readonly turn: StreamTurn;
 }
 
-/** Follows a single server. Its input shows when and why the server is unavailable. */
 export class ServerStream {
   readonly #parts: ServerStreamParts;
   #close: (() => void) | null = null;
@@ -156,7 +155,6 @@ export class ServerStream {
     this.#parts.input.back();
   }
 
-  /** Restarts the silence timeout. */
   #listen(restMs = 0): void {
     this.#silence?.cancel();
     this.#silence = this.#parts.clock.after(SILENT_MS + restMs, () =>

@@ -15,7 +15,6 @@ export interface StreamTurnsParts {
   cpuMs(): number;
 }
 
-/** All streams of a run. */
 export class StreamTurns {
   readonly #parts: StreamTurnsParts;
   #beganMs = -Infinity;
@@ -28,7 +27,6 @@ export class StreamTurns {
     this.#parts = parts;
   }
 
-  /** Adds a stream. */
   open(): StreamTurn {
     let period = -1;
     let ownMs = 0;

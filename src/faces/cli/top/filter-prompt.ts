@@ -6,16 +6,13 @@ import type { KeyPress } from '../screen/key-input.ts';
 
 /** Maximum line length, characters. */
 const LINE_MAX = 1000;
-/** Number of remembered lines. */
 const HISTORY_MAX = 50;
 
-/** The effect of a key on the prompt. */
 export type PromptResult =
   | { readonly kind: 'open' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'done'; readonly filters: readonly GivenFilter[] };
 
-/** Edits a line and parses filters from it. */
 export class FilterPrompt {
   text: string;
   cursor: number;

@@ -21,7 +21,6 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['q', 'quit'],
 ];
 
-/** Lists keys and filters. */
 export function helpLines(width: number): readonly StyledLine[] {
   return [
     [['Keys', 'title']],

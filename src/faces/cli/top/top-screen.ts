@@ -36,18 +36,15 @@ const MESSAGE_MS = 4000;
 /** Time spans that `w` cycles through, in milliseconds. Null is the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
-/** A pane over a page. */
 interface Pane {
   readonly title: string;
   /** The item that it shows, or null if there is none. */
   readonly item: TopItem | null;
   lines(width: number): readonly StyledLine[];
   offset: number;
-  /** Called when the pane is closed. */
   closed?(): void;
 }
 
-/** The screen's dependencies, other than the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
   readonly feed: () => PacketFeed;
@@ -61,11 +58,9 @@ export interface TopScreenParts {
   readonly program: string;
   /** Runs `ndots trace` and returns its output. */
   trace(words: readonly string[], columns: number, signal: AbortSignal): Promise<string>;
-  /** Called when the user quits. */
   quit(): void;
 }
 
-/** Sort order and cursor of a page. */
 interface PageState {
   sort: SortKey | null;
   reversed: boolean;
@@ -137,7 +132,6 @@ export class TopScreen {
     return page;
   }
 
-  /** Queries the model for the current page. */
   #see(): void {
     const { sort, reversed, cursor } = this.#page(this.#view);
     try {

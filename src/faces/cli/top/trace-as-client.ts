@@ -12,9 +12,7 @@ import type { AskModel, TraceTarget } from './pages/top-page.ts';
 /** Resolvers that can be modelled. */
 const modelled: ReadonlySet<Kind> = new Set(['glibc', 'musl', 'go', 'c-ares', 'evdns']);
 
-/** A plan for repeating a lookup. */
 export interface TracePlan {
-  /** Command line words. */
   readonly words: readonly string[];
   /** The assumptions, as text. */
   readonly notes: readonly string[];
@@ -61,7 +59,6 @@ export function planTrace(
   return { words, notes };
 }
 
-/** The search domains that were appended to the name. */
 function searchPath({ name, candidates }: TraceTarget): readonly string[] {
   const stem = name.endsWith('.') ? name : `${name}.`;
   return candidates

@@ -22,7 +22,6 @@ import { listening } from '../serve/listening.ts';
 import { untilAborted, untilSignal } from '../until-signal.ts';
 import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
 
-/** Size of a generated token. */
 const TOKEN_BYTES = 24;
 /** Interval between searches for new interfaces. Each new pod adds one. */
 const SIDES_MS = 10_000;

@@ -17,7 +17,6 @@ import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 export interface DiffInput {
   readonly before: string;
   readonly after: string;
-  /** Further questions. */
   readonly names?: readonly { readonly name: string; readonly type: string }[];
 }
 
@@ -34,7 +33,6 @@ export interface ShownChange {
   readonly question: string;
   readonly moment: string;
   readonly count: number;
-  /** Other affected names. */
   readonly others: readonly string[];
   readonly before: readonly OutcomeLine[];
   readonly after: readonly OutcomeLine[];

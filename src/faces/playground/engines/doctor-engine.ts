@@ -22,7 +22,6 @@ export interface DoctorInput {
   readonly file: File;
 }
 
-/** A client in the capture. */
 export interface ShownClient {
   readonly address: string;
   readonly queries: number;
@@ -32,7 +31,6 @@ export interface ShownClient {
   readonly resolver: string;
 }
 
-/** Counts and findings. */
 export interface DoctorResult {
   readonly name: string;
   readonly packets: number;

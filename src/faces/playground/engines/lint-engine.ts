@@ -23,7 +23,6 @@ export interface ChainLink {
   readonly severity: LintFinding['severity'] | null;
 }
 
-/** A server block and its chain. */
 export interface ShownBlock {
   readonly zones: readonly string[];
   readonly line: number;

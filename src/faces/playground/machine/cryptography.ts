@@ -5,7 +5,6 @@ import { sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
 
 const hashes = { sha1, sha256, sha384, sha512 } as const;
 
-/** An incremental hash, as in `node:crypto`. */
 interface RunningHash {
   update(data: string | Uint8Array): RunningHash;
   digest(): Buffer;
@@ -36,7 +35,6 @@ function running(inner: { update(data: Uint8Array): unknown; digest(): Uint8Arra
   return outer;
 }
 
-/** Creates an incremental hash, like Node. */
 export function createHash(name: string): RunningHash {
   return running(known(name).create());
 }

@@ -25,7 +25,6 @@ export function availableParallelism(): number {
   return 1;
 }
 
-/** Returns no interfaces. */
 export function networkInterfaces(): Record<string, never> {
   return {};
 }

@@ -43,19 +43,16 @@ interface Unsettled {
   readonly answerer: SocketFinding | null;
 }
 
-/** A connection after address translation. */
 export interface Translated {
   readonly client: Peer;
   readonly server: Peer;
 }
 
-/** A network namespace's connection tracking. */
 export interface TranslationTable {
   find(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null;
   close(): void;
 }
 
-/** Kernel lookups, and the packets' clock. */
 export interface AttributionParts {
   readonly spaces: NetworkSpaces;
   readonly holders: SocketHolders;

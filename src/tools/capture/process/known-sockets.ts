@@ -28,14 +28,12 @@ export const SETTLE_MS = 20;
 const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
 const ANY_6: Peer = { address: '::', port: 0 };
 
-/** A socket's processes. */
 export interface SocketFinding {
   readonly asker: Asker;
   /** The socket that proves them (`isProved`), or null if they need no proof. */
   readonly socket: KnownSocket | null;
 }
 
-/** One end of a connection. */
 export interface ConnectionEnd {
   readonly protocol: 'udp' | 'tcp';
   readonly local: Peer;
@@ -47,7 +45,6 @@ export interface ConnectionEnd {
 /** A socket that existed from `firstMs` to `lastMs`, and perhaps for longer. */
 export class KnownSocket implements SocketFinding {
   readonly end: ConnectionEnd;
-  /** The namespace's name. */
   readonly space: string;
   readonly cookie: bigint;
   readonly firstMs: number;
@@ -78,7 +75,6 @@ export class KnownSocket implements SocketFinding {
   }
 }
 
-/** Remembers sockets by their ends. */
 export class KnownSockets {
   readonly #spaces: NetworkSpaces;
   readonly #holders: SocketHolders;

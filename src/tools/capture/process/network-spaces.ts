@@ -28,13 +28,11 @@ export interface SpaceOpener {
    * @throws an error if access is denied or the namespace does not exist
    */
   sockets(path: string): SpaceSockets;
-  /** The namespace's current addresses. */
   addresses(path: string): readonly string[];
   /** This machine's namespaces. By default, those in /proc and those with names. */
   list?(): NamespacePaths;
 }
 
-/** The namespaces of this machine. */
 export interface NamespacePaths {
   /** Paths by name, for example `/proc/PID/ns/net` for `net:[4026531840]`. */
   readonly paths: ReadonlyMap<string, readonly string[]>;
@@ -48,7 +46,6 @@ export interface NetworkSpace {
   readonly sockets: SpaceSockets;
 }
 
-/** The reason why no namespace has the sockets for an address. */
 export type NoSpace = 'elsewhere' | 'several';
 
 interface OpenSpace extends NetworkSpace {

@@ -11,7 +11,6 @@ import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../read/packets/ip-pa
 import type { Asker } from '../pair/asker.ts';
 import type { Attribution } from './attribution.ts';
 
-/** A TCP connection as it was opened. */
 export interface OpenedConnection {
   readonly client: Peer;
   readonly server: Peer;
@@ -34,7 +33,6 @@ const SYN = 2;
 const ACK = 16;
 const FLAGS_AT = 13;
 
-/** Stores connections until their lookups are shown. */
 export class OpenedConnections {
   readonly #attribution: Attribution;
   readonly #ports: ReadonlySet<number>;

@@ -3,15 +3,12 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
 
-/** The number of command line characters to show. */
 const LINE_MAX = 200;
 /** A clock tick in /proc in milliseconds, on all supported architectures. */
 const TICK_MS = 10;
 
-/** Why a process's files are unreadable. */
 export type Unreadable = 'ended' | 'refused';
 
-/** The processes in this PID namespace. */
 export function allProcesses(): readonly number[] {
   try {
     return readdirSync('/proc')

@@ -66,7 +66,6 @@ const ADDRESSES_MAX = 10_000;
 /** Offsets in the key of a note and its size in bytes. The family is part of the protocol's byte. */
 const KEY = { PROTOCOL: 0, ID: 2, PORTS: 4, ADDRESSES: 8, SIZE: 40 } as const;
 
-/** Stores notes until the capture has seen their packets. */
 export class SentQueries {
   readonly #source: NoteSource;
   /**

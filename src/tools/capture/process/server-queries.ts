@@ -8,7 +8,6 @@ const STORED_MAX = 10_000;
 /** Limit on those that one exchange is compared with. More clients rarely look up one name while a server answers. */
 const COMPARED_MAX = 500;
 
-/** Stores the latest exchanges by question. */
 export class ServerQueries {
   readonly #byQuestion = new Map<string, SeenExchange[]>();
   /** Oldest first. */

@@ -32,7 +32,6 @@ const REMEMBERED_MS = 1000;
 /** In milliseconds. Allows for the rounding of start times and the delay between reading two clocks. */
 const START_BLUR_MS = 20;
 
-/** A process that holds a socket. */
 interface Holder {
   readonly pid: number;
   readonly startedMs: number;

@@ -44,7 +44,6 @@ const outcomes: Readonly<Record<LookupEnding, readonly [text: string, style: Sty
   waiting: ['waiting', 'dim'],
 };
 
-/** The result of a lookup, coloured. */
 export function outcomeSpan(outcome: LookupEnding, rcode: string): StyledSpan {
   const [text, style] = outcomes[outcome];
   return [outcome === 'error' && rcode !== '' ? rcode : text, style];
@@ -129,7 +128,6 @@ function lookupItem(lookup: LookupRow): TopItem {
   };
 }
 
-/** The trace target for a lookup. */
 export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
   return {
     name,

@@ -7,12 +7,10 @@ import type { StyleName } from '../../screen/cell-style.ts';
 import { fit, type StyledLine } from '../../screen/styled-line.ts';
 import { fitTable, type ScreenColumn } from '../../screen/table-layout.ts';
 
-/** A sort column. */
 export type SortKey = SortKeys[ViewName];
 
 export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 
-/** A lookup that can be traced. */
 export interface TraceTarget {
   readonly name: string;
   readonly client: Party;
@@ -22,7 +20,6 @@ export interface TraceTarget {
   readonly server: string;
 }
 
-/** A row's details and actions. */
 export interface TopItem {
   /** Identifies the same item in every frame. */
   readonly id: string;
@@ -49,7 +46,6 @@ export function asRow(line: StyledLine): TopRow {
   return { line, item: null };
 }
 
-/** A page laid out for a width. */
 export interface TopBody {
   /** Lines that stay at the top. */
   readonly header: readonly StyledLine[];
@@ -58,7 +54,6 @@ export interface TopBody {
   readonly leavesOut: string;
 }
 
-/** The width and sort order of a page. */
 export interface PageFit {
   readonly width: number;
   /** Column widths so far, so that tables do not jump from frame to frame. */
@@ -92,7 +87,6 @@ export function tableLines<Row>(
   return [table.header, ...rows.map((row) => table.row(row))];
 }
 
-/** Wraps text. */
 export function paragraph(
   text: string,
   width: number,
@@ -101,7 +95,6 @@ export function paragraph(
   return wrap(oneLine(text), indent, { columns: width }).map((line) => [[line, style]]);
 }
 
-/** Width of field labels. */
 const LABEL = 11;
 /** On narrower screens, a field's text is printed below its label. */
 const BESIDE = 45;
@@ -137,7 +130,6 @@ export function listField(
   return texts.flatMap((text, at) => field(at === 0 ? label : '', `- ${text}`, width));
 }
 
-/** A heading line. */
 export function heading(text: string): readonly StyledLine[] {
   return [[], [[text, 'title']]];
 }

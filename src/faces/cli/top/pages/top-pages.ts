@@ -9,7 +9,6 @@ import { namesBody } from './names-page.ts';
 import { nowBody } from './now-page.ts';
 import { serversBody } from './servers-page.ts';
 
-/** A page's query to the model. */
 export interface PageQuery {
   readonly filters: readonly GivenFilter[];
   readonly sort: SortKey | null;
@@ -29,10 +28,8 @@ export const pageTitles: Readonly<Record<ViewName, string>> = {
   findings: 'Findings',
 };
 
-/** The view of any page. */
 export type SeenView = Views[ViewName];
 
-/** Queries the model for a page. */
 export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenView {
   const { filters, sort, reversed, most, lastMs } = query;
   return ask({
@@ -45,7 +42,6 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
-/** Lays out a view for a width. */
 export function fitPage(seen: SeenView, fit: PageFit): TopBody {
   switch (seen.view) {
     case 'now':
