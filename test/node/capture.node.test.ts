@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { getPriority } from 'node:os';
 import { after, before, describe, test } from 'node:test';
-import type { AskerDocument } from '../../src/faces/cli/capture/asker-rows.ts';
+import type { Asker } from '../../src/tools/capture/pair/asker.ts';
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 import { start } from '../kit/child.ts';
 import {
@@ -163,7 +163,7 @@ describe('the process behind a query, on a real node', { skip: noNode() ?? false
   }
 
   /** Looks up a name in the client pod and checks how the queries so far are described. */
-  async function missing(is: (asker: AskerDocument) => boolean): Promise<string | null> {
+  async function missing(is: (asker: Asker) => boolean): Promise<string | null> {
     await lookUp();
     const askers = (await ofClient()).map(({ asker }) => asker!);
     assert.ok(

@@ -1,7 +1,7 @@
 /** The overview: totals, rates and results. */
 import { typeName } from '../../server/wire/iana.ts';
 import { QueryTally } from './query-tally.ts';
-import type { NowView, Series } from './view.ts';
+import type { NowSums, Series } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
 /** Rates are averaged over this period, in milliseconds. */
@@ -9,23 +9,6 @@ const RATE_MS = 10_000;
 const SERIES_STEPS = 60;
 /** The number of question types to list. */
 const KINDS = 12;
-
-export type NowSums = Pick<
-  NowView,
-  | 'queries'
-  | 'lost'
-  | 'rcodes'
-  | 'failed'
-  | 'wasted'
-  | 'latency'
-  | 'lookups'
-  | 'failedLookups'
-  | 'slowLookups'
-  | 'rates'
-  | 'types'
-  | 'protocols'
-  | 'series'
->;
 
 /** @param spanMs the length of the window; windows longer than seconds are counted by minute */
 export function nowSums(
@@ -47,9 +30,7 @@ export function nowSums(
   }
   return {
     ...all.counts(),
-    lookups: all.lookups,
-    failedLookups: all.failedLookups,
-    slowLookups: all.slowLookups,
+    ...all.lookupCounts(),
     rates: {
       queries: rate(recent.queries),
       lookups: rate(recent.lookups),

@@ -2,7 +2,7 @@
 import { RCODE, rcodeName } from '../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import type { LiveCounts } from './view.ts';
+import type { LiveCounts, LookupCounts } from './view.ts';
 
 export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
 
@@ -100,6 +100,11 @@ export class QueryTally {
         max: latency.count === 0 ? null : latency.maxMs,
       },
     };
+  }
+
+  lookupCounts(): LookupCounts {
+    const { lookups, failedLookups, slowLookups } = this;
+    return { lookups, failedLookups, slowLookups };
   }
 
   #reply({ rcode, sentMs, repliedMs }: CountedExchange): void {

@@ -157,29 +157,30 @@ export interface LiveCounts {
   readonly latency: Latency;
 }
 
-export interface NowView extends ViewHead<'now'>, LiveCounts {
+export interface LookupCounts {
   readonly lookups: number;
   /** The number of these that ended without an address or the requested record. */
   readonly failedLookups: number;
   /** The number of these that took a second or more. */
   readonly slowLookups: number;
+}
+
+/** Totals for a period. */
+export interface NowSums extends LiveCounts, LookupCounts {
   /** Per second, over the last ten seconds. */
-  readonly rates: {
-    readonly queries: number;
-    readonly lookups: number;
-    readonly lost: number;
-    readonly failed: number;
-    readonly wasted: number;
-  };
+  readonly rates: Readonly<Record<'queries' | 'lookups' | 'lost' | 'failed' | 'wasted', number>>;
+  readonly types: readonly { readonly type: string; readonly count: number }[];
+  readonly protocols: readonly { readonly protocol: string; readonly count: number }[];
+  /** The counts and reply times of queries, in equal steps up to the end of the window. */
+  readonly series: Series;
+}
+
+export interface NowView extends ViewHead<'now'>, NowSums {
   /** The number of queries currently waiting for replies. */
   readonly waiting: number;
   readonly lostByKernel: number;
-  readonly types: readonly { readonly type: string; readonly count: number }[];
-  readonly protocols: readonly { readonly protocol: string; readonly count: number }[];
   readonly clients: number;
   readonly servers: number;
-  /** The counts and reply times of queries, in equal steps up to the end of the window. */
-  readonly series: Series;
   readonly waste: Waste;
   /** Active findings, most severe first. */
   readonly findings: readonly FindingRow[];
@@ -192,15 +193,11 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
 }
 
 /** A time series with one number per step, oldest first. */
-export interface Series {
+export interface Series extends Readonly<
+  Record<'queries' | 'lookups' | 'lost' | 'failed' | 'nxdomain' | 'wasted', readonly number[]>
+> {
   readonly fromMs: number;
   readonly stepMs: number;
-  readonly queries: readonly number[];
-  readonly lookups: readonly number[];
-  readonly lost: readonly number[];
-  readonly failed: readonly number[];
-  readonly nxdomain: readonly number[];
-  readonly wasted: readonly number[];
   /** Of the replies in each step, like `p50` and `p99` of `latency`, which is about the whole window. */
   readonly p50: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
@@ -347,12 +344,9 @@ export type QueryReason =
 /** Clients, busiest first. */
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
-export interface ClientRow extends LiveCounts, Party {
+export interface ClientRow extends LiveCounts, LookupCounts, Party {
   /** The address, with a number if it belonged to another pod before. */
   readonly id: string;
-  readonly lookups: number;
-  readonly failedLookups: number;
-  readonly slowLookups: number;
   readonly firstMs: number;
   readonly lastMs: number;
   readonly resolver: {
@@ -369,11 +363,9 @@ export interface ClientRow extends LiveCounts, Party {
 /** Names as applications wrote them. */
 export interface NamesView extends ViewHead<'names'>, Listed<NameRow> {}
 
-export interface NameRow extends LiveCounts {
+export interface NameRow extends LiveCounts, LookupCounts {
   readonly id: string;
   readonly name: string;
-  readonly lookups: number;
-  readonly failedLookups: number;
   /** Distinct clients, or null if more than were counted individually. */
   readonly clients: number | null;
   readonly types: readonly string[];

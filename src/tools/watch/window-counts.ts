@@ -1,5 +1,6 @@
 /** Totals for a window by second and by minute, and by client, name and server. */
-import { addressOf, type SeenExchange } from '../capture/pair/seen-exchange.ts';
+import type { FilteredExchange } from '../capture/filter.ts';
+import { addressOf } from '../capture/pair/seen-exchange.ts';
 import { KeyCounts } from './key-counts.ts';
 import type { LiveLimits } from './live-limits.ts';
 import type { JudgedQuery } from './lookup-ending.ts';
@@ -47,19 +48,7 @@ interface Kinds {
 }
 
 /** The counted parts of a query, which both captures and stored lookups have. */
-export type WindowQuery = Pick<
-  SeenExchange,
-  | 'client'
-  | 'server'
-  | 'hops'
-  | 'name'
-  | 'type'
-  | 'protocol'
-  | 'ending'
-  | 'rcode'
-  | 'sentMs'
-  | 'repliedMs'
->;
+export type WindowQuery = Omit<FilteredExchange, 'asker'>;
 
 export interface WindowLookup {
   readonly client: string;

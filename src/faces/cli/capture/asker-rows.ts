@@ -1,10 +1,6 @@
 /** Formats the processes behind queries, as text and as JSON. */
-import type {
-  Asker,
-  SeenContainer,
-  SeenProcess,
-  WhyUnknown,
-} from '../../../tools/capture/pair/asker.ts';
+import type { Asker, WhyUnknown } from '../../../tools/capture/pair/asker.ts';
+import type { SeenExchange } from '../../../tools/capture/pair/seen-exchange.ts';
 import type { AttributionCounts } from '../../../tools/capture/process/attribution.ts';
 import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
 import { oneLine } from '../../../server/base/visible.ts';
@@ -89,26 +85,18 @@ export function attributionLine({ attributed, unknown }: AttributionCounts): str
   return `process known for ${attributed} of ${count(all, 'query', 'queries')} (${share} %)${not}`;
 }
 
-/** The JSON form. */
-export interface AskerDocument {
-  readonly container: SeenContainer | null;
-  readonly cgroup: string;
-  readonly uid: number | null;
-  readonly processes: readonly SeenProcess[];
-  readonly why: WhyUnknown | null;
+/** The client and server processes as JSON fields, and where a translation leads. Empty without --process. */
+export interface AskerDocuments {
+  readonly asker?: Asker;
+  readonly answerer?: Asker;
+  readonly behind?: Peer;
 }
 
-/** The client and server processes as JSON fields. Empty without --process. */
-export function askerDocuments(exchange: {
-  readonly asker?: Asker | null;
-  readonly answerer?: Asker | null;
-  readonly behind?: Peer | null;
-}): {
-  readonly asker?: AskerDocument;
-  readonly answerer?: AskerDocument;
-  readonly behind?: Peer;
-} {
-  const { asker = null, answerer = null, behind = null } = exchange;
+export function askerDocuments({
+  asker = null,
+  answerer = null,
+  behind = null,
+}: Pick<SeenExchange, 'asker' | 'answerer' | 'behind'>): AskerDocuments {
   return {
     ...(asker !== null && { asker }),
     ...(answerer !== null && { answerer }),
@@ -117,11 +105,10 @@ export function askerDocuments(exchange: {
 }
 
 /** A packet comment for Wireshark. */
-export function askerComment(exchange: {
-  readonly asker?: Asker | null;
-  readonly answerer?: Asker | null;
-}): string {
-  const { asker = null, answerer = null } = exchange;
+export function askerComment({
+  asker = null,
+  answerer = null,
+}: Pick<SeenExchange, 'asker' | 'answerer'>): string {
   const plain: Paint = { strong: String, dim: String, good: String, warn: String, bad: String };
   const say = (what: string, who: Asker | null): readonly string[] => {
     if (who === null || who.why === 'elsewhere') return [];

@@ -18,7 +18,7 @@ import {
   askerDocuments,
   askerInPod,
   askerText,
-  type AskerDocument,
+  type AskerDocuments,
 } from './asker-rows.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
@@ -192,7 +192,7 @@ function answerOf(exchange: SeenExchange): string {
 }
 
 /** The JSON form of an exchange. */
-export interface ExchangeDocument {
+export interface ExchangeDocument extends AskerDocuments {
   readonly kind: 'Exchange';
   readonly time: string;
   readonly client: Peer & { readonly name?: string };
@@ -210,10 +210,6 @@ export interface ExchangeDocument {
     readonly latencyMs: number | null;
   }[];
   readonly frames: readonly number[];
-  /** With --process: the client and server processes, and where a translation leads. */
-  readonly asker?: AskerDocument;
-  readonly answerer?: AskerDocument;
-  readonly behind?: Peer;
   /** With --process: the queries that the server sent to answer this one, if its process is known. */
   readonly upstream?: readonly UpstreamDocument[];
   readonly query: MessageDocument | null;

@@ -52,23 +52,11 @@ export interface Asker {
 }
 
 export function unknownAsker(why: WhyUnknown): Asker {
-  return unknown[why];
+  let asker = unknown.get(why);
+  if (asker === undefined)
+    unknown.set(why, (asker = { container: null, cgroup: '', uid: null, processes: [], why }));
+  return asker;
 }
 
-const nobody = (why: WhyUnknown): Asker => ({
-  container: null,
-  cgroup: '',
-  uid: null,
-  processes: [],
-  why,
-});
-
-const unknown: Readonly<Record<WhyUnknown, Asker>> = {
-  closed: nobody('closed'),
-  elsewhere: nobody('elsewhere'),
-  several: nobody('several'),
-  ended: nobody('ended'),
-  refused: nobody('refused'),
-  busy: nobody('busy'),
-  unseen: nobody('unseen'),
-};
+/** One for each reason, because most queries of a busy capture may need one. */
+const unknown = new Map<WhyUnknown, Asker>();
