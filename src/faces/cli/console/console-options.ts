@@ -1,37 +1,17 @@
 /** The command line of `ndots console`. */
-import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { privacyLevels, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import { ADMIN_PORT } from '../cache/cache-options.ts';
 import { trafficOptions } from '../capture/traffic-options.ts';
-import {
-  clusterGiven,
-  namesCluster,
-  ownerOptions,
-  type ClusterOptions,
-} from '../cluster-options.ts';
+import { ownerOptions } from '../cluster-options.ts';
 import { authOption, isDelegated } from '../delegated-access.ts';
 import { liveSourceOptions } from '../live-source-options.ts';
-import { firstContext } from '../live/live-clusters.ts';
-import {
-  contextsOption,
-  limitsOf,
-  liveSourcesOf,
-  serverOptions,
-  speedOption,
-  windowOptions,
-  type LiveSources,
-} from '../live/live-options.ts';
+import { clustersOptionsOf, type ClustersOptions } from '../live/live-clusters.ts';
+import { contextsOption, serverOptions, speedOption, windowOptions } from '../live/live-options.ts';
 import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, file, hostAddress, listenAddress, text, usage } from '../option-values.ts';
 
-export interface ConsoleOptions extends LiveSources, ClusterOptions {
-  readonly contexts: readonly string[];
-  readonly manifests: string | null;
-  readonly cluster: boolean;
-  /** Replay speed relative to recorded time. Infinity means as fast as possible. */
-  readonly speed: number;
-  readonly limits: Partial<LiveLimits>;
+export interface ConsoleOptions extends ClustersOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Additional host names that browsers may use to open the page. */
   readonly hosts: readonly string[];
@@ -144,17 +124,9 @@ const LOOPBACK = '127.0.0.1';
 
 /** @throws Problem (`usage`) */
 export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
-  const { values: all, words } = parseOptions(table, given);
-  const values = { ...all, context: firstContext(all.context, all) };
-  const sources = liveSourcesOf(values, words);
+  const { values, words } = parseOptions(table, given);
   return {
-    ...sources,
-    contexts: all.context,
-    manifests: values.manifests,
-    cluster: values.cluster || namesCluster(values) || sources.replicas !== null,
-    ...clusterGiven(values),
-    speed: values.speed ?? 1,
-    limits: limitsOf(values),
+    ...clustersOptionsOf(values, words),
     listen: values.listen ?? { host: LOOPBACK, port: 0 },
     hosts: values.hosts,
     tokenFile: values.tokenFile,

@@ -5,9 +5,18 @@ import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { addressOwners, type NameChoice } from '../capture/capture-names.ts';
 import type { Io } from '../command.ts';
+import { clusterGiven, namesCluster, type ownerOptions } from '../cluster-options.ts';
+import type { OptionValues } from '../option.ts';
 import { usage } from '../option-values.ts';
 import { followNames } from './follow-names.ts';
 import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
+import {
+  limitsOf,
+  liveSourcesOf,
+  type contextsOption,
+  type speedOption,
+  type windowOptions,
+} from './live-options.ts';
 import { turnsOfThread, type StreamTurns } from './stream-turns.ts';
 
 export type ClustersOptions = FeedOptions &
@@ -27,20 +36,35 @@ export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> 
   stop(): void;
 }
 
+/** The values of the options that select sources, names and limits. */
+type GivenOptions = Omit<Parameters<typeof liveSourcesOf>[0], 'context'> &
+  OptionValues<
+    typeof contextsOption &
+      typeof speedOption &
+      typeof windowOptions &
+      Pick<typeof ownerOptions, 'manifests' | 'cluster'>
+  >;
+
 /**
- * The first context, for commands that accept only one.
+ * What a live view reads, and how it names addresses.
  * @throws Problem (`usage`)
  */
-export function firstContext(
-  contexts: readonly string[],
-  { replicas }: { readonly replicas: boolean },
-): string | null {
-  if (contexts.length > 1 && !replicas)
+export function clustersOptionsOf(given: GivenOptions, files: readonly string[]): ClustersOptions {
+  const { context: contexts, manifests } = given;
+  if (contexts.length > 1 && !given.replicas)
     throw usage(
       'several --context options need --replicas',
       'Each cluster is read through its DNS pods.',
     );
-  return contexts[0] ?? null;
+  const values = { ...given, context: contexts[0] ?? null };
+  return {
+    ...liveSourcesOf(values, files),
+    ...{ contexts, manifests },
+    cluster: values.cluster || values.replicas || namesCluster(values),
+    ...clusterGiven(values),
+    speed: values.speed ?? 1,
+    limits: limitsOf(values),
+  };
 }
 
 /**

@@ -1,41 +1,25 @@
 /** The command line of `ndots top`. */
 import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
-import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { filtersOf, trafficOptions } from '../capture/traffic-options.ts';
-import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
-import { firstContext } from '../live/live-clusters.ts';
-import {
-  contextsOption,
-  limitsOf,
-  liveSourcesOf,
-  serverOptions,
-  speedOption,
-  windowOptions,
-  type LiveSources,
-} from '../live/live-options.ts';
+import { clustersOptionsOf, type ClustersOptions } from '../live/live-clusters.ts';
+import { contextsOption, serverOptions, speedOption, windowOptions } from '../live/live-options.ts';
 import { flag, group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, integer, text, usage } from '../option-values.ts';
 
-export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
+export interface TopOptions extends ClustersOptions, ColourOptions {
   readonly filters: readonly GivenFilter[];
-  readonly contexts: readonly string[];
-  readonly manifests: string | null;
-  readonly cluster: boolean;
   readonly view: ViewName;
   /** Null: the view's default. */
   readonly sort: string | null;
   readonly reversed: boolean;
   readonly most: number | null;
-  /** Replay speed relative to recorded time. Infinity means as fast as possible. */
-  readonly speed: number;
   readonly forMs: number | null;
   readonly once: boolean;
   readonly output: 'text' | 'json';
-  readonly limits: Partial<LiveLimits>;
 }
 
 const table = {
@@ -96,17 +80,12 @@ export const topUsage: Usage = {
 
 /** @throws Problem (`usage`) */
 export function parseTopOptions(given: readonly string[]): TopOptions {
-  const { values: all, words } = parseOptions(table, given);
-  const values = {
-    ...all,
-    context: firstContext(all.context, all),
-    cluster: all.cluster || all.replicas,
-  };
-  const sources = liveSourcesOf(values, words);
-  const { filters, cluster } = filtersOf(values);
+  const { values, words } = parseOptions(table, given);
+  const clusters = clustersOptionsOf(values, words);
+  const { filters } = filtersOf({ ...values, ...clusters });
   // Reports invalid filter values before reading any input.
   filterOf(filters, new Map());
-  const live = sources.files.length === 0;
+  const live = clusters.files.length === 0;
   if (live && values.speed !== null)
     throw usage('--speed needs a file', 'A live capture always runs at normal speed.');
   const view = values.view ?? 'now';
@@ -121,12 +100,8 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
     );
   }
   return {
-    ...sources,
-    contexts: all.context,
+    ...clusters,
     filters,
-    manifests: values.manifests,
-    cluster,
-    ...clusterGiven(values),
     view,
     sort: values.sort,
     reversed: values.reverse,
@@ -135,7 +110,6 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
     forMs: values.for ?? (values.once && live ? ONCE_MS : null),
     once: values.once,
     output: values.output ?? 'text',
-    limits: limitsOf(values),
     color: values.color,
     noColor: values.noColor,
   };
