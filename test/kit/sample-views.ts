@@ -2,6 +2,7 @@
 import type {
   ClientRow,
   FindingRow,
+  Listed,
   LiveCounts,
   LookupRow,
   NameRow,
@@ -19,28 +20,14 @@ const AT = Date.UTC(2026, 10, 29, 12, 3, 20);
 
 /** A party of which only the address is known. */
 function address(text: string): Party {
-  return {
-    address: text,
-    kind: '',
-    name: '',
-    namespace: '',
-    workload: '',
-    node: '',
-    isGone: false,
-  };
+  const unknown = { name: '', namespace: '', workload: '', node: '' };
+  return { address: text, kind: '', ...unknown, isGone: false };
 }
 
 /** A pod, as named with `--cluster`. */
 function pod(name: string, at: string, workload: string, node = 'node7'): Party {
-  return {
-    address: at,
-    kind: 'pod',
-    name,
-    namespace: name.split('/')[0]!,
-    workload,
-    node,
-    isGone: false,
-  };
+  const [namespace = ''] = name.split('/');
+  return { ...address(at), kind: 'pod', name, namespace, workload, node };
 }
 
 const cart = pod('shop/cart-7d4b9c5f6b-x2x8k', '10.244.1.7', 'deploy/cart');
@@ -59,20 +46,14 @@ function counts(
 ): LiveCounts {
   const nxdomain = wasted;
   return {
-    queries,
-    lost,
-    failed,
-    wasted,
+    ...{ queries, lost, failed, wasted },
     rcodes: [
       { rcode: 'NXDOMAIN', count: nxdomain },
       { rcode: 'NOERROR', count: queries - nxdomain - lost - failed },
       ...(failed > 0 ? [{ rcode: 'SERVFAIL', count: failed }] : []),
     ],
     latency: {
-      p50,
-      p90: p50 === null ? null : p50 * 2,
-      p99,
-      p999: p99,
+      ...{ p50, p90: p50 === null ? null : p50 * 2, p99, p999: p99 },
       max: p99 === null ? null : p99 * 1.5,
     },
   };
@@ -85,20 +66,9 @@ function query(
   more: Partial<QueryRow> = {},
 ): QueryRow {
   return {
-    name,
-    type,
-    protocol: 'udp',
-    server: dns,
-    behind: [coredns],
-    afterMs,
-    tookMs: 0.4,
-    rcode: 'NXDOMAIN',
-    answers: 0,
-    truncated: false,
-    attempt: 1,
-    reason: 'search',
-    why: 'search domain',
-    ...more,
+    ...{ name, type, protocol: 'udp', server: dns, behind: [coredns], afterMs, tookMs: 0.4 },
+    ...{ rcode: 'NXDOMAIN', answers: 0, truncated: false, attempt: 1 },
+    ...{ reason: 'search', why: 'search domain', ...more },
   };
 }
 
@@ -136,26 +106,11 @@ const walk: readonly QueryRow[] = [
 ];
 
 function lookup(id: number, name: string, client: Party, more: Partial<LookupRow> = {}): LookupRow {
+  const found = { rcode: 'NOERROR', answers: 1, reason: 'first', why: 'as written' } as const;
   return {
-    id,
-    client,
-    name,
-    startMs: AT - (60 - id) * 137,
-    tookMs: 0.6,
-    outcome: 'answered',
-    rcode: 'NOERROR',
-    wasted: 0,
-    lost: 0,
-    queries: [
-      query(`${name}.`, 'A', 0, {
-        rcode: 'NOERROR',
-        answers: 1,
-        reason: 'first',
-        why: 'as written',
-      }),
-    ],
-    more: 0,
-    ...more,
+    ...{ id, client, name, startMs: AT - (60 - id) * 137, tookMs: 0.6 },
+    ...{ outcome: 'answered', rcode: 'NOERROR', wasted: 0, lost: 0 },
+    ...{ queries: [query(`${name}.`, 'A', 0, found)], more: 0, ...more },
   };
 }
 
@@ -268,54 +223,37 @@ const sampleFindings: readonly FindingRow[] = [
   },
 ];
 
+function client(
+  party: Party,
+  sums: LiveCounts,
+  [lookups, failedLookups, slowLookups]: readonly [number, number, number],
+  [first, last]: readonly [number, number],
+  resolver: ClientRow['resolver'],
+): ClientRow {
+  return {
+    ...{ ...party, ...sums, id: party.address, lookups, failedLookups, slowLookups },
+    ...{ firstMs: AT - first, lastMs: AT - last, resolver, servers: [dns] },
+  };
+}
+
+const fewLookups = { kinds: [], confidence: null, why: 'too few lookups' };
 /** Busiest first. */
 const sampleClients: readonly ClientRow[] = [
+  client(cart, counts(24_310, 41, 12, 15_800, 0.4, 12), [4100, 31, 41], [600_000, 100], {
+    ...{ kinds: ['glibc'], confidence: 0.98, why: '' },
+  }),
+  client(web, counts(9120, 0, 0, 1200, 0.3, 2.1), [3900, 0, 0], [600_000, 900], {
+    ...{ kinds: ['musl', 'go'], confidence: 0.84, why: '' },
+  }),
+  client(batch, counts(310, 0, 0, 240, 0.4, 31), [40, 40, 0], [500_000, 240_000], fewLookups),
   {
-    ...cart,
-    ...counts(24_310, 41, 12, 15_800, 0.4, 12),
-    id: cart.address,
-    lookups: 4100,
-    failedLookups: 31,
-    slowLookups: 41,
-    firstMs: AT - 600_000,
-    lastMs: AT - 100,
-    resolver: { kinds: ['glibc'], confidence: 0.98, why: '' },
-    servers: [dns],
-  },
-  {
-    ...web,
-    ...counts(9120, 0, 0, 1200, 0.3, 2.1),
-    id: web.address,
-    lookups: 3900,
-    failedLookups: 0,
-    slowLookups: 0,
-    firstMs: AT - 600_000,
-    lastMs: AT - 900,
-    resolver: { kinds: ['musl', 'go'], confidence: 0.84, why: '' },
-    servers: [dns],
-  },
-  {
-    ...batch,
-    ...counts(310, 0, 0, 240, 0.4, 31),
-    id: batch.address,
-    lookups: 40,
-    failedLookups: 40,
-    slowLookups: 0,
-    firstMs: AT - 500_000,
-    lastMs: AT - 240_000,
-    resolver: { kinds: [], confidence: null, why: 'too few lookups' },
-    servers: [dns],
-  },
-  {
-    ...address('192.168.7.31'),
-    ...counts(4, 4, 0, 0, null, null),
-    id: '192.168.7.31',
-    lookups: 1,
-    failedLookups: 1,
-    slowLookups: 1,
-    firstMs: AT - 20_000,
-    lastMs: AT - 2000,
-    resolver: { kinds: [], confidence: null, why: 'too few lookups' },
+    ...client(
+      address('192.168.7.31'),
+      counts(4, 4, 0, 0, null, null),
+      [1, 1, 1],
+      [20_000, 2000],
+      fewLookups,
+    ),
     servers: [address('8.8.8.8')],
   },
 ];
@@ -323,94 +261,47 @@ const sampleClients: readonly ClientRow[] = [
 const names: readonly NameRow[] = [
   {
     ...counts(20_500, 41, 0, 12_300, 0.5, 12),
-    id: 'api.stripe.com',
-    name: 'api.stripe.com',
-    lookups: 2050,
-    failedLookups: 0,
-    slowLookups: 0,
-    clients: 14,
-    types: ['A', 'AAAA'],
-    outcome: 'answered',
-    lastMs: AT - 200,
-    error: 0,
+    ...{ id: 'api.stripe.com', name: 'api.stripe.com', types: ['A', 'AAAA'], outcome: 'answered' },
+    ...{ lookups: 2050, failedLookups: 0, slowLookups: 0, clients: 14, lastMs: AT - 200, error: 0 },
   },
   {
     ...counts(6200, 0, 0, 2000, 0.3, 1.1),
-    id: 'redis.cache',
-    name: 'redis.cache',
-    lookups: 1990,
-    failedLookups: 0,
-    slowLookups: 0,
-    clients: null,
-    types: ['A', 'AAAA'],
-    outcome: 'waiting',
-    lastMs: AT - 100,
-    error: 3,
+    ...{ id: 'redis.cache', name: 'redis.cache', types: ['A', 'AAAA'], outcome: 'waiting' },
+    ...{
+      lookups: 1990,
+      failedLookups: 0,
+      slowLookups: 0,
+      clients: null,
+      lastMs: AT - 100,
+      error: 3,
+    },
   },
   {
     ...counts(310, 0, 12, 240, 0.4, 2004),
-    id: 'db.internal.example.com',
-    name: 'db.internal.example.com',
-    lookups: 40,
-    failedLookups: 12,
-    slowLookups: 0,
-    clients: 2,
-    types: ['A', 'AAAA', 'HTTPS'],
-    outcome: 'error',
-    lastMs: AT - 4000,
-    error: 0,
+    ...{ id: 'db.internal.example.com', name: 'db.internal.example.com', outcome: 'error' },
+    ...{ types: ['A', 'AAAA', 'HTTPS'], lookups: 40, failedLookups: 12, slowLookups: 0 },
+    ...{ clients: 2, lastMs: AT - 4000, error: 0 },
   },
 ];
 
+function server(party: Party, sums: LiveCounts, more: Partial<ServerRow>): ServerRow {
+  const port = more.port ?? 53;
+  return {
+    ...{ ...party, ...sums, id: `${party.address}:${port}`, port, role: 'behind', clients: 14 },
+    ...{ firstMs: AT - 600_000, lastMs: AT, behind: [], odd: '', ...more },
+  };
+}
+
+const second = pod('kube-system/coredns-7db6d8ff4d-p9s2m', '10.244.4.2', 'deploy/coredns');
 const servers: readonly ServerRow[] = [
-  {
-    ...dns,
-    ...counts(33_700, 45, 12, 17_300, 0.4, 12),
-    id: '10.96.0.10:53',
-    port: 53,
-    role: 'server',
-    clients: 14,
-    firstMs: AT - 600_000,
-    lastMs: AT,
-    behind: [coredns],
-    odd: '',
-  },
-  {
-    ...coredns,
-    ...counts(17_100, 2, 0, 8600, 0.4, 11),
-    id: '10.244.0.3:53',
-    port: 53,
-    role: 'behind',
-    clients: 14,
-    firstMs: AT - 600_000,
-    lastMs: AT,
-    behind: [],
-    odd: '',
-  },
-  {
-    ...pod('kube-system/coredns-7db6d8ff4d-p9s2m', '10.244.4.2', 'deploy/coredns'),
-    ...counts(16_500, 43, 12, 8700, 0.5, 310),
-    id: '10.244.4.2:53',
-    port: 53,
-    role: 'behind',
-    clients: 13,
-    firstMs: AT - 600_000,
-    lastMs: AT,
-    behind: [],
-    odd: 'loses 20 times as many queries as its fellows',
-  },
-  {
-    ...address('192.0.2.53'),
-    ...counts(910, 310, 9, 0, 21, 2004),
-    id: '192.0.2.53:5353',
-    port: 5353,
-    role: 'upstream',
-    clients: 2,
-    firstMs: AT - 600_000,
-    lastMs: AT - 301_000,
-    behind: [],
-    odd: '',
-  },
+  server(dns, counts(33_700, 45, 12, 17_300, 0.4, 12), { role: 'server', behind: [coredns] }),
+  server(coredns, counts(17_100, 2, 0, 8600, 0.4, 11), {}),
+  server(second, counts(16_500, 43, 12, 8700, 0.5, 310), {
+    ...{ clients: 13, odd: 'loses 20 times as many queries as its fellows' },
+  }),
+  server(address('192.0.2.53'), counts(910, 310, 9, 0, 21, 2004), {
+    ...{ port: 5353, role: 'upstream', clients: 2, lastMs: AT - 301_000 },
+  }),
 ];
 
 function wave(height: number): readonly number[] {
@@ -419,32 +310,15 @@ function wave(height: number): readonly number[] {
   );
 }
 
-function listed<Row>(
-  rows: readonly Row[],
-  query: ViewQuery,
-  total = rows.length,
-): {
-  rows: readonly Row[];
-  shown: number;
-  total: number;
-  leftOut: number;
-  lostByKernel: number;
-  sampledShare: number;
-  error: number;
-} {
+function listed<Row>(rows: readonly Row[], query: ViewQuery, total = rows.length): Listed<Row> {
   const chosen =
     query.id === undefined
       ? rows
       : rows.filter((row) => String((row as { id: number | string }).id) === String(query.id));
   const shown = chosen.slice(0, query.most ?? 200);
   return {
-    rows: shown,
-    shown: shown.length,
-    total: query.id === undefined ? total : chosen.length,
-    leftOut: 0,
-    lostByKernel: 0,
-    sampledShare: 1,
-    error: 0,
+    ...{ rows: shown, shown: shown.length, total: query.id === undefined ? total : chosen.length },
+    ...{ leftOut: 0, lostByKernel: 0, sampledShare: 1, error: 0 },
   };
 }
 
@@ -457,16 +331,9 @@ function head<V extends ViewName>(view: V): ViewHead<V> {
     detailFromMs: AT - 600_000,
     inputs: [
       {
-        name: 'all interfaces, ports 53 and 5353',
-        state: 'reading',
-        why: '',
-        queries: 33_744,
-        lookups: 8041,
-        lostByKernel: 0,
-        lastMs: AT,
-        awayMs: null,
-        aheadMs: 0,
-        odd: '',
+        ...{ name: 'all interfaces, ports 53 and 5353', state: 'reading', why: '' },
+        ...{ queries: 33_744, lookups: 8041, lostByKernel: 0, lastMs: AT },
+        ...{ awayMs: null, aheadMs: 0, odd: '' },
       },
     ],
     memory: { usedBytes: 13_000_000, limitBytes: 32 * 1024 * 1024, dropped: '' },
