@@ -1,7 +1,7 @@
 /** The lists of clients, names and servers. */
 import { typeName } from '../../server/wire/iana.ts';
 import type { ClientResolvers } from './client-resolvers.ts';
-import type { KeySum } from './key-counts.ts';
+import type { KeyCounts, KeySum } from './key-counts.ts';
 import {
   byMost,
   byText,
@@ -51,17 +51,8 @@ export function clientRows(parts: ListParts, query: ViewQuery<'clients'>): Liste
       servers: [...asked].map((address) => parties.at(address, tally.lastMs)),
     };
   };
-  const found = wanted(sums, query);
-  return listRows(
-    found,
-    query,
-    ordersOf<Sum<ClientExtra>>(name, {
-      queries: byMost(({ tally }) => tally.queries),
-      lookups: byMost(({ tally }) => tally.lookups),
-    }),
-    row,
-    leftOutOf(parts, found, counts.clients.displaced(fromMs)),
-  );
+  const orders = { queries: byQueries, lookups: byLookups };
+  return listOf(parts, { sums, of: counts.clients }, query, { name, orders, row });
 }
 
 export function nameRows(parts: ListParts, query: ViewQuery<'names'>): Listed<NameRow> {
@@ -86,18 +77,10 @@ export function nameRows(parts: ListParts, query: ViewQuery<'names'>): Listed<Na
       error,
     };
   };
-  const found = wanted(sums, query);
-  return listRows(
-    found,
-    query,
-    ordersOf<Sum<NameExtra>>(({ key }) => key, {
-      lookups: byMost(({ tally }) => tally.lookups),
-      queries: byMost(({ tally }) => tally.queries),
-      clients: byMost((sum) => clients(sum) ?? Infinity),
-    }),
-    row,
-    leftOutOf(parts, found, counts.names.displaced(fromMs)),
-  );
+  const byClients = byMost<Sum<NameExtra>>((sum) => clients(sum) ?? Infinity);
+  const orders = { lookups: byLookups, queries: byQueries, clients: byClients };
+  const name = ({ key }: Sum<NameExtra>): string => key;
+  return listOf(parts, { sums, of: counts.names }, query, { name, orders, row });
 }
 
 /** Returns servers, upstreams and the pods behind services. */
@@ -129,17 +112,10 @@ export function serverRows(parts: ListParts, query: ViewQuery<'servers'>): Liste
       odd: odd.get(key) ?? '',
     };
   };
-  const found = wanted(sums, query);
-  return listRows(
-    found,
-    query,
-    ordersOf<Sum<ServerExtra>>((sum) => partyOf(sum).name || sum.key, {
-      queries: byMost(({ tally }) => tally.queries),
-      clients: byMost((sum) => clientsOf(sum) ?? Infinity),
-    }),
-    row,
-    leftOutOf(parts, found, counts.servers.displaced(fromMs)),
-  );
+  const name = (sum: Sum<ServerExtra>): string => partyOf(sum).name || sum.key;
+  const byClients = byMost<Sum<ServerExtra>>((sum) => clientsOf(sum) ?? Infinity);
+  const orders = { queries: byQueries, clients: byClients };
+  return listOf(parts, { sums, of: counts.servers }, query, { name, orders, row });
 }
 
 export function serverAddresses(counts: WindowCounts, fromMs: number): ReadonlySet<string> {
@@ -163,41 +139,37 @@ function roleOf({ extras }: Sum<ServerExtra>, servers: ReadonlySet<string>): Ser
     : 'server';
 }
 
-/** Adds the orders shared by all lists to a list's own. */
-function ordersOf<T extends Sum<unknown>>(
-  name: (sum: T) => string,
-  own: Readonly<Record<string, RowOrder<T>>>,
-): Readonly<Record<string, RowOrder<T>>> {
-  const orders: Record<string, RowOrder<T>> = {
-    ...own,
+const byQueries: RowOrder<Sum<unknown>> = byMost(({ tally }) => tally.queries);
+const byLookups: RowOrder<Sum<unknown>> = byMost(({ tally }) => tally.lookups);
+
+/** @param how the list's own orders, in addition to those of all lists */
+function listOf<Extra, Row>(
+  { leftOut, fromMs }: ListParts,
+  { sums, of }: { readonly sums: readonly Sum<Extra>[]; readonly of: KeyCounts<Extra> },
+  query: Parameters<typeof listRows>[1] & Pick<ViewQuery, 'id'>,
+  how: {
+    readonly name: (sum: Sum<Extra>) => string;
+    readonly orders: Readonly<Record<string, RowOrder<Sum<Extra>>>>;
+    readonly row: (sum: Sum<Extra>) => Row;
+  },
+): Listed<Row> {
+  const orders: Readonly<Record<string, RowOrder<Sum<Extra>>>> = {
+    ...how.orders,
     lost: byMost(({ tally }) => tally.lost),
     failed: byMost(({ tally }) => tally.failed),
     wasted: byMost(({ tally }) => tally.wasted),
     latency: byMost(({ tally }) => tally.latency.quantile(0.99) ?? -1),
     seen: byMost(({ tally }) => tally.lastMs),
-    name: byText(name),
+    name: byText(how.name),
   };
-  const settled = byText<T>(({ key }) => key);
-  return Object.fromEntries(
-    Object.entries(orders).map(([word, order]) => [word, orElse(order, settled)]),
+  const settled = byText<Sum<Extra>>(({ key }) => key);
+  const all = Object.entries(orders).map(
+    ([word, order]) => [word, orElse(order, settled)] as const,
   );
-}
-
-function wanted<T extends Sum<unknown>>(
-  sums: readonly T[],
-  { id }: Pick<ViewQuery, 'id'>,
-): readonly T[] {
-  return id === undefined ? sums : sums.filter(({ key }) => key === id);
-}
-
-function leftOutOf(
-  { leftOut }: ListParts,
-  sums: readonly Sum<unknown>[],
-  displaced: number,
-): LeftOutOfList {
-  return {
+  const found = query.id === undefined ? sums : sums.filter(({ key }) => key === query.id);
+  return listRows(found, query, Object.fromEntries(all), how.row, {
     ...leftOut,
-    leftOut: displaced,
-    error: sums.reduce((most, { error }) => Math.max(most, error), 0),
-  };
+    leftOut: of.displaced(fromMs),
+    error: found.reduce((most, { error }) => Math.max(most, error), 0),
+  });
 }

@@ -19,6 +19,7 @@ import type {
   ChangeRow,
   FindingRow,
   FindingsView,
+  Listed,
   LookupsView,
   MemoryUse,
   NowView,
@@ -71,18 +72,9 @@ export function modelView<V extends ViewName>(model: ViewedModel, query: ViewQue
   const make: { readonly [N in ViewName]: (query: ViewQuery<N>) => Views[N] } = {
     now: (asked) => nowView(model, asked, sourceOf(model, asked, fromMs)),
     lookups: (asked) => lookupsView(model, asked, fromMs),
-    clients: (asked) => {
-      const parts = listParts(model, sourceOf(model, asked, fromMs));
-      return { ...headOf(model, 'clients', listFrom(parts)), ...clientRows(parts, asked) };
-    },
-    names: (asked) => {
-      const parts = listParts(model, sourceOf(model, asked, fromMs));
-      return { ...headOf(model, 'names', listFrom(parts)), ...nameRows(parts, asked) };
-    },
-    servers: (asked) => {
-      const parts = listParts(model, sourceOf(model, asked, fromMs));
-      return { ...headOf(model, 'servers', listFrom(parts)), ...serverRows(parts, asked) };
-    },
+    clients: (asked) => listView(model, asked, fromMs, clientRows),
+    names: (asked) => listView(model, asked, fromMs, nameRows),
+    servers: (asked) => listView(model, asked, fromMs, serverRows),
     findings: (asked) => findingsView(model, asked),
   };
   return make[query.view](query);
@@ -116,9 +108,16 @@ function earliestOf({ counts }: ViewedModel): number {
   return earliestMs;
 }
 
-/** Lists are counted in steps of the window. */
-function listFrom({ counts, fromMs }: ListParts): number {
-  return counts.clients.startOf(fromMs);
+function listView<V extends 'clients' | 'names' | 'servers', Row>(
+  model: ViewedModel,
+  query: ViewQuery<V>,
+  fromMs: number,
+  rowsOf: (parts: ListParts, query: ViewQuery<V>) => Listed<Row>,
+): ViewHead<V> & Listed<Row> {
+  const parts = listParts(model, sourceOf(model, query, fromMs));
+  // Lists are counted in steps of the window.
+  const startMs = parts.counts.clients.startOf(parts.fromMs);
+  return { ...headOf(model, query.view, startMs), ...rowsOf(parts, query) };
 }
 
 function listParts(model: ViewedModel, { counts, fromMs, sampledShare }: Source): ListParts {
