@@ -31,6 +31,13 @@ export const countColumns: readonly LiveColumn<LiveCounts>[] = [
   },
 ];
 
+export const clientsColumn: LiveColumn<{ readonly clients: number | null }> = {
+  head: 'Clients',
+  sort: 'clients',
+  numeric: true,
+  cell: ({ clients }) => (clients === null ? 'many' : printNumber(clients)),
+};
+
 /** Rows with lost queries are errors, and rows with error replies are warnings. */
 export function toneOf({ lost, failed }: LiveCounts): 'plain' | 'warning' | 'error' {
   return lost > 0 ? 'error' : failed > 0 ? 'warning' : 'plain';

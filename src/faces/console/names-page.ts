@@ -3,7 +3,7 @@ import { html, type TemplateResult } from 'lit-html';
 import type { NameRow, NamesView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
-import { countColumns, toneOf } from './count-columns.ts';
+import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { cacheLink, nameLink, traceLink } from './party-text.ts';
 
@@ -23,12 +23,7 @@ export function namesPage(view: NamesView): TemplateResult {
         numeric: true,
         cell: ({ lookups }) => printNumber(lookups),
       },
-      {
-        head: 'Clients',
-        sort: 'clients',
-        numeric: true,
-        cell: ({ clients }) => (clients === null ? 'many' : printNumber(clients)),
-      },
+      clientsColumn,
       ...countColumns,
     ],
     details: ({ name, types, failedLookups, rcodes, lastMs, error }) =>

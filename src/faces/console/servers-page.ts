@@ -1,8 +1,8 @@
 /** The Servers page: latency and losses for servers and upstreams, with outliers marked. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
-import { printLatencies, printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
-import { countColumns, toneOf } from './count-columns.ts';
+import { printLatencies, printRcodes, printTime } from '../cli/live/figures.ts';
+import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
@@ -33,12 +33,7 @@ export function serversPage(view: ServersView): TemplateResult {
         head: 'Role',
         cell: ({ role, odd }) => (odd === '' ? roles[role] : `${roles[role]}, odd one`),
       },
-      {
-        head: 'Clients',
-        sort: 'clients',
-        numeric: true,
-        cell: ({ clients }) => (clients === null ? 'many' : printNumber(clients)),
-      },
+      clientsColumn,
       ...countColumns,
     ],
     details: ({ odd, behind, rcodes, latency, firstMs, lastMs, ...server }) =>

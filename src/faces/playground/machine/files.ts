@@ -41,9 +41,6 @@ class FileStats {
   isSocket(): boolean {
     return false;
   }
-  isSymbolicLink(): boolean {
-    return false;
-  }
 }
 
 /** Flags for opening and access, with the same values as on Linux. */
