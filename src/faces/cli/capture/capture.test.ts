@@ -168,18 +168,15 @@ describe('ndots capture', () => {
 
   test('a lookup lists all names from the search path, under the name that the program looked up', async () => {
     const { out } = await run(file, '-o', 'flow');
-    const [head, ...rows] = out.trimEnd().split('\n');
     assert.match(
-      head!,
-      /✗? ?.*other\.example\.|api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost/,
-    );
-    assert.ok(
-      [head, ...rows].some((row) =>
-        /! api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost, 5 ms {2}#1 #3$/.test(
-          row!,
-        ),
-      ),
       out,
+      /! api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost, 5 ms {2}#1 #3\n/,
+    );
+    assert.deepEqual(
+      out.match(/(?<= ms {2})api\S+/g),
+      ['shop.svc.cluster.local.', 'svc.cluster.local.', ''].map(
+        (each) => `api.example.com.${each}`,
+      ),
     );
   });
 
@@ -296,7 +293,7 @@ describe('ndots capture', () => {
       [['--service', 'kube-dns', '--not', 'from-ip=10.244.1.5'], 1],
       [['--name', '*.cluster.local'], 4],
       [['--name', 'api.*', '--verdict', 'lost'], 1],
-      [['--slower-than', '500us'.replace('us', 'ms')], 1],
+      [['--slower-than', '500ms'], 1],
       [['--from-ip', '10.244.1.6', '--from-ip', '10.244.1.5'], 7],
     ] as const) {
       const found = await run(file, '--manifests', pods, ...words);
@@ -314,6 +311,10 @@ describe('ndots capture', () => {
     writeFileSync(at('walk.zst'), zstdCompressSync(bytes));
     for (const name of ['walk.gz', 'walk.zst'])
       assert.equal((await run(at(name))).out, (await run(file)).out);
+    assert.match(
+      (await run(file, at('walk.gz'), file)).err,
+      /^39 packets, 39 messages, 21 queries/,
+    );
   });
 
   test('a truncated file is read up to the cut, and the cut is reported', async () => {
@@ -497,7 +498,7 @@ describe('ndots capture', () => {
       out,
       `03:07:20.250000  10.244.1.5:40000 → -  A www.example.com.  NOERROR 250 ms
 03:07:20.999900  [fd00::5]:40001 → -  AAAA nx.cluster.local.  NXDOMAIN 0.1 ms
-`.replace('-  A', '-  A'),
+`,
     );
     assert.match(err, /2 queries/);
     // The log shows that the query was answered, but not the answer itself, which is not a failure.
@@ -680,7 +681,7 @@ describe('ndots capture', () => {
     writeFileSync(at('many.pcap'), pcapFile(LINK.RAW, many));
     const { code, err } = await run(at('many.pcap'), '-c', '3', '-w', at('three.pcapng'));
     assert.equal(code, 0);
-    assert.doesNotMatch(err, /ends within/);
+    assert.doesNotMatch(err, /ends inside/);
     assert.equal((await run(at('three.pcapng'))).out.trimEnd().split('\n').length, 3);
   });
 
