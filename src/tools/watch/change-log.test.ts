@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
+import { cartOwners } from '../../../test/kit/watched.ts';
 import { LiveModel } from './live-model.ts';
 import type { WindowQuery } from './window-counts.ts';
 
 const START = Date.UTC(2026, 10, 29);
 const SECOND = 1000;
-const dns: AddressOwner = {
-  ...{ kind: 'service', namespace: 'kube-system', name: 'kube-dns', workload: '', node: '' },
-};
 
 /** A model that observes servers with these numbers of queries in each second. */
 class World {
-  readonly model: LiveModel = new LiveModel({ owners: new Map([['10.96.0.10', dns]]) });
+  readonly model: LiveModel = new LiveModel({ owners: cartOwners });
   #nowMs = START;
 
   pass(seconds: number, rates: Readonly<Record<string, number>>): void {

@@ -1,23 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
 import { healthy, play, STORY_START } from '../../../test/kit/story.ts';
-import { watched } from '../../../test/kit/watched.ts';
+import { cartOwners as owners, shopPod, watched } from '../../../test/kit/watched.ts';
 import type { LiveModel } from './live-model.ts';
 import { nameFilter } from './name-filter.ts';
 import { viewNames, type ViewName } from './view.ts';
 
-const pod = (name: string, workload: string): AddressOwner => ({
-  ...{ kind: 'pod', namespace: 'shop', name, workload, node: 'node1' },
-});
-const owners = new Map<string, AddressOwner>([
-  ['10.244.1.1', pod('cart-1', 'deploy/cart')],
-  ['10.244.1.2', pod('cart-2', 'deploy/cart')],
-  [
-    '10.96.0.10',
-    { kind: 'service', namespace: 'kube-system', name: 'kube-dns', workload: '', node: '' },
-  ],
-]);
 const names = ['redis.cache', 'api.example.com', 'no.such.example.net'];
 const lookups = (from: number): { atMs: number; name: string }[] =>
   Array.from({ length: 12 }, (_, at) => ({ atMs: from + at * 1500, name: names[at % 3]! }));
@@ -155,7 +143,7 @@ describe('views of a small cluster', () => {
         .changes.rows.some(({ text }) => text === 'pod shop/cart-2 is gone'),
     );
     // Another pod gets the address, while the previous one keeps its lookups.
-    model.name(new Map([...rest, ['10.244.1.2', pod('web-1', 'deploy/web')]]));
+    model.name(new Map([...rest, ['10.244.1.2', shopPod('web-1', 'deploy/web')]]));
     assert.equal(model.view({ view: 'clients', id: '10.244.1.2' }).rows[0]!.name, 'shop/cart-2');
     model.name(owners);
   });

@@ -1,24 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
 import { healthy, play } from '../../../test/kit/story.ts';
-import { watched } from '../../../test/kit/watched.ts';
+import { cartOwners as owners, watched } from '../../../test/kit/watched.ts';
 import { parseFilterLine } from '../capture/filter-line.ts';
 import type { LiveModel } from './live-model.ts';
 import type { MapView } from './map-shape.ts';
 import { PrivateViews } from './view-privacy.ts';
 
-const pod = (name: string, workload: string): AddressOwner => ({
-  ...{ kind: 'pod', namespace: 'shop', name, workload, node: 'node1' },
-});
-const owners = new Map<string, AddressOwner>([
-  ['10.244.1.1', pod('cart-1', 'deploy/cart')],
-  ['10.244.1.2', pod('cart-2', 'deploy/cart')],
-  [
-    '10.96.0.10',
-    { kind: 'service', namespace: 'kube-system', name: 'kube-dns', workload: '', node: '' },
-  ],
-]);
 const names = ['redis.cache', 'api.example.com', 'lost.example.com'];
 
 async function modelOf(others: number): Promise<LiveModel> {

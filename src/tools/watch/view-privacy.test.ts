@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
+import { shopPod } from '../../../test/kit/watched.ts';
 import { LiveModel } from './live-model.ts';
 import { PrivateViews, type OpenViews } from './view-privacy.ts';
 import type { ChangeRow, FindingsView, NowView, ViewName, ViewQuery, Views } from './view.ts';
@@ -10,15 +10,15 @@ const PODS = 1500;
 const nameOf = (pod: number): string => `web-${pod}-x7k2p`;
 const addressOf = (pod: number): string => `10.244.${pod >> 8}.${pod & 255}`;
 
-function pod(name: string): AddressOwner {
-  return { kind: 'pod', namespace: 'shop', name, workload: 'deploy/web', node: 'node1' };
-}
-
 /** A model whose only finding mentions a pod in every way that a text may. */
 function modelOf(named: number): OpenViews {
   const model = new LiveModel();
   model.advance(1_700_000_000_000);
-  model.name(new Map(Array.from({ length: PODS }, (_, i) => [addressOf(i), pod(nameOf(i))])));
+  model.name(
+    new Map(
+      Array.from({ length: PODS }, (_, i) => [addressOf(i), shopPod(nameOf(i), 'deploy/web')]),
+    ),
+  );
   const name = nameOf(named);
   const text = `shop/${name} (${addressOf(named)}): kubectl -n shop exec pod/${name} or ${name}.`;
   const row = {
@@ -78,7 +78,7 @@ test('two pods that had one address after the other are two clients', () => {
   const server = { address: '10.96.0.10', port: 53 };
   for (const name of ['first', 'second']) {
     model.advance(model.nowMs === -Infinity ? 1_700_000_000_000 : model.nowMs + 1000);
-    model.name(new Map([[client.address, pod(name)]]));
+    model.name(new Map([[client.address, shopPod(name, 'deploy/web')]]));
     const { nowMs: sentMs } = model;
     model.counts.exchange({
       ...{ client, server, hops: [], name: 'a.example.', type: 1, protocol: 'udp' },

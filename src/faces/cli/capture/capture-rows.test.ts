@@ -1,23 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { processAsker } from '../../../../test/kit/askers.ts';
 import { addressRecord, dnsMessage } from '../../../../test/kit/packets.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import type { Asker } from '../../../tools/capture/pair/asker.ts';
 import type { SeenExchange, SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import { paintFor } from '../page.ts';
 import { askerDetails, askerText } from './asker-rows.ts';
 import { exchangeDocument, lookupRows } from './capture-rows.ts';
 
-const process = (pid: number, command: string): Asker => ({
-  container: null,
-  cgroup: '/',
-  uid: 0,
-  processes: [{ pid, command, commandLine: '', parent: null }],
-  why: null,
-});
-const curl = process(1, 'curl');
-const cache = process(2, 'node-cache');
-const coredns = process(3, 'coredns');
+const curl = processAsker(1, 'curl');
+const cache = processAsker(2, 'node-cache');
+const coredns = processAsker(3, 'coredns');
 const START = Date.UTC(2026, 10, 22, 3, 7, 20);
 
 function exchange(

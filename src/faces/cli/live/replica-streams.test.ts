@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { DnsPodsApi, kubeconfigOf } from '../../../../test/kit/dns-pods-api.ts';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
+import { modelUntil } from '../../../../test/kit/watched.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -55,19 +56,6 @@ async function follow(
   return [model, streams];
 }
 
-/** Advances time until a condition holds, or fails if it never does. */
-async function until(
-  model: LiveModel,
-  worlds: readonly World[],
-  holds: () => boolean,
-): Promise<void> {
-  while (!holds()) {
-    for (const world of worlds) await world.clock.advance(20);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    model.advance(Date.now());
-  }
-}
-
 async function twoPods(t: TestContext, api: DnsPodsApi): Promise<[World, World]> {
   const [one, two] = (await freePorts(2)) as [number, number];
   api.pods = [
@@ -83,7 +71,7 @@ test('the pods of a cluster form one view, by their addresses', async (t) => {
   const [model, streams] = await follow(t, api);
   assert.equal(streams.name, '2 DNS pods of context test');
   const rows = (): readonly string[] => model.view({ view: 'servers' }).rows.map(({ id }) => id);
-  await until(model, worlds, () => {
+  await modelUntil(model, worlds, () => {
     for (const world of worlds) void world.ask('a.example');
     return rows().length === 2;
   });
@@ -101,7 +89,7 @@ test('a pod that goes away is dropped, and its replacement is picked up', async 
   const [third] = (await freePorts(1)) as [number];
   const next = await serve(t, third);
   api.pods = [api.pods[0]!, { name: 'coredns-c', podIP: '10.244.1.8', port: third }];
-  await until(model, [...worlds, next], () => {
+  await modelUntil(model, [...worlds, next], () => {
     void next.ask('a.example');
     return (model.inputs[1]?.row().queries ?? 0) > 0 && model.inputs[1]!.name.endsWith('coredns-c');
   });
@@ -115,12 +103,12 @@ test('loss of the API server is shown for each pod until it is back', async (t) 
   const worlds = await twoPods(t, api);
   const [model] = await follow(t, api);
   const states = (): string => model.inputs.map((input) => input.row().state).join();
-  await until(model, worlds, () => model.inputs.every((input) => input.row().why === ''));
+  await modelUntil(model, worlds, () => model.inputs.every((input) => input.row().why === ''));
   const { port } = api;
   await api.close();
-  await until(model, worlds, () => states() === 'away,away');
+  await modelUntil(model, worlds, () => states() === 'away,away');
   await api.listen(port);
-  await until(model, worlds, () => states() === 'reading,reading');
+  await modelUntil(model, worlds, () => states() === 'reading,reading');
 });
 
 for (const [title, change, token, why] of [
@@ -147,7 +135,7 @@ for (const [title, change, token, why] of [
     }
     api.isForbidden = 'isForbidden' in change;
     const [model] = await follow(t, api, token);
-    await until(model, worlds, () => model.inputs.every((input) => input.row().why !== ''));
+    await modelUntil(model, worlds, () => model.inputs.every((input) => input.row().why !== ''));
     assert.match(model.inputs[0]!.row().why, why);
   });
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { dnsMessage } from '../../../../test/kit/packets.ts';
+import { modelUntil } from '../../../../test/kit/watched.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';
@@ -58,19 +59,6 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   return model;
 }
 
-/** Advances time until a condition holds, or fails if it never does. */
-async function until(
-  model: LiveModel,
-  worlds: readonly World[],
-  holds: () => boolean,
-): Promise<void> {
-  while (!holds()) {
-    for (const world of worlds) await world.clock.advance(20);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    model.advance(Date.now());
-  }
-}
-
 const whyOf = (model: LiveModel): string => model.inputs[0]!.row().why;
 
 async function other(t: TestContext, answer: RequestListener): Promise<number> {
@@ -90,7 +78,7 @@ test('two servers form one view with a row each, and the loss of one is shown', 
   t.after(() => worlds[0]!.close());
   const model = follow(t, [one, two]);
   const rows = (): readonly string[] => model.view({ view: 'servers' }).rows.map(({ id }) => id);
-  await until(model, worlds, () => {
+  await modelUntil(model, worlds, () => {
     for (const world of worlds) void world.ask('a.example');
     return rows().length === 2;
   });
@@ -98,19 +86,19 @@ test('two servers form one view with a row each, and the loss of one is shown', 
   assert.deepEqual(model.view({ view: 'now' }).remarks, []);
   const [first, second] = worlds as [World, World];
   await second.close();
-  await until(model, [first], () => model.inputs[1]!.row().state === 'away');
+  await modelUntil(model, [first], () => model.inputs[1]!.row().state === 'away');
   assert.match(
     model.view({ view: 'now' }).remarks[0]!,
     /^1 of 2 inputs is away since \d\d:\d\d:\d\d UTC/,
   );
   const before = model.inputs[0]!.row().queries;
-  await until(model, [first], () => {
+  await modelUntil(model, [first], () => {
     void first.ask('a.example');
     return model.inputs[0]!.row().queries > before;
   });
   const again = await serve(two);
   t.after(() => again.close());
-  await until(model, [first, again], () => model.inputs[1]!.row().state === 'reading');
+  await modelUntil(model, [first, again], () => model.inputs[1]!.row().state === 'reading');
   assert.deepEqual(model.view({ view: 'now' }).remarks, []);
 });
 
@@ -120,7 +108,7 @@ test('a new configuration is shown as a change, and the stream continues', async
   t.after(() => world.close());
   const model = follow(t, [port]);
   const queries = (): number => model.inputs[0]!.row().queries;
-  await until(model, [world], () => {
+  await modelUntil(model, [world], () => {
     void world.ask('a.example');
     return queries() > 0;
   });
@@ -128,9 +116,9 @@ test('a new configuration is shown as a change, and the stream continues', async
   assert.deepEqual(changes(), []);
   world.setCorefile(corefileAt(port).replace('192.0.2.1', '192.0.2.2'));
   assert.equal(await world.clock.run(world.server.reload()), true);
-  await until(model, [world], () => changes().includes('reload'));
+  await modelUntil(model, [world], () => changes().includes('reload'));
   const before = queries();
-  await until(model, [world], () => {
+  await modelUntil(model, [world], () => {
     void world.ask('a.example');
     return queries() > before;
   });
@@ -142,7 +130,7 @@ test('a wrong token is reported, and nothing is read', async (t) => {
   const world = await serve(port);
   t.after(() => world.close());
   const model = follow(t, [port], 'another-token-of-this-length');
-  await until(model, [world], () => whyOf(model) !== '');
+  await modelUntil(model, [world], () => whyOf(model) !== '');
   assert.match(whyOf(model), /token is wrong/);
   assert.equal(model.inputs[0]!.row().state, 'away');
 });
@@ -166,7 +154,7 @@ for (const [title, headers, status, why] of [
       response.writeHead(status, headers).end('x');
     });
     const model = follow(t, [port]);
-    await until(model, [], () => whyOf(model) !== '');
+    await modelUntil(model, [], () => whyOf(model) !== '');
     assert.match(whyOf(model), why);
   });
 
@@ -177,7 +165,7 @@ test('a stream of other bytes is reported and retried', async (t) => {
     response.writeHead(200, { 'ndots-stream': '1' }).end(Buffer.alloc(4096, 0xff));
   });
   const model = follow(t, [port]);
-  await until(model, [], () => times > 3);
+  await modelUntil(model, [], () => times > 3);
   assert.match(whyOf(model), /sends neither dnstap nor packets/);
 });
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SeenExchange, SeenLookup } from '../pair/seen-exchange.ts';
 import type { Asker } from '../pair/asker.ts';
+import { processAsker } from '../../../../test/kit/askers.ts';
 import { Attribution } from './attribution.ts';
 import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
 import { SentQueries, type SentNote } from './sent-queries.ts';
@@ -34,9 +35,9 @@ class Machine {
       { name: 'net:[1]', path: '/nowhere' },
     );
     const holders = new SocketHolders(null, null);
-    holders.find = ({ inode }) => named(inode);
+    holders.find = ({ inode }) => processAsker(inode);
     holders.describe = ({ pids, command }) => ({
-      ...named(pids[0]!),
+      ...processAsker(pids[0]!),
       processes: pids.map((pid) => ({ pid, command, commandLine: '', parent: null })),
     });
     const source = {
@@ -89,13 +90,6 @@ class Machine {
   }
 }
 
-const named = (pid: number): Asker => ({
-  container: null,
-  cgroup: '/',
-  uid: 0,
-  processes: [{ pid, command: `p${pid}`, commandLine: '', parent: null }],
-  why: null,
-});
 const socket = (inode: number, cookie = BigInt(inode)): KernelSocket => ({
   inode,
   cookie,

@@ -1,22 +1,16 @@
 /** Determines which queries a server sent to answer another one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { processAsker } from '../../../../test/kit/askers.ts';
 import { addressRecord, dnsMessage } from '../../../../test/kit/packets.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import { unknownAsker, type Asker } from '../pair/asker.ts';
+import { unknownAsker } from '../pair/asker.ts';
 import type { SeenExchange } from '../pair/seen-exchange.ts';
 import { ServerQueries } from './server-queries.ts';
 
-const processOf = (pid: number): Asker => ({
-  container: null,
-  cgroup: '/',
-  uid: 0,
-  processes: [{ pid, command: `p${pid}`, commandLine: '', parent: null }],
-  why: null,
-});
-const CLIENT = processOf(1);
-const SERVER = processOf(2);
-const OTHER = processOf(3);
+const CLIENT = processAsker(1);
+const SERVER = processAsker(2);
+const OTHER = processAsker(3);
 
 /** An exchange between a client (10.0.0.1) and a server (10.0.0.2), or between that and an upstream. */
 function exchange(
