@@ -18,6 +18,9 @@ import { ReplicaStreams } from './replica-streams.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
 
+/** After this time, a condition counts as never met, in milliseconds. */
+const PATIENCE_MS = 120_000;
+
 /** Reads all of these agents into one model, as `top --server` does. */
 async function read(
   t: TestContext,
@@ -57,7 +60,10 @@ async function read(
     model,
     input: (name) => inputs.get(name)!,
     async until(holds) {
-      while (!holds()) await new Promise((resolve) => setTimeout(resolve, 50));
+      for (const end = Date.now() + PATIENCE_MS; !holds();) {
+        assert.ok(Date.now() < end, JSON.stringify(model.inputs.map((each) => each.row())));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
     },
   };
 }
@@ -108,10 +114,9 @@ test('a good agent is read beside all kinds of hostile agents at once', async (t
     ['other bytes', /neither dnstap nor packets/],
     ['redirect', /HTTP 302/],
     ['endless refusal', /maximum number of readers/],
-  ] as const) {
-    await until(() => input(name).row().why !== '');
-    assert.match(input(name).row().why, why, name);
-  }
+  ] as const)
+    // On a busy machine, a connection may first end for another reason.
+    await until(() => why.test(input(name).row().why));
   const { memory } = model.view({ view: 'now' });
   assert.ok(memory.usedBytes <= memory.limitBytes, `${memory.usedBytes} of ${memory.limitBytes}`);
 });
