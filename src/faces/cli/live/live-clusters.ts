@@ -46,7 +46,7 @@ type GivenOptions = Omit<Parameters<typeof liveSourcesOf>[0], 'context'> &
   >;
 
 /**
- * What a live view reads, and how it names addresses.
+ * Selects what a live view reads, and how it names addresses.
  * @throws Problem (`usage`)
  */
 export function clustersOptionsOf(given: GivenOptions, files: readonly string[]): ClustersOptions {

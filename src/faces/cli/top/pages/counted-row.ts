@@ -1,4 +1,4 @@
-/** What the rows for clients, names and servers have in common: columns and fields with counts, and lookups. */
+/** Parts of the rows for clients, names and servers: columns and fields with counts, and the latest lookups. */
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
 import type { LiveCounts } from '../../../../tools/watch/view.ts';
 import {
