@@ -108,7 +108,7 @@ const walk: readonly QueryRow[] = [
 function lookup(id: number, name: string, client: Party, more: Partial<LookupRow> = {}): LookupRow {
   const found = { rcode: 'NOERROR', answers: 1, reason: 'first', why: 'as written' } as const;
   return {
-    ...{ id, client, name, startMs: AT - (60 - id) * 137, tookMs: 0.6 },
+    ...{ id, client, clientId: client.address, name, startMs: AT - (60 - id) * 137, tookMs: 0.6 },
     ...{ outcome: 'answered', rcode: 'NOERROR', wasted: 0, lost: 0 },
     ...{ queries: [query(`${name}.`, 'A', 0, found)], more: 0, ...more },
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { healthy, play, STORY_START } from '../../../test/kit/story.ts';
 import { cartOwners as owners, shopPod, watched } from '../../../test/kit/watched.ts';
-import type { LiveModel } from './live-model.ts';
+import { LiveModel } from './live-model.ts';
 import { nameFilter } from './name-filter.ts';
 import { viewNames, type ViewName } from './view.ts';
 
@@ -148,6 +148,30 @@ describe('views of a small cluster', () => {
     model.name(owners);
   });
 
+  test('a lookup leads to its own client, even if another pod had the address before', async () => {
+    const lookup = { atMs: 0, name: 'api.example.com' };
+    const asked = await play(
+      [{ address: '10.244.1.2', resolver: 'go', lookups: [lookup] }],
+      healthy,
+    );
+    const reused = new LiveModel({ owners });
+    const input = reused.open('veth0');
+    for (const name of ['cart-2', 'web-1']) {
+      const atMs = asked[0]!.timeMs + (name === 'web-1' ? 60_000 : 0);
+      reused.advance(atMs);
+      reused.name(new Map([['10.244.1.2', shopPod(name, 'deploy/web')]]));
+      for (const { bytes, timeMs } of asked)
+        input.reading.takeNetwork(bytes, 0, bytes.length, atMs + timeMs - asked[0]!.timeMs, 0);
+      reused.advance(atMs + 30_000);
+    }
+    const { rows } = reused.view({ view: 'lookups' });
+    assert.equal(rows.length, 2);
+    for (const { client, clientId } of rows) {
+      const found = reused.view({ view: 'clients', id: clientId }).rows;
+      assert.deepEqual([found.length, found[0]?.name], [1, client.name]);
+    }
+  });
+
   test('servers: the service, and the pod behind it', () => {
     const { rows } = model.view({ view: 'servers' });
     assert.deepEqual(
@@ -233,9 +257,8 @@ describe('views of a small cluster', () => {
   });
 });
 
-test('a model without inputs has all views, all empty', async () => {
-  const { LiveModel: Model } = await import('./live-model.ts');
-  const empty = new Model();
+test('a model without inputs has all views, all empty', () => {
+  const empty = new LiveModel();
   for (const view of viewNames as readonly ViewName[])
     assert.deepEqual(JSON.parse(JSON.stringify(empty.view({ view }))), empty.view({ view }));
   assert.equal(empty.view({ view: 'lookups' }).total, 0);

@@ -14,6 +14,7 @@ export function lookupRow(lookup: RingLookup, parties: Parties): LookupRow {
   return {
     id,
     client: parties.at(client, startMs),
+    clientId: parties.idAt(client, startMs),
     name,
     startMs,
     tookMs: endMs - startMs,

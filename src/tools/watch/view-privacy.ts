@@ -128,7 +128,11 @@ export class PrivateViews implements ViewSource {
       case 'lookups':
         return {
           ...view,
-          rows: view.rows.map((row) => ({ ...row, client: this.#party(row.client) })),
+          rows: view.rows.map((row) => {
+            const client = this.#party(row.client);
+            const clientId = row.clientId.replace(row.client.address, client.address);
+            return { ...row, client, clientId };
+          }),
         };
       case 'clients':
         return {

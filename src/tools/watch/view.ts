@@ -286,6 +286,8 @@ export interface LookupRow {
   /** Increases with each lookup and is never reused. */
   readonly id: number;
   readonly client: Party;
+  /** The `id` of the client's row. */
+  readonly clientId: string;
   /** As the application wrote it, in lower case, as far as the queries reveal. */
   readonly name: string;
   readonly startMs: number;

@@ -28,9 +28,9 @@ export function planTrace(
   options: TopOptions,
   writeConf: (text: string) => string = writeTemporary,
 ): TracePlan {
-  const { client, server, name } = target;
+  const { client, clientId, server, name } = target;
   const notes: string[] = [];
-  const [row] = ask({ view: 'clients' satisfies ViewName, id: client.address, most: 1 }).rows;
+  const [row] = ask({ view: 'clients' satisfies ViewName, id: clientId, most: 1 }).rows;
   const kind = row?.resolver.kinds.find((each) => modelled.has(each));
   if (kind === undefined) notes.push('This client’s resolver is unknown, so glibc is assumed.');
   const words = ['trace', name, '-c', kind ?? 'glibc'];

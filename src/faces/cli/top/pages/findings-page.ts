@@ -151,7 +151,8 @@ export function findingItem(row: FindingRow): TopItem {
       const [example] = row.examples;
       if (example === undefined) return null;
       const { name, client, server } = example;
-      return { name, client, candidates: [name], server: server.address };
+      const { address: clientId } = client;
+      return { name, client, clientId, candidates: [name], server: server.address };
     },
     code: row.code,
     about: null,

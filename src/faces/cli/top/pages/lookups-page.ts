@@ -124,14 +124,13 @@ function lookupItem(lookup: LookupRow): TopItem {
     ],
     target: () => targetOf(lookup),
     code: null,
-    about: { view: 'clients', id: lookup.client.address },
+    about: { view: 'clients', id: lookup.clientId },
   };
 }
 
-export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
+export function targetOf({ name, client, clientId, queries }: LookupRow): TraceTarget {
   return {
-    name,
-    client,
+    ...{ name, client, clientId },
     candidates: [...new Set(queries.map((query) => query.name))],
     server: queries.at(-1)?.server.address ?? '',
   };

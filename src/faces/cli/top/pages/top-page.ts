@@ -14,6 +14,8 @@ export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 export interface TraceTarget {
   readonly name: string;
   readonly client: Party;
+  /** The `id` of the client's row. */
+  readonly clientId: string;
   /** The names in its queries, in order, which reveal the search path. */
   readonly candidates: readonly string[];
   /** Address of the server, or empty if unknown. */
