@@ -46,27 +46,19 @@ export class AgentServer {
 }
 
 function samplesOf(stream: PacketStream): readonly MetricSample[] {
-  const sample = (
-    name: string,
-    kind: 'counter' | 'gauge',
-    value: number,
-    help: string,
-  ): MetricSample => ({ name: `ndots_watch_${name}`, help, kind, labels: {}, value });
-  return [
-    sample('readers', 'gauge', stream.readers, 'Readers of this node’s packets.'),
-    sample(
-      'packets_total',
-      'counter',
-      stream.packets,
-      'Packets captured while at least one reader was connected.',
-    ),
-    sample('sent_total', 'counter', stream.sent, 'Packets sent to readers.'),
-    sample('left_out_total', 'counter', stream.missed, 'Packets that a slow reader missed.'),
-    sample(
+  const samples = [
+    ['readers', 'gauge', stream.readers, 'Readers of this node’s packets.'],
+    ['packets_total', 'counter', stream.packets, 'Packets captured while a reader was connected.'],
+    ['sent_total', 'counter', stream.sent, 'Packets sent to readers.'],
+    ['left_out_total', 'counter', stream.missed, 'Packets that a slow reader missed.'],
+    [
       'dropped_total',
       'counter',
       stream.dropped,
       'Packets that arrived faster than they were read.',
-    ),
-  ];
+    ],
+  ] as const;
+  return samples.map(([name, kind, value, help]) => ({
+    ...{ name: `ndots_watch_${name}`, help, kind, labels: {}, value },
+  }));
 }

@@ -33,10 +33,11 @@ export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQue
     ...(filters.length > 0 && { filters }),
     ...(sort !== null && { sort }),
     reversed: parameters.get('reversed') === '1',
-    most: wholeNumber(parameters, 'rows', 1, ROWS_MAX) ?? 200,
-    ...numbered(parameters, 'skip', 0, 1e9),
-    ...numbered(parameters, 'lastMs', 1000, 86_400_000),
-    ...numbered(parameters, 'before', 0, Number.MAX_SAFE_INTEGER),
+    most: 200,
+    ...numbered(parameters, 'rows', 1, ROWS_MAX, 'most'),
+    ...numbered(parameters, 'skip', 0, 1e9, 'skip'),
+    ...numbered(parameters, 'lastMs', 1000, 86_400_000, 'lastMs'),
+    ...numbered(parameters, 'before', 0, Number.MAX_SAFE_INTEGER, 'before'),
     ...(id !== null && { id: view === 'lookups' ? Number(id) : id }),
   } as ViewQuery;
 }
@@ -58,26 +59,18 @@ function sortOf(view: ViewName, given: string | null): string | null {
   return given;
 }
 
-function numbered(
+/** The whole number in a parameter, as a field of the query. Empty if it is not given. */
+function numbered<Name extends string>(
   parameters: URLSearchParams,
   name: string,
   least: number,
   most: number,
-): Readonly<Record<string, number>> {
-  const value = wholeNumber(parameters, name, least, most);
-  return value === null ? {} : { [name]: value };
-}
-
-function wholeNumber(
-  parameters: URLSearchParams,
-  name: string,
-  least: number,
-  most: number,
-): number | null {
+  field: Name,
+): { readonly [Key in Name]?: number } {
   const given = parameters.get(name);
-  if (given === null) return null;
+  if (given === null) return {};
   const value = Number(given);
   if (!Number.isInteger(value) || value < least || value > most)
     throw usage(`${name} takes a whole number from ${least} to ${most}, not "${given}"`);
-  return value;
+  return { [field]: value } as { readonly [Key in Name]?: number };
 }
