@@ -16,10 +16,7 @@ const refusal = signal('');
 /** Known clients, those with the most lookups first. */
 const seen: Signal<readonly ClientRow[]> = signal([]);
 
-/**
- * Loads the input for a client and a name.
- * @param give receives the input, or null if no client is selected
- */
+/** @param give receives the input, or null if no client is selected */
 export function followClient(
   name: () => string,
   isShown: () => boolean,

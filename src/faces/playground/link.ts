@@ -18,10 +18,7 @@ export interface PlaygroundInputs {
   readonly capture: Readonly<Record<string, never>>;
 }
 
-/**
- * Returns an address that opens a playground page with this input.
- * @param base the playground's address, such as `https://example.com/playground/`
- */
+/** @param base the playground's address, such as `https://example.com/playground/` */
 export function playgroundLink<Page extends keyof PlaygroundInputs>(
   base: string,
   page: Page,

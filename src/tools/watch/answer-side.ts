@@ -71,10 +71,7 @@ export class AnswerSide {
     return bytes;
   }
 
-  /**
-   * Compares with the answers during the next configuration.
-   * @returns null if nothing changed
-   */
+  /** @returns null if nothing changed */
   compare(after: AnswerSide): Pick<ChangedAnswer, 'kind' | 'before' | 'after'> | null {
     const kind = this.#differs(after);
     return kind === null ? null : { kind, before: this.#outcome(), after: after.#outcome() };

@@ -107,10 +107,7 @@ export class LiveInput {
     this.#awayMs = null;
   }
 
-  /**
-   * Marks the input as finished.
-   * @param why for the user, if it failed
-   */
+  /** @param why for the user, if it failed */
   close(why = ''): void {
     if (!this.isOpen) return;
     this.reading.end();

@@ -216,18 +216,12 @@ export class LiveModel {
     this.plans.update(this, atMs - this.limits.windowMs, atMs);
   }
 
-  /**
-   * Computes a view.
-   * @throws Problem with code `usage` if the filter is invalid
-   */
+  /** @throws Problem with code `usage` if the filter is invalid */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     return modelView(this, query);
   }
 
-  /**
-   * Computes the map.
-   * @throws Problem with code `usage` if the filter is invalid
-   */
+  /** @throws Problem with code `usage` if the filter is invalid */
   map(query: MapQuery): MapView {
     return mapView(this, query);
   }

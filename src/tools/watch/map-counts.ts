@@ -102,10 +102,7 @@ export class MapCounts {
     seen.replies ||= isAnswered;
   }
 
-  /**
-   * Returns nodes and edges.
-   * @param filters the page's filters, which edges preserve
-   */
+  /** @param filters the page's filters, which edges preserve */
   drawn(
     filters: readonly GivenFilter[],
     seconds: number,

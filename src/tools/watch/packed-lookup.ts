@@ -46,10 +46,7 @@ export interface StoredLookup {
 
 const endings: readonly Ending[] = ['answered', 'retried', 'lost', 'open', 'waiting'];
 
-/**
- * Writes a lookup.
- * @param baseMs a time that its start does not precede by much
- */
+/** @param baseMs a time that its start does not precede by much */
 export function writeLookup(
   { client, name, startMs, endMs, exchanges }: SeenLookup,
   baseMs: number,
@@ -94,10 +91,7 @@ function writeQuery(
   out.number(exchange.logged === undefined ? answers + 1 : 0);
 }
 
-/**
- * Reads a lookup.
- * @param text returns the string with a number
- */
+/** @param text returns the string with a number */
 export function readLookup(
   from: ByteReader,
   baseMs: number,

@@ -19,10 +19,7 @@ export class Parties {
   #gone: { readonly address: string; readonly tenancy: Tenancy }[] = [];
   #owners: ReadonlyMap<string, AddressOwner> = new Map();
 
-  /**
-   * Sets the current owners.
-   * @returns the pods that have disappeared since the last call
-   */
+  /** @returns the pods that have disappeared since the last call */
   take(owners: AddressOwners, nowMs: number): readonly Party[] {
     const left: Party[] = [];
     for (const [address, owner] of owners) {

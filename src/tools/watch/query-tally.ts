@@ -40,10 +40,7 @@ export class QueryTally {
     this.#reply(exchange);
   }
 
-  /**
-   * Counts a finished lookup.
-   * @param isFound true if it found records
-   */
+  /** @param isFound true if it found records */
   lookup(startMs: number, tookMs: number, isFound: boolean): void {
     this.lookups++;
     this.#span(startMs);

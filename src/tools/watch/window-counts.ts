@@ -134,10 +134,7 @@ export class WindowCounts {
       this.servers.find(serverId(each, server.port), sentMs)?.tally.found(exchange);
   }
 
-  /**
-   * Counts a finished lookup.
-   * @param queries those of its queries that count, which were passed in earlier
-   */
+  /** @param queries those of its queries that count, which were passed in earlier */
   lookup(
     { client, name, startMs, endMs }: WindowLookup,
     queries: readonly (WindowQuery & JudgedQuery)[],

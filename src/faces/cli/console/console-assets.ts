@@ -17,10 +17,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/**
- * Finds the page's files.
- * @throws Problem if the page has not been built
- */
+/** @throws Problem if the page has not been built */
 export function findConsoleAssets(directory: string): ConsoleAssets {
   if (!existsSync(join(directory, 'console.js')))
     throw new Problem({

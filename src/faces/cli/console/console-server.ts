@@ -343,10 +343,7 @@ function json(value: unknown, response: ServerResponse): void {
   end(response, 200, 'application/json', JSON.stringify(value));
 }
 
-/**
- * Replies with the error in a request.
- * @throws the error if it is a bug
- */
+/** @throws the error if it is a bug */
 function refuse(error: unknown, response: ServerResponse): void {
   const refusal = refusalJson(error);
   if (response.headersSent) return void response.destroy();

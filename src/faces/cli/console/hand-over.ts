@@ -31,10 +31,7 @@ export class HandOver {
     return { command: printCommand('ndots', words), noPackets: await this.#whyNoPackets() };
   }
 
-  /**
-   * Writes the packets of the selected lookups as pcapng.
-   * @throws Problem
-   */
+  /** @throws Problem */
   async packets(
     filters: readonly GivenFilter[],
     signal: AbortSignal,

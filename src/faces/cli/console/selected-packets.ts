@@ -42,10 +42,7 @@ export async function whyNoPackets(file: string): Promise<string | null> {
     : 'A query log contains no packets.';
 }
 
-/**
- * Writes a pcapng file.
- * @throws Problem if the selection is empty or too large
- */
+/** @throws Problem if the selection is empty or too large */
 export async function writeSelectedPackets(
   parts: SelectionParts,
   write: (bytes: Uint8Array) => Promise<void>,

@@ -42,10 +42,7 @@ export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQue
   } as ViewQuery;
 }
 
-/**
- * The filters in an address.
- * @throws Problem (`usage`)
- */
+/** @throws Problem (`usage`) */
 export function filtersIn(parameters: URLSearchParams): readonly GivenFilter[] {
   const line = parameters.get('filter') ?? '';
   return line.trim() === '' ? [] : parseFilterLine(line);

@@ -51,10 +51,7 @@ export class ReplicaStreams {
     this.#timer = every(parts.clock, LIST_MS, () => void this.#refresh());
   }
 
-  /**
-   * Lists the pods and starts reading from them.
-   * @throws Problem if no pods are found
-   */
+  /** @throws Problem if no pods are found */
   static async start(parts: ReplicaStreamsParts): Promise<ReplicaStreams> {
     const { choice, io } = parts;
     const access = accessOf(choice.access, io);

@@ -48,10 +48,7 @@ export interface StreamEvents {
   ended(why: string): void;
 }
 
-/**
- * Connects to a server.
- * @returns a function that closes the connection
- */
+/** @returns a function that closes the connection */
 export type StreamOpener = (events: StreamEvents) => () => void;
 
 export interface ServerStreamParts {

@@ -20,10 +20,7 @@ function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
   });
 }
 
-/**
- * Prints the view as one line of JSON.
- * @param cluster the context; empty if there is at most one cluster
- */
+/** @param cluster the context; empty if there is at most one cluster */
 export function printDocument(
   options: TopOptions,
   model: Pick<LiveModel, 'view'>,

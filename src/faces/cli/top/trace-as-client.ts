@@ -72,10 +72,7 @@ function writeTemporary(text: string): string {
   return path;
 }
 
-/**
- * Runs the trace in this process.
- * @returns its output
- */
+/** @returns its output */
 export async function runTraceWords(
   words: readonly string[],
   io: Io,

@@ -64,10 +64,7 @@ export const watchUsage: Usage = {
   ],
 };
 
-/**
- * Parses the words after `ndots watch`.
- * @throws Problem (`usage`)
- */
+/** @throws Problem (`usage`) */
 export function parseWatchOptions(words: readonly string[]): WatchOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [action = '', extra] = rest;

@@ -56,10 +56,7 @@ const NAMES = { before: 'Corefile', after: 'Corefile.new' };
 /** Maximum number of questions between progress messages. */
 const PROGRESS_STEP = 25;
 
-/**
- * Serves both Corefiles and compares them.
- * @throws Problems if either cannot be served
- */
+/** @throws Problems if either cannot be served */
 export async function runDiff(
   { before, after, names = [] }: DiffInput,
   progress: Progress,

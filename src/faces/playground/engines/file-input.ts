@@ -7,10 +7,7 @@ import {
 import type { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
 import { Problem } from '../../../server/base/problem.ts';
 
-/**
- * Opens a file.
- * @throws Problem
- */
+/** @throws Problem */
 export async function openDropped(file: File, remarks: Remarks): Promise<Input> {
   let taken = 0;
   let closed = false;

@@ -49,10 +49,7 @@ const PLANNED = ['glibc', 'musl', 'go', 'c-ares'];
 /** Virtual time, milliseconds. */
 const LIMIT_MS = 600_000;
 
-/**
- * Plans the lookup for each client.
- * @throws Problem if the name, answers or objects are invalid
- */
+/** @throws Problem if the name, answers or objects are invalid */
 export async function runTrace(input: TraceInput, progress: Progress): Promise<TraceResult> {
   const name = checkedName(input.name);
   const { families } = input;

@@ -77,10 +77,7 @@ export function fstatSync(handle: number): FileStats {
   return statSync(open_.get(handle)?.path ?? '');
 }
 
-/**
- * Opens a file for reading.
- * @throws Error with the code ENOENT or EROFS
- */
+/** @throws Error with the code ENOENT or EROFS */
 export function openSync(path: string, flags: number | string = 0): number {
   if (flags !== 0 && flags !== 'r') throw failed('EROFS', path);
   if (!existsSync(path)) throw failed('ENOENT', path);
@@ -88,10 +85,7 @@ export function openSync(path: string, flags: number | string = 0): number {
   return nextHandle++;
 }
 
-/**
- * Reads from an open file into a buffer.
- * @returns the number of bytes
- */
+/** @returns the number of bytes */
 export function readSync(
   handle: number,
   into: Uint8Array,
