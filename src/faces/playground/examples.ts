@@ -61,16 +61,6 @@ const after = `.:53 {
 }
 `;
 
-export interface Examples {
-  readonly name: string;
-  readonly resolvConf: string;
-  readonly answers: string;
-  readonly corefile: string;
-  readonly before: string;
-  readonly after: string;
-}
-
-export const examples: Examples = {
-  name: 'api.example.com',
-  ...{ resolvConf, answers, corefile, before, after },
-};
+export const examples: Readonly<
+  Record<'name' | 'resolvConf' | 'answers' | 'corefile' | 'before' | 'after', string>
+> = { name: 'api.example.com', resolvConf, answers, corefile, before, after };

@@ -13,15 +13,10 @@ const KEY_BYTES = 255;
 const ENTRY_BYTES = 100;
 
 /** A key in one step of the window. */
-export class KeyEntry<Extra> {
+export interface KeyEntry<Extra> {
   readonly key: string;
-  readonly tally: QueryTally = new QueryTally();
+  readonly tally: QueryTally;
   readonly extra: Extra;
-
-  constructor(key: string, extra: Extra) {
-    this.key = key;
-    this.extra = extra;
-  }
 }
 
 /** A key summed over several steps. */
@@ -141,7 +136,7 @@ class Step<Extra> {
     const slot = this.#sketch.add(bytes, 0, length);
     if (!this.#sketch.replaced) return this.#entries[slot]!;
     if (this.#sketch.size === known) this.displaced++;
-    return (this.#entries[slot] = new KeyEntry(key, this.#extra()));
+    return (this.#entries[slot] = { key, tally: new QueryTally(), extra: this.#extra() });
   }
 
   find(bytes: Uint8Array, length: number): KeyEntry<Extra> | null {
@@ -159,8 +154,8 @@ class Step<Extra> {
   }
 
   *entries(): Iterable<KeyEntry<Extra> & { readonly error: number }> {
-    for (const [slot, { key, tally, extra }] of this.#entries.entries())
-      yield { key, tally, extra, error: this.#sketch.error(slot) };
+    for (const [slot, entry] of this.#entries.entries())
+      yield { ...entry, error: this.#sketch.error(slot) };
   }
 
   get bytes(): number {
