@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { assembleBpf, exit, ifEqual, load, map, set } from './bpf-assembler.ts';
 import { ATTACH, BpfRefused, loadProgram, PROGRAM } from './bpf.ts';
 import { SocketPrograms, type SentRecord } from './socket-programs.ts';
+import { bootClock } from './wall-clock.ts';
 
 const PORT = 5397;
 
@@ -95,6 +96,9 @@ for (const family of [4, 6] as const)
       if (programs.senders) assert.equal(record!.senderPid, process.pid);
       assert.ok(record!.cookieLow > 0 && record!.cgroup > 0n);
       assert.ok(record!.command.length > 0);
+      const nowMs = bootClock()();
+      assert.ok(record!.notedBootMs <= record!.sentBootMs && record!.sentBootMs <= nowMs);
+      assert.ok(nowMs - record!.notedBootMs < 60_000, `${nowMs - record!.notedBootMs}`);
     });
 
 test('other ports are not recorded; a TCP connection is recorded once, when it is opened', async (t) => {

@@ -40,7 +40,7 @@ import { BpfRing } from './bpf-ring.ts';
 /** Kernel helper functions (<linux/bpf.h>). */
 const HELPER = {
   ...{ LOOK_UP: 1, UPDATE: 2, PROCESS: 14, COMMAND: 16, LOAD_BYTES: 26, COOKIE: 46 },
-  ...{ CGROUP: 80, RING_OUTPUT: 130 },
+  ...{ CGROUP: 80, BOOT_TIME: 125, RING_OUTPUT: 130 },
 } as const;
 /** The reader polls when packets arrive, so it need not be woken (BPF_RB_NO_WAKEUP). */
 const NO_WAKEUP = 1;
@@ -50,12 +50,14 @@ const SOCKETS_MAX = 65_536;
 const RING = 4 * 1024 * 1024;
 const EINVAL = 22;
 
-/** The data stored per socket: process and thread, cgroup, name. */
-const NOTE = { SIZE: 32, PROCESS: 0, CGROUP: 8, COMMAND: 16 };
+/** The data stored per socket: process and thread, cgroup, name, time. */
+const NOTE = { SIZE: 40, PROCESS: 0, CGROUP: 8, COMMAND: 16, TIME: 32 };
 /** A record in the ring. */
 const RECORD = {
   ...{ SIZE: 104, COOKIE: 0, SENDER: 8, PROCESS: 16, CGROUP: 24, COMMAND: 32 },
-  ...{ SOURCE: 48, TARGET: 64, PORTS: 80, ID: 84, PROTOCOL: 86, FAMILY: 87, HEAD: 88 },
+  ...{ SOURCE: 48, TARGET: 64, PORTS: 80, ID: 84, PROTOCOL: 86, FAMILY: 87 },
+  /** The packet's first bytes while it is read, and then both times. */
+  ...{ HEAD: 88, SENT: 88, NOTED: 96 },
 };
 /** Field offsets in struct bpf_sock_addr and struct bpf_sock. */
 const ADDRESS = { PORT: 24, PROTOCOL: 36 };
@@ -82,6 +84,10 @@ export interface SentRecord {
   readonly pid: number;
   /** The process that sent the packet; 0 if the kernel cannot report it (before 6.10). */
   readonly senderPid: number;
+  /** When the packet was sent, in milliseconds since boot. */
+  readonly sentBootMs: number;
+  /** When `pid` opened or connected the socket, in milliseconds since boot; 0 if `pid` is 0. */
+  readonly notedBootMs: number;
   readonly cgroup: bigint;
   readonly command: string;
 }
@@ -102,6 +108,8 @@ function noteProcess(notes: number): BpfLine[] {
     add(1, -8 - NOTE.SIZE + NOTE.COMMAND),
     set(2, 16),
     call(HELPER.COMMAND),
+    call(HELPER.BOOT_TIME),
+    store(8, 10, -8 - NOTE.SIZE + NOTE.TIME, 0),
     map(1, notes),
     copy(2, 10),
     add(2, -8),
@@ -201,8 +209,8 @@ function onEgress(
     and(9, SYN | ACK),
     ifDiffers(9, SYN, 'allow'),
     'record',
-    storeValue(8, 10, at(RECORD.HEAD), 0),
-    storeValue(8, 10, at(RECORD.HEAD + 8), 0),
+    ...[call(HELPER.BOOT_TIME), store(8, 10, at(RECORD.SENT), 0)],
+    storeValue(8, 10, at(RECORD.NOTED), 0),
     copy(1, 6),
     call(HELPER.COOKIE),
     store(8, 10, at(RECORD.COOKIE), 0),
@@ -214,6 +222,7 @@ function onEgress(
       load(8, 1, 0, part),
       store(8, 10, at(RECORD.PROCESS + part), 1),
     ]),
+    ...[load(8, 1, 0, NOTE.TIME), store(8, 10, at(RECORD.NOTED), 1)],
     'write',
     map(1, ring),
     ...[copy(2, 10), add(2, at(0)), set(3, RECORD.SIZE), set(4, NO_WAKEUP)],
@@ -310,6 +319,8 @@ class RingRecord implements SentRecord {
   cookieLow = 0;
   pid = 0;
   senderPid = 0;
+  sentBootMs = 0;
+  notedBootMs = 0;
   #view = new DataView<ArrayBufferLike>(new ArrayBuffer());
   #at = 0;
 
@@ -331,6 +342,8 @@ class RingRecord implements SentRecord {
     this.cookieHigh = view.getUint32(at + RECORD.COOKIE + 4, true);
     this.pid = view.getUint32(at + RECORD.PROCESS + 4, true);
     this.senderPid = view.getUint32(at + RECORD.SENDER + 4, true);
+    this.sentBootMs = millisecondsAt(view, at + RECORD.SENT);
+    this.notedBootMs = millisecondsAt(view, at + RECORD.NOTED);
   }
 
   get cgroup(): bigint {
@@ -342,4 +355,9 @@ class RingRecord implements SentRecord {
     const name = Buffer.from(this.bytes.subarray(at, at + 16)).toString('latin1');
     return name.replace(/\0.*/s, '');
   }
+}
+
+/** Reads nanoseconds as milliseconds, without a bigint for each record. */
+function millisecondsAt(view: DataView, at: number): number {
+  return (view.getUint32(at, true) + view.getUint32(at + 4, true) * 0x1_0000_0000) / 1e6;
 }
