@@ -130,6 +130,32 @@ for i in range(60): s.recv(512)
     assert.ok(truth.attributed >= 4 * 60, `${truth.attributed}\n${output.slice(-500)}`);
   });
 
+  test('a process that inherits a socket, as a daemon does, is named from then on', async () => {
+    // The substitution ends when the child closes its output.
+    const script = `x="$(python3 -c '
+import os, socket, struct, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("${SERVER}", 53))
+s.settimeout(2)
+def ask(i):
+    name = b"".join(struct.pack("B", len(each)) + each for each in
+        (b"p%d" % os.getpid(), b"n%d" % i, b"truth", b"test"))
+    s.send(struct.pack(">6H", i, 256, 1, 0, 0, 0) + name + b"\\0\\0\\1\\0\\1")
+    s.recv(512)
+ask(0)
+if os.fork() > 0: os._exit(0)
+time.sleep(0.2)
+for i in range(1, 20):
+    ask(i)
+    time.sleep(0.06)
+')"`;
+    const output = await during(['-o', 'json'], () => world.run(script));
+    const truth = readTruth(output, CONTAINER.client);
+    // The child's first query may come from either of them.
+    assert.ok(truth.wrong.length <= 1, truth.wrong.join(' '));
+    assert.ok(truth.lookups >= 10 && truth.attributed >= 5, output.slice(-500));
+  });
+
   test('-o flow shows the story of curl: client, server, translation, and the process that accepted', async () => {
     const output = await during(['--bpf', '-o', 'flow'], () => world.lookups('curl', 2));
     const client = CONTAINER.client.slice(0, 12);

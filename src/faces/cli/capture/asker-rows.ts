@@ -19,7 +19,7 @@ const reasons: Readonly<Record<WhyUnknown, string>> = {
   several: 'address in several namespaces',
   ended: 'process ended',
   refused: 'not permitted',
-  busy: 'too many sockets',
+  busy: 'too many sockets or files',
   unseen: 'not seen live',
 };
 

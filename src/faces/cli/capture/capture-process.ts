@@ -11,7 +11,7 @@ import type { FoundSocket } from '../../../server/runtime/socket-lookup.ts';
 import { runInShortSlices } from '../../../server/runtime/scheduling.ts';
 import { SocketPrograms } from '../../../server/runtime/socket-programs.ts';
 import { TranslationLookup } from '../../../server/runtime/translation-lookup.ts';
-import { wallClock } from '../../../server/runtime/wall-clock.ts';
+import { bootClock, wallClock } from '../../../server/runtime/wall-clock.ts';
 import {
   Attribution,
   type AttributedEvents,
@@ -61,8 +61,8 @@ export function openAttribution(
   if (bpf) requireForPrograms(cgroups);
   try {
     const tree = cgroups === null ? null : new CgroupTree(cgroups);
-    const holders = new SocketHolders(tree, new PodNames());
-    const nowMs = wallClock();
+    const [nowMs, sinceBootMs] = [wallClock(), bootClock()];
+    const holders = new SocketHolders({ tree, pods: new PodNames(), sinceBootMs });
     const network = readlinkSync(OWN);
     // Runs the code once, so that the first query does not have to wait for compilation.
     const warmUp = (own: FoundSocket): void => {
@@ -90,7 +90,11 @@ export function openAttribution(
       note('processes in other PID namespaces are not visible; in Kubernetes, set hostPID: true');
     runInShortSlices(PRIORITY);
     const translations = translationsAt(path);
-    return new Attribution({ spaces, holders, sent, translations, isUpstreamShown, nowMs }, events);
+    const clocks = { nowMs, sinceBootMs };
+    return new Attribution(
+      { spaces, holders, sent, translations, isUpstreamShown, ...clocks },
+      events,
+    );
   } catch (error) {
     throw told(error, path, bpf);
   }

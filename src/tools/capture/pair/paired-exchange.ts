@@ -34,6 +34,7 @@ export class PairedExchange implements SeenExchange {
   hops: readonly Hop[] = noHops;
   strandedBytes: number = 0;
   stray: Peer | null = null;
+  isStrayReply = false;
   misfit: Misfit | null = null;
   damaged: boolean = false;
   damagedQuery: boolean;
@@ -101,6 +102,7 @@ export class PairedExchange implements SeenExchange {
     this.replyFlags = head.flags;
     this.answers = head.answers;
     this.damaged = message.damaged ?? false;
+    this.isStrayReply = false;
   }
 
   /** Called if the client did not accept the reply. */

@@ -438,6 +438,7 @@ export class Pairing {
     if (exchange.stray !== null) return true;
     exchange.stray = this.#source(message);
     exchange.answer(message, head, this.#copies);
+    exchange.isStrayReply = true;
     // The translation has no entry for such a reply.
     if (!isTheirs) return true;
     const isTaken = this.#others.answered(exchange, exchange.stray.address);

@@ -84,6 +84,8 @@ export interface SeenExchange extends Exchange {
   strandedBytes: number;
   /** The server that answered instead of the target. */
   stray: Peer | null;
+  /** True if the reply is the one from `stray`, and not a later one from the target. Omitted if it is not from packets. */
+  isStrayReply?: boolean;
   /** The mismatched reply that reached its socket. Omitted if it is not from packets. */
   misfit?: Misfit | null;
   /** True if its reply has a wrong UDP checksum. Omitted if it is not from packets. */

@@ -1,6 +1,7 @@
 /** Determines which socket sent a query, under races that a real kernel does not reproduce. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Peer } from '../../../server/wire/exchange.ts';
 import type { SeenExchange, SeenLookup } from '../pair/seen-exchange.ts';
 import type { Asker } from '../pair/asker.ts';
 import { processAsker } from '../../../../test/kit/askers.ts';
@@ -13,7 +14,10 @@ import { SocketHolders } from './socket-holders.ts';
 class Machine {
   nowMs = 1000;
   socket: KernelSocket | null = null;
+  /** The processes that hold the socket, or null for one that is named after the socket. */
+  holders: Asker | null = null;
   lookups = 0;
+  find: (local: Peer) => KernelSocket | null = () => this.socket;
   readonly notes: SentNote[] = [];
   /** The IDs of the exchanges that were passed on, each with its processes. */
   readonly shown: (readonly number[] | 'lookup')[] = [];
@@ -23,19 +27,19 @@ class Machine {
     const found = new NetworkSpaces(
       {
         sockets: () => ({
-          find: () => {
+          find: (_, local) => {
             this.lookups++;
-            return this.socket;
+            return this.find(local);
           },
           close: () => undefined,
         }),
         list: () => ({ paths: new Map(), refused }),
-        addresses: () => (spaces === 1 ? ['10.0.0.1', 'fe80::1%eth0'] : []),
+        addresses: () => (spaces === 1 ? ['10.0.0.1', '10.0.0.2', 'fe80::1%eth0'] : []),
       },
       { name: 'net:[1]', path: '/nowhere' },
     );
-    const holders = new SocketHolders(null, null);
-    holders.find = ({ inode }) => processAsker(inode);
+    const holders = new SocketHolders({ tree: null, pods: null, sinceBootMs: () => this.nowMs });
+    holders.find = ({ inode }) => this.holders ?? processAsker(inode);
     holders.describe = ({ pids, command }) => ({
       ...processAsker(pids[0]!),
       processes: pids.map((pid) => ({ pid, command, commandLine: '', parent: null })),
@@ -50,6 +54,7 @@ class Machine {
         ...{ spaces: found, holders, sent, translations: [] },
         isUpstreamShown: false,
         nowMs: () => this.nowMs,
+        sinceBootMs: () => this.nowMs,
       },
       {
         ended: ({ id, asker }) => this.shown.push([id, ...pidsOf(asker!)]),
@@ -74,6 +79,7 @@ class Machine {
       repliedMs: null,
       ending: 'waiting',
       hops: [],
+      stray: null,
     } as unknown as SeenExchange;
     this.attribution.ready();
     this.attribution.begun(exchange);
@@ -143,9 +149,73 @@ test('another socket at the same port, by its cookie, has not sent earlier queri
 test('a query without a reply belongs to the socket that waits for one', () => {
   const machine = new Machine();
   machine.socket = socket(7);
-  machine.nowMs = 1500;
+  machine.nowMs = 1049;
   const exchange = machine.query(1000);
   assert.deepEqual(pidsOf(machine.reply(exchange, null)), [7]);
+});
+
+test('a query without a reply may have been given up before its socket is found, and its port used by another program', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1051;
+  const exchange = machine.query(1000);
+  assert.equal(machine.reply(exchange, null).why, 'closed');
+});
+
+test('a socket that is passed on to another process names that one from then on', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1001;
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1000), 1002)), [7]);
+  machine.holders = processAsker(8);
+  machine.nowMs = 1101;
+  // Either of the two may have sent this one.
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1100, 2), 1102)), [7, 8]);
+  machine.nowMs = 1201;
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1200, 3), 1202)), [8]);
+});
+
+test('the last queries of a busy socket have no process if it is passed on meanwhile', () => {
+  const machine = busyMachine();
+  const shown = sendsMore(machine);
+  machine.holders = processAsker(8);
+  machine.nowMs = 1030;
+  machine.attribution.settle();
+  assert.deepEqual(shown, [[20], [21], [22], [23], [24]]);
+  machine.nowMs = 1041;
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1040, 30), 1042)), [8]);
+});
+
+test('a reply from another address than the queried one comes from the process there', () => {
+  const machine = new Machine();
+  const local: string[] = [];
+  machine.find = (each) => {
+    local.push(`${each.address}:${each.port}`);
+    return socket(7);
+  };
+  const exchange = machine.query(1000, 1, 40_000, '192.0.2.1', '10.0.0.1');
+  exchange.stray = { address: '10.0.0.2', port: 53 };
+  exchange.isStrayReply = true;
+  machine.reply(exchange, 1002);
+  assert.deepEqual(local, ['10.0.0.2:53']);
+});
+
+test('a server that is found long after its reply may have taken the port from the one that replied', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1060;
+  const late = machine.query(1000, 1, 40_000, '192.0.2.1', '10.0.0.1');
+  machine.reply(late, 1002);
+  assert.equal(late.answerer!.why, 'closed');
+  machine.nowMs = 1120;
+  const known = machine.query(1100, 2, 40_001, '192.0.2.1', '10.0.0.1');
+  machine.reply(known, 1102);
+  assert.deepEqual(pidsOf(known.answerer!), [7]);
+  machine.nowMs = 1203;
+  machine.socket = socket(8);
+  const soon = machine.query(1200, 3, 40_002, '192.0.2.1', '10.0.0.1');
+  machine.reply(soon, 1202);
+  assert.deepEqual(pidsOf(soon.answerer!), [8]);
 });
 
 test('queries that are read together need one lookup of sockets', () => {
@@ -263,6 +333,8 @@ const note = (pid: number, id: number, parts: Partial<SentNote> = {}): SentNote 
   cookieLow: pid,
   pid,
   senderPid: pid,
+  sentBootMs: 1000,
+  notedBootMs: 1000,
   cgroup: 1n,
   command: `p${pid}`,
   ...parts,
@@ -275,6 +347,23 @@ test('a note of the kernel names the process of a closed socket', () => {
   assert.deepEqual(pidsOf(machine.reply(machine.query(1000, 5), 1001)), [9]);
   assert.equal(machine.lookups, 0);
   assert.equal(machine.reply(machine.query(1000, 6), 1001).why, 'closed');
+});
+
+test('a note of an earlier packet with the same ports and ID, or of an old connection, does not count', () => {
+  for (const protocol of ['udp', 'tcp'] as const) {
+    const machine = new Machine({ bpf: true });
+    machine.notes.push(note(9, 5, { protocol }));
+    machine.nowMs = 6001;
+    const exchange = { ...machine.query(6001, 5), protocol };
+    machine.attribution.begun(exchange);
+    assert.equal(machine.reply(exchange, 6002).why, 'closed', protocol);
+    // Another socket uses the port by now.
+    machine.notes.push(note(11, 5, { protocol, sentBootMs: 6050 }));
+    machine.nowMs = 6051;
+    const next = { ...machine.query(6050, 5), protocol };
+    machine.attribution.begun(next);
+    assert.deepEqual(pidsOf(machine.reply(next, 6052)), [11], protocol);
+  }
 });
 
 test('a socket that two processes use has both, the sender first', () => {

@@ -16,7 +16,9 @@ import {
   isProved,
   KnownSockets,
   nothing,
+  servedUntilMs,
   SETTLE_MS,
+  waitedUntilMs,
   type SocketFinding,
 } from './known-sockets.ts';
 import type { NetworkSpaces } from './network-spaces.ts';
@@ -64,6 +66,8 @@ export interface AttributionParts {
   readonly isUpstreamShown: boolean;
   /** CLOCK_REALTIME in milliseconds, with fractions. */
   readonly nowMs: () => number;
+  /** CLOCK_BOOTTIME in milliseconds, with fractions. */
+  readonly sinceBootMs: () => number;
 }
 
 export class Attribution {
@@ -72,6 +76,8 @@ export class Attribution {
   readonly #sockets: KnownSockets;
   #unsettled: Unsettled[] = [];
   #timer: NodeJS.Timeout | null = null;
+  /** The difference between both clocks. It changes when the machine's time is set, so `ready` updates it. */
+  #bootMs: number;
   readonly #queries = new ServerQueries();
   readonly #counts: { attributed: number; unknown: Partial<Record<WhyUnknown, number>> } = {
     attributed: 0,
@@ -82,6 +88,7 @@ export class Attribution {
     this.#parts = parts;
     this.#events = events;
     this.#sockets = new KnownSockets(parts.spaces, parts.holders, parts.nowMs);
+    this.#bootMs = parts.sinceBootMs() - parts.nowMs();
   }
 
   get counts(): AttributionCounts {
@@ -90,7 +97,10 @@ export class Attribution {
 
   /** Call before reading a batch of packets. */
   ready(): void {
-    this.#parts.sent?.drain();
+    const { sent, nowMs, sinceBootMs } = this.#parts;
+    if (sent === null) return;
+    sent.drain();
+    this.#bootMs = sinceBootMs() - nowMs();
   }
 
   /** Call this periodically to refresh the view of the machine. */
@@ -186,16 +196,16 @@ export class Attribution {
     sentMs: number,
     id: number,
   ): SocketFinding | null {
-    const { sent, holders, nowMs } = this.#parts;
-    const noted = sent?.find(protocol, local, remote, id) ?? null;
+    const { sent, holders } = this.#parts;
+    const noted = sent?.find(protocol, local, remote, id, sentMs + this.#bootMs) ?? null;
     if (noted === null) return null;
-    return noted === 'several'
-      ? nothing('several')
-      : certain(holders.describe(noted, sentMs, nowMs()));
+    return noted === 'several' ? nothing('several') : certain(holders.describe(noted));
   }
 
   #answerer(exchange: SeenExchange): SocketFinding {
-    const { protocol, client, sentMs } = exchange;
+    const { protocol, client, sentMs, stray, isStrayReply = false } = exchange;
+    if (stray !== null && isStrayReply)
+      return this.#sockets.at({ protocol, local: stray, remote: client, mayListen: true }, sentMs);
     const last = exchange.hops.at(-1);
     const local = serverOf(last ?? exchange);
     const end = { protocol, local, remote: last?.client ?? client, mayListen: true };
@@ -215,8 +225,10 @@ export class Attribution {
   #exchange(exchange: SeenExchange, answerer: SocketFinding | null): void {
     const sender = (exchange.sender ?? nothing('unseen')) as SocketFinding;
     exchange.sender = null;
-    exchange.asker = askerOf(sender, exchange.sentMs, exchange.repliedMs);
-    exchange.answerer = answerer === null ? null : askerOf(answerer, exchange.sentMs, null);
+    const { sentMs, repliedMs } = exchange;
+    exchange.asker = askerOf(sender, sentMs, waitedUntilMs(sentMs, repliedMs));
+    exchange.answerer =
+      answerer === null ? null : askerOf(answerer, sentMs, servedUntilMs(repliedMs ?? sentMs));
     if (this.#parts.isUpstreamShown) {
       exchange.upstream = this.#queries.of(exchange);
       this.#queries.add(exchange);
@@ -232,9 +244,9 @@ function serverOf({ server }: Pick<SeenExchange, 'server'>): Peer {
   return server.host === undefined ? server : { address: addressOf(server), port: server.port };
 }
 
-function askerOf(finding: SocketFinding, sentMs: number, repliedMs: number | null): Asker {
+function askerOf(finding: SocketFinding, sentMs: number, usedUntilMs: number): Asker {
   const { asker } = finding;
-  return asker.why !== null || isProved(finding, sentMs, repliedMs)
+  return asker.why !== null || isProved(finding, sentMs, usedUntilMs)
     ? asker
     : unknownAsker('closed');
 }

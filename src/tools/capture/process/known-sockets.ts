@@ -8,7 +8,7 @@ import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash
 import { hashPair } from '../../../server/base/hash.ts';
 import { RecentlyUsed } from './recently-used.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
-import { unknownAsker, type Asker, type WhyUnknown } from '../pair/asker.ts';
+import { unknownAsker, type Asker, type SeenProcess, type WhyUnknown } from '../pair/asker.ts';
 import type { KernelSocket, NetworkSpace, NetworkSpaces } from './network-spaces.ts';
 import type { SocketHolders } from './socket-holders.ts';
 
@@ -24,6 +24,12 @@ const BUSY_GAP_MS = 40;
 /** In milliseconds. The time until busy sockets are looked up again, which is not noticed by a person who watches. */
 export const SETTLE_MS = 20;
 
+/**
+ * In milliseconds. A socket that is found this soon after a query without a reply, or after a reply, is the one that
+ * sent it. Unbound's shortest timeout is 50 ms (RTT_MIN_TIMEOUT), and no known resolver has a shorter one.
+ */
+const STAYS_MS = 50;
+
 /** A listening socket has no remote end. */
 const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
 const ANY_6: Peer = { address: '::', port: 0 };
@@ -32,6 +38,12 @@ export interface SocketFinding {
   readonly asker: Asker;
   /** The socket that proves them (`isProved`), or null if they need no proof. */
   readonly socket: KnownSocket | null;
+}
+
+/** Since when a socket has been known, at any of its ends, with the same processes. */
+interface Since {
+  readonly firstMs: number;
+  readonly asker: Asker;
 }
 
 export interface ConnectionEnd {
@@ -80,6 +92,8 @@ export class KnownSockets {
   readonly #holders: SocketHolders;
   readonly #nowMs: () => number;
   readonly #known = new RecentlyUsed<number, KnownSocket>(KNOWN_MAX);
+  /** By cookie. A server's socket has an end for each of its clients. */
+  readonly #since = new RecentlyUsed<bigint, Since>(KNOWN_MAX);
   #due: KnownSocket[] = [];
 
   /** @param nowMs the packets' clock in milliseconds, with fractions */
@@ -118,21 +132,30 @@ export class KnownSockets {
       if (known !== null) this.#known.delete(key);
       return nothing('closed');
     }
-    if (known !== null && isSameSocket(known, space, found)) {
-      known.run = beforeMs - known.lastMs > BUSY_GAP_MS ? 0 : known.run + 1;
-      known.lastMs = beforeMs;
-      if (known.asker.why === 'busy')
-        known.asker = this.#holders.find(found, space.name, sentMs, afterMs);
-      return known;
-    }
     const asker = this.#holders.find(found, space.name, sentMs, afterMs);
-    const times = { firstMs: afterMs, lastMs: beforeMs };
+    if (known !== null && isSameSocket(known, space, found)) {
+      if (asker.why === 'busy' && known.asker.why === null) return certain(asker);
+      if (haveSameProcesses(known.asker, asker)) {
+        known.run = beforeMs - known.lastMs > BUSY_GAP_MS ? 0 : known.run + 1;
+        known.lastMs = beforeMs;
+        known.asker = asker;
+        return known;
+      }
+    }
+    const since = this.#since.get(found.cookie);
+    const isLonger = since !== undefined && haveSameProcesses(since.asker, asker);
+    const firstMs = isLonger ? since.firstMs : afterMs;
+    if (!isLonger) this.#since.set(found.cookie, { firstMs, asker });
+    const times = { firstMs, lastMs: beforeMs };
     const made = new KnownSocket(end, space.name, found.cookie, times, asker);
     this.#known.set(key, made);
-    return made;
+    if (known?.cookie !== found.cookie || known.firstMs > sentMs) return made;
+    // It was passed on since the last lookup, before or after this packet.
+    const both = processesOfBoth(known.asker, asker);
+    return both === null ? made : certain({ ...asker, processes: both });
   }
 
-  /** Looks up the busy sockets, which proves their packets if they are still the same. */
+  /** Looks up the busy sockets, which proves their packets if they and their processes are still the same. */
   settle(): void {
     const due = this.#due;
     this.#due = [];
@@ -143,8 +166,11 @@ export class KnownSockets {
       const beforeMs = this.#nowMs();
       const found = typeof space === 'string' ? null : socketIn(space, end);
       if (found !== null && isSameSocket(known, space as NetworkSpace, found)) {
-        known.lastMs = beforeMs;
-        continue;
+        const asker = this.#holders.find(found, known.space, known.lastMs, this.#nowMs());
+        if (haveSameProcesses(known.asker, asker)) {
+          known.lastMs = beforeMs;
+          continue;
+        }
       }
       const key = keyOf(end);
       if (this.#known.get(key) === known) this.#known.delete(key);
@@ -173,17 +199,24 @@ export function isDecided({ socket }: SocketFinding): boolean {
 }
 
 /**
- * True if the socket existed when the packet was sent: it was found both before and after, or it was found before a
- * reply arrived that its program has waited for.
+ * True if the socket existed when the packet was sent: it was found both before and after, or while its program was
+ * still using it.
+ * @param usedUntilMs until when that is certain (`waitedUntilMs`, `servedUntilMs`)
  */
-export function isProved(
-  { socket }: SocketFinding,
-  sentMs: number,
-  repliedMs: number | null,
-): boolean {
+export function isProved({ socket }: SocketFinding, sentMs: number, usedUntilMs: number): boolean {
   if (socket === null) return true;
   const { firstMs, lastMs } = socket;
-  return lastMs >= sentMs && (firstMs <= sentMs || repliedMs === null || firstMs <= repliedMs);
+  return lastMs >= sentMs && (firstMs <= sentMs || firstMs <= usedUntilMs);
+}
+
+/** Until when a client waits for a reply. */
+export function waitedUntilMs(sentMs: number, repliedMs: number | null): number {
+  return repliedMs ?? sentMs + STAYS_MS;
+}
+
+/** Until when a server that has replied keeps its socket. */
+export function servedUntilMs(repliedMs: number): number {
+  return repliedMs + STAYS_MS;
 }
 
 /** A finding that needs no proof. */
@@ -207,6 +240,21 @@ function socketIn({ sockets }: NetworkSpace, end: ConnectionEnd): KernelSocket |
 
 function isSameSocket(known: KnownSocket, space: NetworkSpace, found: KernelSocket): boolean {
   return known.cookie === found.cookie && known.space === space.name;
+}
+
+/** True if both have processes, and the same ones, or if both have none for the same reason. */
+function haveSameProcesses(one: Asker, other: Asker): boolean {
+  if (one === other) return true;
+  if (one.why !== other.why || one.processes.length !== other.processes.length) return false;
+  const pids = new Set(other.processes.map(({ pid }) => pid));
+  return one.processes.every(({ pid }) => pids.has(pid));
+}
+
+/** The processes of both, or null if those of one are unknown. */
+function processesOfBoth(one: Asker, other: Asker): readonly SeenProcess[] | null {
+  if (one.why !== null || other.why !== null) return null;
+  const pids = new Set(one.processes.map(({ pid }) => pid));
+  return [...one.processes, ...other.processes.filter(({ pid }) => !pids.has(pid))];
 }
 
 function isSameEnd(one: ConnectionEnd, other: ConnectionEnd): boolean {

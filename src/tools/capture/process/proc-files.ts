@@ -1,5 +1,5 @@
 /** Reads processes from /proc (proc(5)). A process may exit between any two calls. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
 
@@ -39,22 +39,31 @@ function hasPtrace(): boolean {
   return ((BigInt(`0x${set}`) >> CAP_SYS_PTRACE) & 1n) === 1n;
 }
 
+/** Limits the number of files that are read. */
+export interface FileBudget {
+  readonly left: number;
+  spend(files: number): void;
+}
+
 /**
- * The descriptor of a socket in a process, for example `7`, or null if the process does not have it.
- * @param spent counts the files that were read
+ * The descriptor of a socket in a process, for example `7`, or null if the process does not have it. `busy` means that
+ * the process has more open files than may be read.
  */
 export function descriptorOf(
   pid: number,
   inode: number,
-  spent: { files: number },
-): { readonly descriptor: string } | Unreadable | null {
+  budget: FileBudget,
+): { readonly descriptor: string } | Unreadable | 'busy' | null {
   let files: readonly string[];
   try {
+    // The number of open files since Linux 6.2. A million of them take long even to list.
+    if (statSync(`/proc/${pid}/fd`).size > budget.left) return 'busy';
     files = readdirSync(`/proc/${pid}/fd`);
   } catch (error) {
     return whyUnread(error);
   }
-  spent.files += files.length;
+  if (files.length > budget.left) return 'busy';
+  budget.spend(files.length);
   // The newest descriptors usually have the highest numbers.
   for (let at = files.length - 1; at >= 0; at--)
     try {

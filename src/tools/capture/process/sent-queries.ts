@@ -27,6 +27,10 @@ export interface SentNote {
   readonly pid: number;
   /** The process that sent the packet, or 0 if unknown. */
   readonly senderPid: number;
+  /** When the packet was sent, in milliseconds since boot. */
+  readonly sentBootMs: number;
+  /** When `pid` opened or connected the socket, likewise. */
+  readonly notedBootMs: number;
   readonly cgroup: bigint;
   /** The name of the thread that opened or connected the socket. */
   readonly command: string;
@@ -42,6 +46,8 @@ export interface NoteSource {
 export interface QuerySender {
   /** Two processes if one opened the socket and another used it. */
   readonly pids: readonly number[];
+  /** When each of them used it, in milliseconds since boot. A process that started later has taken over its ID. */
+  readonly usedBootMs: readonly number[];
   readonly cgroup: bigint;
   readonly command: string;
   /** Null until it is described (`SocketHolders.describe`). */
@@ -55,6 +61,11 @@ interface NotedSender extends QuerySender {
   readonly senderPid: number;
 }
 
+/**
+ * In milliseconds. A packet may wait in a queue of the kernel after its note has been written. Older notes are of an
+ * earlier packet with the same ports and ID, or of a connection that is looked up like a socket without a note.
+ */
+const DELAY_MS = 5000;
 /** The oldest are overwritten first. */
 const NOTES_MAX = 100_000;
 /** A power of two. */
@@ -77,6 +88,8 @@ export class SentQueries {
   /** The newest note of each bucket, and for each note the one before it in its bucket. 0: none. */
   readonly #newest = new Float64Array(BUCKETS);
   readonly #before = new Float64Array(NOTES_MAX);
+  /** In milliseconds since boot. */
+  readonly #sentMs = new Float64Array(NOTES_MAX);
   /** By cookie and processes. */
   readonly #known = new RecentlyUsed<number, NotedSender>(SENDERS_MAX);
   readonly #addresses = new Map<string, Uint8Array | null>();
@@ -95,12 +108,14 @@ export class SentQueries {
    * The sender, or null if there is no note. There are several if namespaces that cannot be distinguished have sockets
    * with the same addresses.
    * @param id the message's ID, or 0 for a connection
+   * @param sentBootMs when the packet was sent, in milliseconds since boot
    */
   find(
     protocol: 'udp' | 'tcp',
     client: Peer,
     server: Peer,
     id: number,
+    sentBootMs: number,
   ): QuerySender | 'several' | null {
     const [source, target] = [this.#bytesOf(client.address), this.#bytesOf(server.address)];
     if (source === null || target === null || source.length !== target.length) return null;
@@ -108,7 +123,7 @@ export class SentQueries {
     const end = this.#writeKey(at, protocol, source.length, client.port, server.port, id);
     this.#keys.set(source, at + KEY.ADDRESSES);
     this.#keys.set(target, at + KEY.ADDRESSES + source.length);
-    const number = this.#find(at, end, this.#bucketOf(at, end));
+    const number = this.#find(at, end, this.#bucketOf(at, end), sentBootMs);
     return number === 0 ? null : this.#senders[number % NOTES_MAX]!;
   }
 
@@ -130,7 +145,7 @@ export class SentQueries {
     // From here on, the note that was in this place is not found.
     this.#stored = number;
     const bucket = this.#bucketOf(at, end);
-    const same = this.#find(at, end, bucket);
+    const same = this.#find(at, end, bucket, note.sentBootMs);
     const before = same === 0 ? null : this.#senders[same % NOTES_MAX]!;
     const sender = this.#senderOf(note);
     const isAmbiguous =
@@ -139,6 +154,7 @@ export class SentQueries {
         protocol === 'udp' &&
         (before.cookieLow !== sender.cookieLow || before.cookieHigh !== sender.cookieHigh));
     this.#senders[place] = isAmbiguous ? 'several' : sender;
+    this.#sentMs[place] = note.sentBootMs;
     this.#before[place] = this.#newest[bucket]!;
     this.#newest[bucket] = number;
   };
@@ -168,13 +184,14 @@ export class SentQueries {
     return hashBytes(this.#keys, at, end) & (BUCKETS - 1);
   }
 
-  /** The number of the newest note with this key, or 0 if there is none. */
-  #find(at: number, end: number, bucket: number): number {
+  /** The number of the newest note with this key, or 0 if there is none at about this time. */
+  #find(at: number, end: number, bucket: number, sentBootMs: number): number {
     const oldest = this.#stored - NOTES_MAX;
     let number = this.#newest[bucket]!;
     while (number > 0 && number > oldest) {
       const place = number % NOTES_MAX;
-      if (this.#isSame(place * KEY.SIZE, at, end)) return number;
+      if (this.#isSame(place * KEY.SIZE, at, end))
+        return Math.abs(sentBootMs - this.#sentMs[place]!) <= DELAY_MS ? number : 0;
       number = this.#before[place]!;
     }
     return 0;
@@ -199,9 +216,16 @@ export class SentQueries {
       known.senderPid === senderPid
     )
       return known;
-    const pids = [...new Set([senderPid, pid])].filter((each) => each > 0);
-    const { cgroup, command } = note;
-    const made = { cookieHigh, cookieLow, pid, senderPid, pids, cgroup, command, asker: null };
+    const { cgroup, command, sentBootMs, notedBootMs } = note;
+    const isSame = pid === senderPid;
+    const used = [
+      { pid: senderPid, atMs: isSame ? notedBootMs : sentBootMs },
+      ...(isSame ? [] : [{ pid, atMs: notedBootMs }]),
+    ].filter((each) => each.pid > 0);
+    const pids = used.map((each) => each.pid);
+    const usedBootMs = used.map(({ atMs }) => atMs);
+    const ids = { cookieHigh, cookieLow, pid, senderPid };
+    const made = { ...ids, pids, usedBootMs, cgroup, command, asker: null };
     this.#known.set(key, made);
     return made;
   }

@@ -3,7 +3,8 @@ import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { KernelSocket } from './network-spaces.ts';
-import { SocketHolders } from './socket-holders.ts';
+import { bootClock } from '../../../server/runtime/wall-clock.ts';
+import { SocketHolders, type SearchLimits, type SocketHoldersParts } from './socket-holders.ts';
 
 const network = readlinkSync('/proc/self/ns/net');
 
@@ -29,6 +30,11 @@ async function listening(cookie: bigint): Promise<{ server: Server; socket: Kern
   return { server, socket: { inode, cookie, uid: 0, cgroup: null, listens: true } };
 }
 
+function holdersOf(tree: SocketHoldersParts['tree'], limits?: SearchLimits): SocketHolders {
+  const parts = { tree, pods: null, sinceBootMs: bootClock() };
+  return new SocketHolders(limits === undefined ? parts : { ...parts, limits });
+}
+
 describe('the process that holds a socket', () => {
   const files: number[] = [];
   before(() => {
@@ -39,7 +45,7 @@ describe('the process that holds a socket', () => {
   test('is found for every reply of a server that has thousands of open files', async (t) => {
     const { server, socket } = await listening(1n);
     t.after(() => server.close());
-    const holders = new SocketHolders(null, null);
+    const holders = holdersOf(null);
     const found = Array.from({ length: 200 }, () => {
       const nowMs = performance.now();
       return holders.find(socket, network, nowMs, nowMs);
@@ -52,9 +58,37 @@ describe('the process that holds a socket', () => {
       );
   });
 
+  test('is not searched for in more files than may be read in a second', async (t) => {
+    const { server, socket } = await listening(3n);
+    t.after(() => server.close());
+    const limits = { filesPerSecond: 2000, filesOfGroup: 2000 };
+    const holders = holdersOf(null, limits);
+    const nowMs = performance.now();
+    const { why, processes } = holders.find(socket, network, nowMs, nowMs);
+    assert.deepEqual([why, processes], ['busy', []]);
+  });
+
+  test('is found while the processes of another control group have too many files', async (t) => {
+    const { server, socket } = await listening(4n);
+    t.after(() => server.close());
+    const tree = {
+      pathOf: (id: bigint) => `/${id}`,
+      processesIn: (path: string) => (path === '/9' ? Array(9).fill(process.pid) : [process.pid]),
+    };
+    const limits = { filesPerSecond: 20_000, filesOfGroup: 10_000 };
+    const holders = holdersOf(tree, limits);
+    const find = (cgroup: bigint, cookie: bigint, inode: number): string | null => {
+      const nowMs = performance.now();
+      return holders.find({ ...socket, cgroup, cookie, inode }, network, nowMs, nowMs).why;
+    };
+    assert.equal(find(9n, 5n, -1), 'busy');
+    assert.equal(find(9n, 6n, -1), 'busy');
+    assert.equal(find(8n, 7n, socket.inode), null);
+  });
+
   test('is not remembered after it has closed the socket', async () => {
     const { server, socket } = await listening(2n);
-    const holders = new SocketHolders(null, null);
+    const holders = holdersOf(null);
     const find = (): string | null => {
       const nowMs = performance.now();
       return holders.find(socket, network, nowMs, nowMs).why;
@@ -64,4 +98,16 @@ describe('the process that holds a socket', () => {
     await new Promise((closed) => server.close(closed));
     assert.equal(find(), 'ended');
   });
+});
+
+test('a process that has taken over the ID of one that used a socket is not described instead of it', () => {
+  const holders = holdersOf(null);
+  const sender = { pids: [process.pid], cgroup: 1n, command: 'earlier', asker: null };
+  const nowMs = bootClock()();
+  const own = holders.describe({ ...sender, usedBootMs: [nowMs] });
+  assert.notEqual(own.processes[0]!.commandLine, '');
+  const earlier = holders.describe({ ...sender, usedBootMs: [nowMs - 3_600_000] });
+  assert.deepEqual(earlier.processes, [
+    { pid: process.pid, command: 'earlier', commandLine: '', parent: null },
+  ]);
 });

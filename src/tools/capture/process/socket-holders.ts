@@ -1,5 +1,4 @@
 /** Finds the processes that hold a socket by searching only the socket's cgroup. */
-import { readFileSync } from 'node:fs';
 import type { Asker, SeenContainer, SeenProcess, WhyUnknown } from '../pair/asker.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 import { containerOf } from './container.ts';
@@ -12,13 +11,23 @@ import {
   cgroupsOf,
   describeProcess,
   descriptorOf,
+  type FileBudget,
   isSocketAt,
   networkOf,
   startedMs,
 } from './proc-files.ts';
 
-/** Limit on /proc reads, which take about 2 µs each. Beyond it, new sockets' processes are not searched for. */
-const FILES_PER_SECOND = 100_000;
+/** Limits on /proc reads per second. Beyond them, new sockets' processes are not searched for. */
+export interface SearchLimits {
+  readonly filesPerSecond: number;
+  /** For the sockets of one cgroup, so that a pod with many sockets or open files does not use up those of others. */
+  readonly filesOfGroup: number;
+}
+
+/** A read takes about 2 µs. A proxy may have 50 000 open files. */
+const LIMITS: SearchLimits = { filesPerSecond: 100_000, filesOfGroup: 60_000 };
+/** The share of a cgroup's reads that is not used to search again for processes of known sockets. */
+const LEFT_FOR_NEW = 0.5;
 /** Files read for each process in addition to its open ones. */
 const FILES_OF_PROCESS = 4;
 /** In larger cgroups, the namespace's processes come first. */
@@ -29,8 +38,8 @@ const SEARCHED_MAX = 512;
 const REMEMBERED_MAX = 4096;
 /** Milliseconds until further holders of the same socket are noticed. */
 const REMEMBERED_MS = 1000;
-/** In milliseconds. Allows for the rounding of start times and the delay between reading two clocks. */
-const START_BLUR_MS = 20;
+/** In milliseconds. Allows for the delay between reading two clocks. Start times are rounded down. */
+const START_BLUR_MS = 1;
 
 interface Holder {
   readonly pid: number;
@@ -46,21 +55,37 @@ interface RememberedHolders {
   readonly untilMs: number;
 }
 
+export interface SocketHoldersParts {
+  /** Null if there is no cgroup v2, so that all processes in the namespace are searched. */
+  readonly tree: Pick<CgroupTree, 'pathOf' | 'processesIn'> | null;
+  /** The names of this node's pods, or null to leave them out. */
+  readonly pods: PodNames | null;
+  /** CLOCK_BOOTTIME in milliseconds, with fractions. */
+  readonly sinceBootMs: () => number;
+  readonly limits?: SearchLimits;
+}
+
+/** Where to search for the processes of a socket. */
+interface SearchPlace {
+  /** Null: in the whole namespace. */
+  readonly cgroup: string | null;
+  readonly network: string;
+  readonly latestStartMs: number;
+}
+
 export class SocketHolders {
-  readonly #tree: CgroupTree | null;
+  readonly #tree: SocketHoldersParts['tree'];
   readonly #pods: PodNames | null;
+  readonly #sinceBootMs: () => number;
   /** By cookie. */
   readonly #remembered = new RecentlyUsed<bigint, RememberedHolders>(REMEMBERED_MAX);
-  #secondMs = -Infinity;
-  readonly #spent = { files: 0 };
+  readonly #budget: ReadBudget;
 
-  /**
-   * @param tree null if there is no cgroup v2, so that all processes in the namespace are searched
-   * @param pods the names of this node's pods, or null to leave them out
-   */
-  constructor(tree: CgroupTree | null, pods: PodNames | null) {
+  constructor({ tree, pods, sinceBootMs, limits = LIMITS }: SocketHoldersParts) {
     this.#tree = tree;
     this.#pods = pods;
+    this.#sinceBootMs = sinceBootMs;
+    this.#budget = new ReadBudget(limits);
   }
 
   /**
@@ -74,12 +99,16 @@ export class SocketHolders {
     const known = { container, cgroup: cgroup ?? '', uid: socket.uid };
     const nothing = (why: WhyUnknown): Asker => ({ ...known, processes: [], why });
     if (socket.inode === 0) return nothing('closed');
-    if (!this.#mayRead()) return nothing('busy');
-    const sinceBootMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
+    const latestStartMs = this.#sinceBootMs() - (nowMs - sentMs) + START_BLUR_MS;
+    const budget = this.#budget.of(cgroup);
     const remembered = this.#remembered.get(socket.cookie);
-    if (remembered !== undefined && this.#stillHeld(remembered, socket, sinceBootMs))
-      return remembered.asker;
-    const found = this.#search(socket.inode, cgroup, network, sinceBootMs);
+    if (remembered !== undefined && isStillHeld(remembered, socket, latestStartMs, budget)) {
+      // New sockets come before further holders of known ones.
+      const mayWait = budget.left < this.#budget.limits.filesOfGroup * LEFT_FOR_NEW;
+      if (mayWait || performance.now() <= remembered.untilMs) return remembered.asker;
+    }
+    if (budget.left <= 0) return nothing('busy');
+    const found = this.#search(socket.inode, { cgroup, network, latestStartMs }, budget);
     if (typeof found === 'string') return nothing(found);
     const { processes, holders } = found;
     const paths = cgroup === null ? cgroupsOf(processes[0]!.pid) : [];
@@ -96,55 +125,21 @@ export class SocketHolders {
     return asker;
   }
 
-  /**
-   * True if each of the processes still has the socket. A server may have thousands of open files, which would
-   * otherwise be read for each of its replies.
-   */
-  #stillHeld(
-    { inode, holders, untilMs }: RememberedHolders,
-    socket: KernelSocket,
-    latestStartMs: number,
-  ): boolean {
-    if (inode !== socket.inode || performance.now() > untilMs) return false;
-    this.#spent.files += holders.length * 2;
-    try {
-      return holders.every(
-        ({ pid, startedMs: beganMs, descriptor }) =>
-          beganMs <= latestStartMs &&
-          isSocketAt(pid, descriptor, inode) &&
-          startedMs(pid) === beganMs,
-      );
-    } catch {
-      // A process has exited or closed the socket.
-      return false;
-    }
-  }
-
-  /** True while this second's limit allows more reads. */
-  #mayRead(): boolean {
-    const nowMs = performance.now();
-    if (nowMs - this.#secondMs > 1000) {
-      this.#secondMs = nowMs;
-      this.#spent.files = 0;
-    }
-    return this.#spent.files <= FILES_PER_SECOND;
-  }
-
   /** Processes noted by kernel programs, which are known even if they have since exited. */
-  describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
-    return (sender.asker ??= this.#describe(sender, sentMs, nowMs));
+  describe(sender: QuerySender): Asker {
+    return (sender.asker ??= this.#describe(sender));
   }
 
-  #describe({ pids, cgroup, command }: QuerySender, sentMs: number, nowMs: number): Asker {
+  #describe({ pids, usedBootMs, cgroup, command }: QuerySender): Asker {
     const path = this.#tree?.pathOf(cgroup) ?? '';
-    const latestStartMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
-    const processes = pids.map((pid): SeenProcess => {
-      const started = this.#mayRead() ? startedMs(pid) : null;
-      const isIt = started !== null && started <= latestStartMs;
+    const budget = this.#budget.of(path);
+    const processes = pids.map((pid, at): SeenProcess => {
+      const started = budget.left > 0 ? startedMs(pid) : null;
+      const isIt = started !== null && started <= usedBootMs[at]!;
       const found = isIt ? describeProcess(pid) : null;
       return found ?? { pid, command, commandLine: '', parent: null };
     });
-    this.#spent.files += pids.length * FILES_OF_PROCESS;
+    budget.spend(pids.length * FILES_OF_PROCESS);
     return { container: this.#container(path), cgroup: path, uid: null, processes, why: null };
   }
 
@@ -157,13 +152,13 @@ export class SocketHolders {
 
   #search(
     inode: number,
-    cgroup: string | null,
-    network: string,
-    latestStartMs: number,
+    { cgroup, network, latestStartMs }: SearchPlace,
+    budget: FileBudget,
   ): { processes: readonly SeenProcess[]; holders: readonly Holder[] } | WhyUnknown {
     const group = cgroup === null ? allProcesses() : this.#tree!.processesIn(cgroup);
     let refused = false;
     const isIn = (pid: number): boolean => {
+      budget.spend(1);
       const found = networkOf(pid);
       if (found === 'refused') refused = true;
       return typeof found === 'object' && found.name === network;
@@ -174,10 +169,12 @@ export class SocketHolders {
     // Newest first, because they live shortest.
     for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
       const pid = members[at]!;
-      this.#spent.files += FILES_OF_PROCESS;
+      budget.spend(FILES_OF_PROCESS);
       const started = startedMs(pid);
       if (started === null || started > latestStartMs) continue;
-      const held = descriptorOf(pid, inode, this.#spent);
+      const held = descriptorOf(pid, inode, budget);
+      // The rest may have the socket as well, so the processes found so far do not count.
+      if (held === 'busy') return held;
       if (held === 'refused') refused = true;
       if (held === null || typeof held === 'string') continue;
       const process = describeProcess(pid);
@@ -191,6 +188,63 @@ export class SocketHolders {
   }
 }
 
-function uptimeMs(): number {
-  return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
+/**
+ * True if each of the processes still has the socket. A server may have thousands of open files, which would otherwise
+ * be read for each of its replies.
+ */
+function isStillHeld(
+  { inode, holders }: RememberedHolders,
+  socket: KernelSocket,
+  latestStartMs: number,
+  budget: FileBudget,
+): boolean {
+  if (inode !== socket.inode) return false;
+  budget.spend(holders.length * 2);
+  try {
+    return holders.every(
+      ({ pid, startedMs: beganMs, descriptor }) =>
+        beganMs <= latestStartMs &&
+        isSocketAt(pid, descriptor, inode) &&
+        startedMs(pid) === beganMs,
+    );
+  } catch {
+    // A process has exited or closed the socket.
+    return false;
+  }
+}
+
+/** Counts the files that are read in each second, in total and for each cgroup. */
+class ReadBudget {
+  readonly limits: SearchLimits;
+  readonly #byGroup = new Map<string, number>();
+  #secondMs = -Infinity;
+  #all = 0;
+
+  constructor(limits: SearchLimits) {
+    this.limits = limits;
+  }
+
+  /** @param group null if the machine has no cgroups */
+  of(group: string | null): FileBudget {
+    const nowMs = performance.now();
+    if (nowMs - this.#secondMs > 1000) {
+      this.#secondMs = nowMs;
+      this.#all = 0;
+      this.#byGroup.clear();
+    }
+    const { filesPerSecond, filesOfGroup } = this.limits;
+    const most = group === null ? filesPerSecond : filesOfGroup;
+    const key = group ?? '';
+    const spent = (): number => this.#byGroup.get(key) ?? 0;
+    const left = (): number => Math.min(filesPerSecond - this.#all, most - spent());
+    return {
+      get left() {
+        return left();
+      },
+      spend: (files) => {
+        this.#all += files;
+        this.#byGroup.set(key, spent() + files);
+      },
+    };
+  }
 }
