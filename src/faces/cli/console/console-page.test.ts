@@ -1,6 +1,6 @@
 /** Tests the console in real Chromium, using the real program and a real capture. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -51,6 +51,15 @@ describe('the server of the console', () => {
     fetch(`http://127.0.0.1:${server.port}${path}`, { headers, redirect: 'manual' });
   const withToken = (): Record<string, string> => ({
     cookie: `ndots-console-${server.port}=${token}`,
+  });
+
+  test('answers without a file of the page that an upgrade has removed', async (t) => {
+    const [icon, away] = [join(it.folder, 'icon.svg'), join(it.folder, 'icon.away')];
+    renameSync(icon, away);
+    t.after(() => renameSync(away, icon));
+    const answer = await get('/icon.svg', withToken());
+    assert.equal(answer.status, 404);
+    assert.match(await answer.text(), /Start ndots console again/);
   });
 
   test('answers nothing without the token, and keeps the token out of the address', async () => {

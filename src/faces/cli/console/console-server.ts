@@ -11,11 +11,12 @@ import {
   type AccessRefusal,
   type AccessRequest,
 } from '../../../server/base/http-access.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
 import { ACCESS_AUDIENCE } from '../../../server/kube/access/api-access.ts';
 import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
 import type { CacheAction } from '../cache/cache-answers.ts';
 import type { CheckSources } from './check-sources.ts';
-import type { ConsoleAssets } from './console-assets.ts';
+import type { ConsoleAsset, ConsoleAssets } from './console-assets.ts';
 import { consolePage } from './console-page.ts';
 import { findingsReport } from './findings-report.ts';
 import type { HandOver } from './hand-over.ts';
@@ -209,7 +210,7 @@ export class ConsoleServer {
     const { assets, clock, gate } = this.#parts;
     if (path === '/') return end(response, 200, 'text/html', this.#page());
     const asset = assets.get(path.slice(1));
-    if (asset !== undefined) return end(response, 200, asset.type, readFileSync(asset.path));
+    if (asset !== undefined) return sendAsset(asset, response);
     const [, kind, view] = /^\/api\/(view|live)\/([a-z]+)$/.exec(path) ?? [];
     const parameters = new URLSearchParams(query);
     const answer = view === undefined ? this.#others[path] : undefined;
@@ -337,6 +338,18 @@ export class ConsoleServer {
 
 function downloadAs(name: string, response: ServerResponse): void {
   response.setHeader('content-disposition', `attachment; filename="${name}"`);
+}
+
+/** An upgrade may have replaced the page's files, whose names contain their hash. */
+function sendAsset({ path, type }: ConsoleAsset, response: ServerResponse): void {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const text = `This file of the page cannot be read: ${whyFailed(error)}. Start ndots console again.\n`;
+    return end(response, 404, 'text/plain', text);
+  }
+  end(response, 200, type, bytes);
 }
 
 function json(value: unknown, response: ServerResponse): void {
