@@ -23,8 +23,8 @@ function table() {
     return socket;
   };
   /** Starts a request; the returned function answers it. */
-  const asks = (socket: Socket): (() => void) => {
-    const response = new EventEmitter();
+  const asks = (socket: Socket, headersSent = false): (() => void) => {
+    const response = Object.assign(new EventEmitter(), { headersSent });
     server.emit('request', { socket }, response);
     return () => void response.emit('close');
   };
@@ -55,6 +55,14 @@ test('the new connection stays even if all others are busy', () => {
   assert.deepEqual(gone, [1]);
   open(4);
   assert.deepEqual(gone, [1, 3]);
+});
+
+test('requests that wait for a decision make room before a stream that has begun', () => {
+  const { asks, gone, open } = table();
+  asks(open(1), true);
+  asks(open(2));
+  for (const port of [3, 4]) asks(open(port));
+  assert.deepEqual(gone, [2, 3]);
 });
 
 test('among clients that only send, the longest-silent one is closed, never the new one', () => {

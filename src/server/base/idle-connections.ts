@@ -8,13 +8,14 @@ import type { Server as TcpServer, Socket } from 'node:net';
 
 /**
  * Limits the connections to an HTTP server that has its own limit. Connections with a request in progress are closed
- * last.
+ * last, and those whose reply has begun after all others. Nobody can hold one of these without permission, whereas many
+ * requests may wait for a decision about one forged token.
  */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);
   server.on('connection', (socket: Socket) => connections.came(socket));
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    connections.asks(socket);
+    connections.asks(socket, response);
     response.on('close', () => connections.rests(socket));
   });
 }
@@ -48,6 +49,7 @@ class IdleConnections {
   readonly #idle = new Map<string, Socket>();
   /** Connections with a request, oldest request first. */
   readonly #busy = new Map<string, Socket>();
+  readonly #responses = new WeakMap<Socket, ServerResponse>();
 
   constructor(most: number) {
     this.#most = most;
@@ -63,20 +65,28 @@ class IdleConnections {
         if (known.get(key) === socket) known.delete(key);
     });
     if (this.#idle.size + this.#busy.size <= this.#most) return;
-    // If all others are busy, close the one that has been busy longest.
     const others = this.#idle.size > 1 ? this.#idle : this.#busy;
-    const [[longest, victim] = [key, socket]] = others;
+    const [longest, victim] = this.#unanswered(others) ?? others.entries().next().value!;
     others.delete(longest);
     victim.destroy();
   }
 
+  /** The connection that has waited longest for a reply to begin, or null if all replies have begun. */
+  #unanswered(connections: ReadonlyMap<string, Socket>): readonly [string, Socket] | null {
+    for (const each of connections)
+      if (this.#responses.get(each[1])?.headersSent !== true) return each;
+    return null;
+  }
+
   /** Call when a request arrives. */
-  asks(socket: Socket): void {
+  asks(socket: Socket, response: ServerResponse): void {
+    this.#responses.set(socket, response);
     move(keyOf(socket), this.#idle, this.#busy);
   }
 
   /** Call when a request has been answered. */
   rests(socket: Socket): void {
+    this.#responses.delete(socket);
     move(keyOf(socket), this.#busy, this.#idle);
   }
 }

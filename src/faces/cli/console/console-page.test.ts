@@ -1,6 +1,8 @@
 /** Tests the console in real Chromium, using the real program and a real capture. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -51,6 +53,14 @@ describe('the server of the console', () => {
     fetch(`http://127.0.0.1:${server.port}${path}`, { headers, redirect: 'manual' });
   const withToken = (): Record<string, string> => ({
     cookie: `ndots-console-${server.port}=${token}`,
+  });
+
+  test('answers while others without a token hold as many connections as it accepts', async (t) => {
+    const sockets = Array.from({ length: 300 }, () => connect(server.port, '127.0.0.1'));
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    for (const socket of sockets) socket.on('error', () => undefined);
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    assert.equal((await get('/api/view/now', withToken())).status, 200);
   });
 
   test('answers without a file of the page that an upgrade has removed', async (t) => {

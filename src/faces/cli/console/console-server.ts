@@ -12,6 +12,7 @@ import {
   type AccessRequest,
 } from '../../../server/base/http-access.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
+import { boundConnections } from '../../../server/base/idle-connections.ts';
 import { ACCESS_AUDIENCE } from '../../../server/kube/access/api-access.ts';
 import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
 import type { CacheAction } from '../cache/cache-answers.ts';
@@ -114,7 +115,7 @@ export class ConsoleServer {
       view: (key) => JSON.stringify(this.#view(key)),
     });
     this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS });
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    boundConnections(this.#server, CONNECTIONS_MAX);
     this.#server.on('request', (request, response) => this.#answer(request, response));
   }
 
