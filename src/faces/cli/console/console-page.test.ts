@@ -63,6 +63,14 @@ describe('the server of the console', () => {
     assert.equal((await get('/api/view/now', withToken())).status, 200);
   });
 
+  test('closes a connection that asks for a stream behind another one', async () => {
+    const socket = connect(server.port, '127.0.0.1');
+    const head = `GET /api/live/now HTTP/1.1\r\nHost: localhost\r\nCookie: ${withToken()['cookie']}\r\n\r\n`;
+    socket.on('error', () => undefined).resume();
+    socket.write(head.repeat(2));
+    await once(socket, 'close');
+  });
+
   test('answers without a file of the page that an upgrade has removed', async (t) => {
     const [icon, away] = [join(it.folder, 'icon.svg'), join(it.folder, 'icon.away')];
     renameSync(icon, away);

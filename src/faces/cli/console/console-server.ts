@@ -225,6 +225,8 @@ export class ConsoleServer {
         if (parameters.has('download')) downloadAs(`${view}.json`, response);
         json(found, response);
       } else {
+        // A stream behind another one on the same connection would never be sent, and never close.
+        if (response.socket === null) return void response.req.socket.destroy();
         const key = `${view}?${query}`;
         // Rejects an invalid request before the stream starts.
         parseViewRequest(key);
