@@ -132,7 +132,7 @@ export class KnownSockets {
       if (known !== null) this.#known.delete(key);
       return nothing('closed');
     }
-    const asker = this.#holders.find(found, space.name, sentMs, afterMs);
+    const asker = this.#holders.find(found, space.name, sentMs, afterMs, isServer(end, found));
     if (known !== null && isSameSocket(known, space, found)) {
       if (asker.why === 'busy' && known.asker.why === null) return certain(asker);
       if (haveSameProcesses(known.asker, asker)) {
@@ -166,7 +166,14 @@ export class KnownSockets {
       const beforeMs = this.#nowMs();
       const found = typeof space === 'string' ? null : socketIn(space, end);
       if (found !== null && isSameSocket(known, space as NetworkSpace, found)) {
-        const asker = this.#holders.find(found, known.space, known.lastMs, this.#nowMs());
+        const nowMs = this.#nowMs();
+        const asker = this.#holders.find(
+          found,
+          known.space,
+          known.lastMs,
+          nowMs,
+          isServer(end, found),
+        );
         if (haveSameProcesses(known.asker, asker)) {
           known.lastMs = beforeMs;
           continue;
@@ -236,6 +243,11 @@ function socketIn({ sockets }: NetworkSpace, end: ConnectionEnd): KernelSocket |
   if (protocol === 'tcp' && (found === null || found.inode === 0))
     return sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
   return found;
+}
+
+/** False for an accepted connection, which has a socket of its own. */
+function isServer({ mayListen, protocol }: ConnectionEnd, { listens }: KernelSocket): boolean {
+  return mayListen && (protocol === 'udp' || listens);
 }
 
 function isSameSocket(known: KnownSocket, space: NetworkSpace, found: KernelSocket): boolean {

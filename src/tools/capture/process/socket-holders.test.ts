@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
@@ -84,6 +86,29 @@ describe('the process that holds a socket', () => {
     assert.equal(find(9n, 5n, -1), 'busy');
     assert.equal(find(9n, 6n, -1), 'busy');
     assert.equal(find(8n, 7n, socket.inode), null);
+  });
+
+  test('is found outside the control group of a server that a service manager has started', async (t) => {
+    const { server, socket } = await listening(8n);
+    t.after(() => server.close());
+    // As with socket activation, the creator keeps the socket open.
+    const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle;
+    const service = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', fd] });
+    t.after(() => service.kill());
+    const tree = { pathOf: () => '/init.scope', processesIn: () => [process.pid] };
+    const holders = holdersOf(tree);
+    const find = (): readonly number[] => {
+      const nowMs = performance.now();
+      const found = holders.find({ ...socket, cgroup: 1n }, network, nowMs, nowMs, true);
+      return found.processes.map(({ pid }) => pid).toSorted((one, other) => one - other);
+    };
+    const both = [process.pid, service.pid!].toSorted((one, other) => one - other);
+    assert.deepEqual(find(), both);
+    await new Promise((done) => setTimeout(done, 1100));
+    assert.deepEqual(find(), both, 'after the group has been searched again');
+    service.kill();
+    await once(service, 'exit');
+    assert.deepEqual(find(), [process.pid]);
   });
 
   test('is not remembered after it has closed the socket', async () => {

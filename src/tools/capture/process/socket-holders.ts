@@ -45,6 +45,7 @@ interface Holder {
   readonly pid: number;
   readonly startedMs: number;
   readonly descriptor: string;
+  readonly process: SeenProcess;
 }
 
 /** The holders of a socket, and the process or processes that are shown for them. */
@@ -53,6 +54,8 @@ interface RememberedHolders {
   readonly holders: readonly Holder[];
   readonly asker: Asker;
   readonly untilMs: number;
+  /** True if processes outside the socket's cgroup have been searched, too. */
+  readonly isComplete: boolean;
 }
 
 export interface SocketHoldersParts {
@@ -92,8 +95,15 @@ export class SocketHolders {
    * @param network the socket's namespace
    * @param sentMs when the packet was sent, which excludes processes that started later
    * @param nowMs on the same clock
+   * @param isServer true for a socket that serves many clients, whose processes may be in other cgroups
    */
-  find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
+  find(
+    socket: KernelSocket,
+    network: string,
+    sentMs: number,
+    nowMs: number,
+    isServer = false,
+  ): Asker {
     const cgroup = socket.cgroup === null ? null : (this.#tree?.pathOf(socket.cgroup) ?? null);
     const container = cgroup === null ? null : this.#container(cgroup);
     const known = { container, cgroup: cgroup ?? '', uid: socket.uid };
@@ -102,15 +112,25 @@ export class SocketHolders {
     const latestStartMs = this.#sinceBootMs() - (nowMs - sentMs) + START_BLUR_MS;
     const budget = this.#budget.of(cgroup);
     const remembered = this.#remembered.get(socket.cookie);
-    if (remembered !== undefined && isStillHeld(remembered, socket, latestStartMs, budget)) {
+    const isKnown = remembered !== undefined && (!isServer || remembered.isComplete);
+    if (isKnown && isStillHeld(remembered, socket, latestStartMs, budget)) {
       // New sockets come before further holders of known ones.
       const mayWait = budget.left < this.#budget.limits.filesOfGroup * LEFT_FOR_NEW;
       if (mayWait || performance.now() <= remembered.untilMs) return remembered.asker;
     }
     if (budget.left <= 0) return nothing('busy');
-    const found = this.#search(socket.inode, { cgroup, network, latestStartMs }, budget);
+    const { inode } = socket;
+    const place = { cgroup, network, latestStartMs };
+    const inside = this.#search(inode, place, budget);
+    const outside =
+      cgroup === null
+        ? []
+        : isServer && !isKnown
+          ? this.#searchOutside(inode, place, budget)
+          : (remembered?.holders ?? []).filter((holder) => isHolder(holder, inode, latestStartMs));
+    const found = joined(inside, outside);
     if (typeof found === 'string') return nothing(found);
-    const { processes, holders } = found;
+    const processes = found.map(({ process }) => process);
     const paths = cgroup === null ? cgroupsOf(processes[0]!.pid) : [];
     const path = cgroup ?? paths.find((each) => containerOf(each) !== null) ?? paths.at(-1) ?? '';
     const asker: Asker = {
@@ -121,7 +141,9 @@ export class SocketHolders {
       why: null,
     };
     const untilMs = performance.now() + REMEMBERED_MS;
-    this.#remembered.set(socket.cookie, { inode: socket.inode, holders, asker, untilMs });
+    const isComplete = isServer || remembered?.isComplete === true;
+    const entry = { inode, holders: found, asker, untilMs, isComplete };
+    this.#remembered.set(socket.cookie, entry);
     return asker;
   }
 
@@ -150,11 +172,9 @@ export class SocketHolders {
     return pod === null ? found : { ...found, pod };
   }
 
-  #search(
-    inode: number,
-    { cgroup, network, latestStartMs }: SearchPlace,
-    budget: FileBudget,
-  ): { processes: readonly SeenProcess[]; holders: readonly Holder[] } | WhyUnknown {
+  /** Searches the socket's cgroup, or the whole namespace if there is none. */
+  #search(inode: number, place: SearchPlace, budget: FileBudget): readonly Holder[] | WhyUnknown {
+    const { cgroup, network } = place;
     const group = cgroup === null ? allProcesses() : this.#tree!.processesIn(cgroup);
     let refused = false;
     const isIn = (pid: number): boolean => {
@@ -164,11 +184,33 @@ export class SocketHolders {
       return typeof found === 'object' && found.name === network;
     };
     const members = cgroup !== null && group.length <= SMALL_GROUP ? group : group.filter(isIn);
-    const processes: SeenProcess[] = [];
+    const found = this.#holdersAmong(members.slice(-SEARCHED_MAX), inode, place, budget);
+    return refused && found === 'ended' ? 'refused' : found;
+  }
+
+  /**
+   * Searches the processes that are not in the socket's cgroup. A service manager creates the sockets of a server that
+   * it starts on demand (socket activation), and keeps them open. Because this reads the files of the whole machine, it
+   * is only done once for a server's socket.
+   */
+  #searchOutside(inode: number, place: SearchPlace, budget: FileBudget): readonly Holder[] {
+    const inside = new Set(this.#tree!.processesIn(place.cgroup!));
+    const others = allProcesses().filter((pid) => !inside.has(pid));
+    const found = this.#holdersAmong(others, inode, place, budget);
+    return typeof found === 'string' ? [] : found;
+  }
+
+  #holdersAmong(
+    pids: readonly number[],
+    inode: number,
+    { latestStartMs }: SearchPlace,
+    budget: FileBudget,
+  ): readonly Holder[] | WhyUnknown {
+    let refused = false;
     const holders: Holder[] = [];
     // Newest first, because they live shortest.
-    for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
-      const pid = members[at]!;
+    for (let at = pids.length - 1; at >= 0; at--) {
+      const pid = pids[at]!;
       budget.spend(FILES_OF_PROCESS);
       const started = startedMs(pid);
       if (started === null || started > latestStartMs) continue;
@@ -180,12 +222,22 @@ export class SocketHolders {
       const process = describeProcess(pid);
       // A later process with the same PID would have a different start time.
       if (process === null || startedMs(pid) !== started) continue;
-      processes.push(process);
-      holders.push({ pid, startedMs: started, descriptor: held.descriptor });
+      holders.push({ pid, startedMs: started, descriptor: held.descriptor, process });
     }
-    if (processes.length > 0) return { processes: processes.toReversed(), holders };
+    if (holders.length > 0) return holders.toReversed();
     return refused ? 'refused' : 'ended';
   }
+}
+
+/** The holders inside and outside a cgroup, or why there are none. */
+function joined(
+  inside: readonly Holder[] | WhyUnknown,
+  outside: readonly Holder[],
+): readonly Holder[] | WhyUnknown {
+  if (typeof inside === 'string')
+    return inside === 'ended' && outside.length > 0 ? outside : inside;
+  const pids = new Set(inside.map(({ pid }) => pid));
+  return [...inside, ...outside.filter(({ pid }) => !pids.has(pid))];
 }
 
 /**
@@ -200,15 +252,18 @@ function isStillHeld(
 ): boolean {
   if (inode !== socket.inode) return false;
   budget.spend(holders.length * 2);
+  return holders.every((holder) => isHolder(holder, inode, latestStartMs));
+}
+
+/** True if the process still has the socket. */
+function isHolder(holder: Holder, inode: number, latestStartMs: number): boolean {
+  const { pid, startedMs: beganMs, descriptor } = holder;
   try {
-    return holders.every(
-      ({ pid, startedMs: beganMs, descriptor }) =>
-        beganMs <= latestStartMs &&
-        isSocketAt(pid, descriptor, inode) &&
-        startedMs(pid) === beganMs,
+    return (
+      beganMs <= latestStartMs && isSocketAt(pid, descriptor, inode) && startedMs(pid) === beganMs
     );
   } catch {
-    // A process has exited or closed the socket.
+    // It has exited or closed the socket.
     return false;
   }
 }
