@@ -25,6 +25,8 @@ interface Behaviour {
   readonly everyMs?: number;
   /** Compresses the pieces. */
   readonly isPacked?: boolean;
+  /** Sends the pieces in place of an HTTP reply. */
+  readonly isRaw?: boolean;
   readonly pieces: () => Pieces;
 }
 
@@ -49,6 +51,7 @@ export const hostileBehaviours = [
   'wrong types',
   'redirect',
   'endless refusal',
+  'endless hints',
   'silent',
   'no reply',
 ] as const;
@@ -238,16 +241,25 @@ const behaviours: Readonly<Record<HostileBehaviour, Behaviour>> = {
     everyMs: 100,
     pieces: () => forever(Buffer.from('\u001b[31m<b>'.repeat(100))),
   },
+  /** Interim responses, which may come before a reply, and no reply. */
+  'endless hints': {
+    isRaw: true,
+    pieces: () =>
+      forever(Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1000))),
+  },
   silent: { pieces: () => [null] },
   'no reply': { status: 0, pieces: () => [] },
 };
 
 async function send(behaviour: Behaviour, response: ServerResponse): Promise<void> {
-  const { status = 200, headers = { 'ndots-stream': '1' }, everyMs, isPacked = false } = behaviour;
+  const { status = 200, headers = { 'ndots-stream': '1' }, everyMs } = behaviour;
+  const { isPacked = false, isRaw = false } = behaviour;
   if (status === 0) return;
-  response.writeHead(status, { ...headers, ...(isPacked && { 'content-encoding': 'gzip' }) });
-  response.flushHeaders();
-  const out = isPacked ? createGzip() : response;
+  if (!isRaw) {
+    response.writeHead(status, { ...headers, ...(isPacked && { 'content-encoding': 'gzip' }) });
+    response.flushHeaders();
+  }
+  const out = isPacked ? createGzip() : isRaw ? response.socket! : response;
   if (isPacked) out.pipe(response);
   out.on('error', () => undefined);
   for (const piece of behaviour.pieces()) {

@@ -10,6 +10,9 @@ import type { FollowedServer, StreamOpener } from './server-stream.ts';
 
 const WHY_MAX = 200;
 
+/** Limit on interim responses (RFC 9110, section 15.2). No server of ndots sends any, and a proxy sends a few. */
+const INTERIM_MAX = 16;
+
 /** @param token read again for each connection, because tokens from the API server expire */
 export function directStream(
   { host, port }: FollowedServer,
@@ -27,6 +30,10 @@ export function directStream(
     const failed = (error: Error): void => ended(whyFailed(error));
     let gunzip: Gunzip | null = null;
     asked.on('error', failed);
+    let interim = 0;
+    asked.on('information', () => {
+      if (++interim === INTERIM_MAX) ended('it sends interim responses, but no reply');
+    });
     asked.on('response', (response) => {
       const refused = refusalOf(response);
       if (refused !== null)

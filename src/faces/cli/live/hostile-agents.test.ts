@@ -114,6 +114,7 @@ test('a good agent is read beside all kinds of hostile agents at once', async (t
     ['other bytes', /neither dnstap nor packets/],
     ['redirect', /HTTP 302/],
     ['endless refusal', /maximum number of readers/],
+    ['endless hints', /interim responses/],
   ] as const)
     // On a busy machine, a connection may first end for another reason.
     await until(() => why.test(input(name).row().why));
