@@ -8,8 +8,8 @@ import type { Server as TcpServer, Socket } from 'node:net';
 
 /**
  * Limits the connections to an HTTP server that has its own limit. Connections with a request in progress are closed
- * last, and those whose reply has begun after all others. Nobody can hold one of these without permission, whereas many
- * requests may wait for a decision about one forged token.
+ * last, and those whose reply has begun after all others. A client without permission cannot hold one of these, but many
+ * of its requests may wait for a decision about one forged token.
  */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);

@@ -84,9 +84,9 @@ export interface SentRecord {
   readonly pid: number;
   /** The process that sent the packet; 0 if the kernel cannot report it (before 6.10). */
   readonly senderPid: number;
-  /** When the packet was sent, in milliseconds since boot. */
+  /** The time at which the packet was sent, in milliseconds since boot. */
   readonly sentBootMs: number;
-  /** When `pid` opened or connected the socket, in milliseconds since boot; 0 if `pid` is 0. */
+  /** The time at which `pid` opened or connected the socket, in milliseconds since boot; 0 if `pid` is 0. */
   readonly notedBootMs: number;
   readonly cgroup: bigint;
   readonly command: string;

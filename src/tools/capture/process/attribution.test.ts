@@ -175,7 +175,7 @@ test('a socket that is passed on to another process names that one from then on'
   assert.deepEqual(pidsOf(machine.reply(machine.query(1200, 3), 1202)), [8]);
 });
 
-test('the last queries of a busy socket have no process if it is passed on meanwhile', () => {
+test('the last queries of a busy socket have no process if it is passed on before the lookup', () => {
   const machine = busyMachine();
   const shown = sendsMore(machine);
   machine.holders = processAsker(8);

@@ -76,7 +76,7 @@ export class Attribution {
   readonly #sockets: KnownSockets;
   #unsettled: Unsettled[] = [];
   #timer: NodeJS.Timeout | null = null;
-  /** The difference between both clocks. It changes when the machine's time is set, so `ready` updates it. */
+  /** The difference between both clocks. It changes when the machine's time is set, so `refresh` updates it. */
   #bootMs: number;
   readonly #queries = new ServerQueries();
   readonly #counts: { attributed: number; unknown: Partial<Record<WhyUnknown, number>> } = {
@@ -97,15 +97,14 @@ export class Attribution {
 
   /** Call before reading a batch of packets. */
   ready(): void {
-    const { sent, nowMs, sinceBootMs } = this.#parts;
-    if (sent === null) return;
-    sent.drain();
-    this.#bootMs = sinceBootMs() - nowMs();
+    this.#parts.sent?.drain();
   }
 
   /** Call this periodically to refresh the view of the machine. */
   refresh(): void {
-    this.#parts.spaces.refresh();
+    const { spaces, nowMs, sinceBootMs } = this.#parts;
+    spaces.refresh();
+    this.#bootMs = sinceBootMs() - nowMs();
   }
 
   /** Call as soon as the query is seen. */

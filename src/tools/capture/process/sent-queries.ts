@@ -27,9 +27,9 @@ export interface SentNote {
   readonly pid: number;
   /** The process that sent the packet, or 0 if unknown. */
   readonly senderPid: number;
-  /** When the packet was sent, in milliseconds since boot. */
+  /** The time at which the packet was sent, in milliseconds since boot. */
   readonly sentBootMs: number;
-  /** When `pid` opened or connected the socket, likewise. */
+  /** The time at which `pid` opened or connected the socket, likewise. */
   readonly notedBootMs: number;
   readonly cgroup: bigint;
   /** The name of the thread that opened or connected the socket. */
@@ -46,7 +46,7 @@ export interface NoteSource {
 export interface QuerySender {
   /** Two processes if one opened the socket and another used it. */
   readonly pids: readonly number[];
-  /** When each of them used it, in milliseconds since boot. A process that started later has taken over its ID. */
+  /** Times at which they used it, in milliseconds since boot. A process that started later has taken over the ID. */
   readonly usedBootMs: readonly number[];
   readonly cgroup: bigint;
   readonly command: string;
@@ -62,8 +62,8 @@ interface NotedSender extends QuerySender {
 }
 
 /**
- * In milliseconds. A packet may wait in a queue of the kernel after its note has been written. Older notes are of an
- * earlier packet with the same ports and ID, or of a connection that is looked up like a socket without a note.
+ * In milliseconds. A packet may wait in a queue of the kernel after its note has been written. Older notes describe an
+ * earlier packet with the same ports and ID. The socket of an old connection is looked up as without a note.
  */
 const DELAY_MS = 5000;
 /** The oldest are overwritten first. */

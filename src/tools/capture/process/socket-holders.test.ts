@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { KernelSocket } from './network-spaces.ts';
-import { bootClock } from '../../../server/runtime/wall-clock.ts';
 import { SocketHolders, type SearchLimits, type SocketHoldersParts } from './socket-holders.ts';
 
 const network = readlinkSync('/proc/self/ns/net');
@@ -32,8 +31,13 @@ async function listening(cookie: bigint): Promise<{ server: Server; socket: Kern
   return { server, socket: { inode, cookie, uid: 0, cgroup: null, listens: true } };
 }
 
+/** CLOCK_BOOTTIME in milliseconds, rounded down to a multiple of 10. */
+function sinceBootMs(): number {
+  return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
+}
+
 function holdersOf(tree: SocketHoldersParts['tree'], limits?: SearchLimits): SocketHolders {
-  const parts = { tree, pods: null, sinceBootMs: bootClock() };
+  const parts = { tree, pods: null, sinceBootMs };
   return new SocketHolders(limits === undefined ? parts : { ...parts, limits });
 }
 
@@ -128,7 +132,7 @@ describe('the process that holds a socket', () => {
 test('a process that has taken over the ID of one that used a socket is not described instead of it', () => {
   const holders = holdersOf(null);
   const sender = { pids: [process.pid], cgroup: 1n, command: 'earlier', asker: null };
-  const nowMs = bootClock()();
+  const nowMs = sinceBootMs();
   const own = holders.describe({ ...sender, usedBootMs: [nowMs] });
   assert.notEqual(own.processes[0]!.commandLine, '');
   const earlier = holders.describe({ ...sender, usedBootMs: [nowMs - 3_600_000] });

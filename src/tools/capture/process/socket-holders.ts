@@ -68,7 +68,7 @@ export interface SocketHoldersParts {
   readonly limits?: SearchLimits;
 }
 
-/** Where to search for the processes of a socket. */
+/** The place to search for the processes of a socket. */
 interface SearchPlace {
   /** Null: in the whole namespace. */
   readonly cgroup: string | null;
@@ -127,7 +127,11 @@ export class SocketHolders {
         ? []
         : isServer && !isKnown
           ? this.#searchOutside(inode, place, budget)
-          : (remembered?.holders ?? []).filter((holder) => isHolder(holder, inode, latestStartMs));
+          : (remembered?.holders ?? []).filter(
+              (holder) =>
+                isHolder(holder, inode, latestStartMs) &&
+                startedMs(holder.pid) === holder.startedMs,
+            );
     const found = joined(inside, outside);
     if (typeof found === 'string') return nothing(found);
     const processes = found.map(({ process }) => process);
@@ -251,17 +255,18 @@ function isStillHeld(
   budget: FileBudget,
 ): boolean {
   if (inode !== socket.inode) return false;
-  budget.spend(holders.length * 2);
+  budget.spend(holders.length);
   return holders.every((holder) => isHolder(holder, inode, latestStartMs));
 }
 
-/** True if the process still has the socket. */
+/**
+ * True if the process still has the socket. A later process with the same ID would have to have the same socket, which
+ * is noticed when the socket is searched for again.
+ */
 function isHolder(holder: Holder, inode: number, latestStartMs: number): boolean {
-  const { pid, startedMs: beganMs, descriptor } = holder;
+  const { pid, descriptor } = holder;
   try {
-    return (
-      beganMs <= latestStartMs && isSocketAt(pid, descriptor, inode) && startedMs(pid) === beganMs
-    );
+    return holder.startedMs <= latestStartMs && isSocketAt(pid, descriptor, inode);
   } catch {
     // It has exited or closed the socket.
     return false;
