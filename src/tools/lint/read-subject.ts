@@ -11,7 +11,9 @@ import type { Corefile, Directive, ServerBlock } from '../../server/corefile/cor
 import { namesIn } from '../../server/engine/contract/configuration.ts';
 import { keyProblem } from '../../server/engine/contract/endpoints.ts';
 import type { Plugin } from '../../server/engine/contract/plugin.ts';
-import { braceFault, correctedLines, type BraceFault, type Misplaced } from './braces.ts';
+import { correctedLines, type BraceFault, type CorrectedLine } from './brace-lines.ts';
+import { braceFault, type Misplaced } from './braces.ts';
+import { indentationFaults } from './indented-braces.ts';
 import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
@@ -59,21 +61,63 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
 /** A Corefile has at most this many wrong braces. If there are more, its structure cannot be guessed. */
 const BRACE_FAULTS_MAX = 20;
 
+/** A Corefile as it would be if its braces matched, and the braces that are wrong. */
+interface Corrected {
+  /** Null if correcting the braces does not result in a text that parses, because other findings would be guesses. */
+  readonly corefile: LintedCorefile | null;
+  readonly problems: readonly Problem[];
+  /** The number of mistakes that remain, without those of the braces. */
+  readonly left: number;
+}
+
 /**
- * A Corefile as it would be if its braces matched, and the braces that are wrong. The Corefile is null if correcting
- * them does not result in a text that parses, because all other findings would be guesses.
+ * Corrects one brace after another. If several are wrong or mistakes remain, they are derived from the indentation
+ * instead, provided that this explains more of the mistakes.
  */
 async function corrected(
   first: Parsed,
   reader: SubjectReader,
   plugins: KnownPlugins,
-): Promise<{ readonly corefile: LintedCorefile | null; readonly problems: readonly Problem[] }> {
+): Promise<Corrected> {
+  const single = await correctedInTurn(first, reader, plugins);
+  const isExplained = single.left === 0 && single.problems.length <= 1;
+  if (isExplained || first.fragment) return single;
+  const { source } = first.input;
+  const faults = indentationFaults(source.label, source.text);
+  if (faults.length === 0 || faults.length > BRACE_FAULTS_MAX) return single;
+  const lines = correctedLines(source.writtenLines, faults);
+  const parsed = reader.parse({ ...first.input, source: withLines(source, lines) }, false);
+  const loaded = await plugins.load(namesIn(parsed.output.corefile));
+  const corefile = understand(parsed, loaded, reader.sources);
+  const left = remaining(corefile, plugins);
+  const isBetter = single.problems.length > 1 ? left <= single.left : left < single.left;
+  if (!isBetter || left === Infinity) return single;
+  return { corefile, problems: faults.map((fault) => faultProblem(fault, source)), left };
+}
+
+/**
+ * The number of mistakes, which is infinite if the structure is a guess. A server block that is named like a directive
+ * counts, because a } above it may end another block too early.
+ */
+function remaining({ problems, blocks }: LintedCorefile, { directives }: KnownPlugins): number {
+  if (problems.some(isStructural)) return Infinity;
+  const keys = blocks.flatMap(({ block }) => block.keys[0] ?? []);
+  return problems.length + keys.filter(({ text }) => directives.includes(text)).length;
+}
+
+/** A Corefile with the most probable wrong brace corrected, then the next, until the text parses. */
+async function correctedInTurn(
+  first: Parsed,
+  reader: SubjectReader,
+  plugins: KnownPlugins,
+): Promise<Corrected> {
   const problems: Problem[] = [];
+  let inserted: ReadonlySet<number> = new Set();
   for (let parsed = first; ;) {
     const loaded = await plugins.load(namesIn(parsed.output.corefile));
     const corefile = understand(parsed, loaded, reader.sources);
     const { source } = parsed.input;
-    const fault = corefile.fragment ? null : faultIn(corefile, source, plugins);
+    const fault = corefile.fragment ? null : faultIn(corefile, source, plugins, inserted);
     if (fault === null) {
       const isWrong = [...corefile.problems, ...corefile.warnings].some(isStructural);
       const imported = isWrong ? reader.correctImports(parsed.output) : [];
@@ -82,13 +126,26 @@ async function corrected(
         parsed = reader.parse(parsed.input, parsed.fragment);
         continue;
       }
-      const fits = problems.length === 0 || !corefile.problems.some(isStructural);
-      return { corefile: fits ? corefile : null, problems };
+      const left = remaining(corefile, plugins);
+      const fits = problems.length === 0 || left < Infinity;
+      return { corefile: fits ? corefile : null, problems, left };
     }
     problems.push(faultProblem(fault, source));
-    if (problems.length >= BRACE_FAULTS_MAX) return { corefile: null, problems };
-    parsed = reader.parse({ ...parsed.input, source: withoutFault(source, fault) }, false);
+    if (problems.length >= BRACE_FAULTS_MAX) return { corefile: null, problems, left: Infinity };
+    const lines = correctedLines(source.writtenLines, [fault]);
+    inserted = insertedIn(lines, inserted);
+    parsed = reader.parse({ ...parsed.input, source: withLines(source, lines) }, false);
   }
+}
+
+/** The numbers of the lines that are not in the text as written, after a correction. */
+function insertedIn(
+  lines: readonly CorrectedLine[],
+  before: ReadonlySet<number>,
+): ReadonlySet<number> {
+  return new Set(
+    lines.flatMap(({ inserted, from }, index) => (inserted || before.has(from) ? index + 1 : [])),
+  );
 }
 
 /** True for problems with braces, which make the structure of a Corefile a guess. */
@@ -101,6 +158,7 @@ function faultIn(
   { problems }: LintedCorefile,
   { label, text }: SourceText,
   { directives }: KnownPlugins,
+  inserted: ReadonlySet<number>,
 ): BraceFault | null {
   const lines = text.split('\n');
   const misplaced = problems.flatMap(({ code, place }): Misplaced | readonly [] => {
@@ -113,14 +171,13 @@ function faultIn(
     return isBlock ? { line: place.line, what: 'server block' } : [];
   });
   const [top = null] = misplaced.toSorted((a, b) => a.line - b.line);
-  const fault = braceFault(label, text, top);
+  const fault = braceFault(label, text, top, inserted);
   // If there are no problems, a } may be missing at the end, which the server adds.
   return fault === null || (problems.length === 0 && !fault.loses) ? null : fault;
 }
 
-/** The text with a fault corrected. Its label differs, because places in it are in other lines. */
-function withoutFault(source: SourceText, fault: BraceFault): SourceText {
-  const lines = correctedLines(source.writtenLines, fault);
+/** The text with its braces corrected. Its label differs, because places in it are in other lines. */
+function withLines(source: SourceText, lines: readonly CorrectedLine[]): SourceText {
   return source.withLines(`${source.label} (corrected)`, lines);
 }
 
@@ -194,16 +251,19 @@ class SubjectReader {
     for (const path of texts.keys()) {
       let source = this.sources.get(path);
       if (source === undefined || path === file || this.#corrected.has(path)) continue;
+      let inserted: ReadonlySet<number> = new Set();
       for (let count = 0; count < BRACE_FAULTS_MAX; count++) {
         const written = source.withLines(
           `${path} (version ${count})`,
           source.writtenLines.map((text, index) => ({ text, from: index + 1 })),
         );
-        const fault = braceFault(written.label, written.text, null);
+        const fault = braceFault(written.label, written.text, null, inserted);
         if (fault === null) break;
         this.sources.set(written.label, written);
         problems.push(faultProblem(fault, written));
-        source = source.withLines(path, correctedLines(source.writtenLines, fault));
+        const lines = correctedLines(source.writtenLines, [fault]);
+        inserted = insertedIn(lines, inserted);
+        source = source.withLines(path, lines);
         this.#corrected.set(path, source);
       }
     }

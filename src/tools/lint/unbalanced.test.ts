@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { parseCorefile } from '../../server/corefile/parse.ts';
+import { directiveNames, external } from '../../server/plugins/order.ts';
 import { lintTexts } from '../../../test/kit/lint-text.ts';
+import type { LintFinding } from './finding.ts';
 
 /** Corefiles with indented blocks, whose mistakes are real ones. */
 const corefiles = [
@@ -48,6 +51,90 @@ describe('a Corefile with one wrong brace has one more finding than the intact f
           const where = `${file}:${index + 1} ${how}`;
           assert.deepEqual(others(findings), intact, where);
         }
+      }
+    });
+});
+
+/** A line with a brace, and the lines with one brace less or more that replace it. */
+interface WrongBrace {
+  readonly index: number;
+  readonly instead: readonly string[];
+}
+
+function wrongBraces(lines: readonly string[]): readonly WrongBrace[] {
+  return lines.flatMap((line, index): readonly WrongBrace[] => {
+    if (/\S\s\{$/.test(line)) return [{ index, instead: [line.slice(0, -2)] }];
+    if (line.trim() !== '}') return [];
+    const surplus = { index, instead: [line, line] };
+    return [{ index, instead: [] }, ...(line.startsWith(' ') ? [surplus] : [])];
+  });
+}
+
+/** The findings of a text with these braces, its lines, and the number of each line in the intact file. */
+async function withWrong(
+  lines: readonly string[],
+  wrong: readonly WrongBrace[],
+): Promise<{
+  readonly findings: readonly LintFinding[];
+  readonly left: readonly string[];
+  readonly numbers: readonly number[];
+}> {
+  const instead = new Map(wrong.map((each) => [each.index, each.instead]));
+  const numbered = lines.flatMap((line, index) =>
+    (instead.get(index) ?? [line]).map((text) => ({ text, number: index + 1 })),
+  );
+  const left = numbered.map(({ text }) => text);
+  const { findings } = await lintTexts({ files: { Corefile: left.join('\n') }, live: false });
+  return { findings, left, numbers: numbered.map(({ number }) => number) };
+}
+
+/** The sentences of a finding that mention a } or a place that the text does not contain. */
+function falseQuotes({ hint, text, remedy, spot }: LintFinding, left: readonly string[]): string[] {
+  return [text, hint ?? '', remedy ?? ''].filter((sentence) => {
+    const isBraceHere = left[spot.line - 1]?.includes('}') === true;
+    if (/^(?:this|Remove this) \}/i.test(sentence) && !isBraceHere) return true;
+    if (/ \((?:corrected|version)/.test(sentence)) return true;
+    return [...sentence.matchAll(/(\} at )?Corefile:(\d+)/g)].some(([, brace, number]) => {
+      const line = left[Number(number) - 1];
+      return line === undefined || (brace !== undefined && !line.includes('}'));
+    });
+  });
+}
+
+/** True if the server accepts the text, as it does if the only or last block has no braces. */
+function parses(lines: readonly string[]): boolean {
+  const { problems } = parseCorefile({
+    file: 'Corefile',
+    text: lines.join('\n').replaceAll(/__\w+__/g, '10.0.0.1'),
+    dnsPort: 53,
+    env: {},
+    directives: directiveNames,
+    external,
+    readFile: () => '',
+    glob: () => [],
+  });
+  return problems.length === 0;
+}
+
+describe('a Corefile with two wrong braces has no other findings than the intact file', () => {
+  for (const { file, lines } of corefiles)
+    test(file, async () => {
+      const whole = others(await found(lines));
+      const braces = wrongBraces(lines);
+      const pairs = braces.flatMap((first, at) =>
+        braces
+          .slice(at + 1)
+          .flatMap((second) => (first.index < second.index ? [[first, second]] : [])),
+      );
+      for (const pair of pairs) {
+        const { findings, left, numbers } = await withWrong(lines, pair);
+        const where = JSON.stringify({ file, pair });
+        const rest = findings
+          .filter(({ code, text }) => !isBrace(code, text))
+          .map(({ code, text, spot }) => `${numbers[spot.line - 1]} ${code} ${text}`);
+        assert.deepEqual(withoutPlaces(rest), whole, where);
+        assert.ok(rest.length < findings.length || parses(left), where);
+        for (const finding of findings) assert.deepEqual(falseQuotes(finding, left), [], where);
       }
     });
 });
