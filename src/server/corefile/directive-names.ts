@@ -1,3 +1,4 @@
+import { gluedBrace } from './glued-brace.ts';
 import { meant, parseProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
 import type { ProblemReport } from './problem-report.ts';
@@ -66,6 +67,8 @@ export class DirectiveNames {
       const names = owners.map(({ name }) => `'${name}'`).join(' or ');
       return { hint: `'${word}' belongs inside the braces of ${names}.` };
     }
+    const glued = gluedBrace(word);
+    if (glued !== null) return glued;
     const near = meant(word, this.#known);
     if (near !== null) return { hint: near };
     if (word === '{') return { hint: 'A { belongs at the end of the line before it.' };

@@ -1,5 +1,6 @@
 import type { Problem } from '../base/problem.ts';
 import { transports } from '../wire/transports.ts';
+import { gluedBrace } from './glued-brace.ts';
 import { blockProblem, meant, warning } from './problems.ts';
 import type { Key, Token } from './corefile-tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
@@ -16,9 +17,10 @@ export interface ParsedKey {
 export function parseKey(token: Token, dnsPort: number): ParsedKey {
   const { text, place } = token;
   const { scheme, rest } = splitScheme(text);
+  const glued = gluedBrace(text);
   const refused = (why: string, remedy: string | null = null): ParsedKey => ({
     keys: [],
-    problem: blockProblem(place, why, { remedy }),
+    problem: blockProblem(place, why, glued ?? { remedy }),
     warnings: [],
   });
   if (scheme === 'unix') return refused(`cannot serve on unix://: ${text}`);
@@ -39,12 +41,13 @@ function remarks({ text, place }: Token, keys: readonly Key[]): readonly Problem
   const odd = keys.filter(({ zone }) => !followsPreferredSyntax(zone));
   const unknown = /^([a-z0-9+.-]+):\/\//i.exec(text)?.[1];
   const foreign = unknown !== undefined && keys.some(({ zone }) => zone.includes('://'));
+  const hint = foreign
+    ? `'${unknown}' is not a scheme. ${meant(unknown, schemes) ?? `Known: ${schemes.slice(0, -1).join(', ')}.`}`
+    : null;
   return odd.slice(0, 1).map(({ zone }) =>
     warning(place, `Domain ${JSON.stringify(zone)} does not follow RFC1035 preferred syntax`, {
       code: 'zone-unusual',
-      hint: foreign
-        ? `'${unknown}' is not a scheme. ${meant(unknown, schemes) ?? `Known: ${schemes.slice(0, -1).join(', ')}.`}`
-        : null,
+      ...(gluedBrace(text) ?? { hint }),
     }),
   );
 }

@@ -11,8 +11,14 @@ export interface BraceFault {
   readonly loses: boolean;
   /** The white space before the line that a `}` to insert closes. */
   readonly lead: string;
-  /** The correction of the line. */
-  readonly correction: 'close-before' | 'close-after' | 'open' | 'remove';
+  /** The correction of the line. A word with a brace in it is replaced by several lines. */
+  readonly correction: 'close-before' | 'close-after' | 'open' | 'remove' | SplitWord;
+}
+
+/** A word and the lines that replace it. */
+export interface SplitWord {
+  readonly word: string;
+  readonly lines: readonly string[];
 }
 
 /** A line that is not blank, and what matters about it. */
@@ -149,7 +155,26 @@ export function correctedLines(
     for (const { correction } of own) {
       if (correction === 'open') text = `${text.replace(/(^|\s)#.*/, '').trimEnd()} {`;
       if (correction === 'remove') text = text.replace('}', '');
+      if (typeof correction === 'object') text = splitWord(text, correction);
     }
-    return [...added('close-before'), { text, from, inserted: false }, ...added('close-after')];
+    const changed = text.split('\n').map((each) => ({ text: each, from, inserted: false }));
+    return [...added('close-before'), ...changed, ...added('close-after')];
   });
+}
+
+/** The line with the word replaced. Every line of the result has the line's indentation. */
+function splitWord(line: string, { word, lines }: SplitWord): string {
+  const [lead] = /^\s*/.exec(line)!;
+  const at = line.indexOf(word);
+  const [before, after] = [line.slice(0, at).trim(), line.slice(at + word.length).trim()];
+  const [first = '', ...rest] = lines;
+  const parts = first === '}' ? [before, ...lines] : [`${before} ${first}`.trim(), ...rest];
+  const last = parts.at(-1)!;
+  const whole = /[{}]$/.test(last)
+    ? [...parts, after]
+    : [...parts.slice(0, -1), `${last} ${after}`];
+  return whole
+    .filter((each) => each !== '')
+    .map((each) => lead + each)
+    .join('\n');
 }

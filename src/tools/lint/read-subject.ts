@@ -7,12 +7,13 @@ import { emptyCorefile } from '../../server/corefile/empty.ts';
 import { overlapProblems } from '../../server/corefile/overlap.ts';
 import { parseCorefile, type ParseOutput } from '../../server/corefile/parse.ts';
 import { bindDirective, type Syntax } from '../../server/corefile/syntax.ts';
-import type { Corefile, Directive, ServerBlock } from '../../server/corefile/corefile-tree.ts';
+import type { Corefile, Directive, Key, ServerBlock } from '../../server/corefile/corefile-tree.ts';
 import { namesIn } from '../../server/engine/contract/configuration.ts';
 import { keyProblem } from '../../server/engine/contract/endpoints.ts';
 import type { Plugin } from '../../server/engine/contract/plugin.ts';
 import { correctedLines, type BraceFault, type CorrectedLine } from './brace-lines.ts';
 import { braceFault, type Misplaced } from './braces.ts';
+import { gluedBraces } from './glued-braces.ts';
 import { indentationFaults } from './indented-braces.ts';
 import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
@@ -70,18 +71,41 @@ interface Corrected {
   readonly left: number;
 }
 
-/**
- * Corrects one brace after another. If several are wrong or mistakes remain, they are derived from the indentation
- * instead, provided that this explains more of the mistakes.
- */
+/** Separates braces from words, if that explains more of the mistakes, and then corrects the other braces. */
 async function corrected(
   first: Parsed,
   reader: SubjectReader,
   plugins: KnownPlugins,
 ): Promise<Corrected> {
+  const asWritten = await correctedBraces(first, reader, plugins);
+  const { source } = first.input;
+  const glued =
+    isExplained(asWritten) || first.fragment ? [] : gluedBraces(source.label, source.text);
+  if (glued.length === 0 || glued.length > BRACE_FAULTS_MAX) return asWritten;
+  const lines = correctedLines(source.writtenLines, glued);
+  const parsed = reader.parse({ ...first.input, source: withLines(source, lines) }, false);
+  const separated = await correctedBraces(parsed, reader, plugins);
+  if (separated.left >= asWritten.left) return asWritten;
+  const problems = [...glued.map((fault) => faultProblem(fault, source)), ...separated.problems];
+  return { ...separated, problems };
+}
+
+/** True if at most one brace is wrong, and nothing else. */
+function isExplained({ left, problems }: Corrected): boolean {
+  return left === 0 && problems.length <= 1;
+}
+
+/**
+ * Corrects one brace after another. If several are wrong or mistakes remain, they are derived from the indentation
+ * instead, provided that this explains more of the mistakes.
+ */
+async function correctedBraces(
+  first: Parsed,
+  reader: SubjectReader,
+  plugins: KnownPlugins,
+): Promise<Corrected> {
   const single = await correctedInTurn(first, reader, plugins);
-  const isExplained = single.left === 0 && single.problems.length <= 1;
-  if (isExplained || first.fragment) return single;
+  if (isExplained(single) || first.fragment) return single;
   const { source } = first.input;
   const faults = indentationFaults(source.label, source.text);
   if (faults.length === 0 || faults.length > BRACE_FAULTS_MAX) return single;
@@ -96,13 +120,14 @@ async function corrected(
 }
 
 /**
- * The number of mistakes, which is infinite if the structure is a guess. A server block that is named like a directive
- * counts, because a } above it may end another block too early.
+ * The number of mistakes, which is infinite if the structure is a guess. A server block whose name is a directive
+ * or contains a brace counts, because a brace above it or in it is probably wrong.
  */
 function remaining({ problems, blocks }: LintedCorefile, { directives }: KnownPlugins): number {
   if (problems.some(isStructural)) return Infinity;
-  const keys = blocks.flatMap(({ block }) => block.keys[0] ?? []);
-  return problems.length + keys.filter(({ text }) => directives.includes(text)).length;
+  const keys = blocks.flatMap(({ block }) => block.keys);
+  const isOdd = ({ text }: Key): boolean => directives.includes(text) || /[{}]/.test(text);
+  return problems.length + keys.filter(isOdd).length;
 }
 
 /** A Corefile with the most probable wrong brace corrected, then the next, until the text parses. */
