@@ -77,7 +77,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     ...(fixable === 0
       ? []
       : [
-          `${count(fixable, 'finding', 'findings')} can be fixed${where} by: ${program} lint --fix (--diff shows it)`,
+          `${count(fixable, 'finding', 'findings')} can be fixed${where} by: ${program} lint --fix (with --diff, it only shows the change)`,
         ]),
     ...(first === undefined ? [] : [`Why: ${program} lint --explain ${first.code}`]),
   ];

@@ -24,6 +24,7 @@ export interface LintOptions extends ClusterOptions, ColourOptions {
   readonly live: boolean;
   /** Timeout of each of these queries, milliseconds. */
   readonly timeoutMs: number;
+  /** Changes the files. False with `--diff`. */
   readonly fix: boolean;
   /** Shows what `--fix` would change. */
   readonly diff: boolean;
@@ -107,7 +108,7 @@ const table = {
   }),
   ...group('Fixes', {
     fix: flag('--fix', 'apply safe fixes: print the change, then write it'),
-    diff: flag('--diff', 'print that change without writing it'),
+    diff: flag('--diff', 'print that change without writing it, also if --fix is given'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), 'text, json, sarif, github or junit'),
@@ -157,13 +158,13 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
       throw usage('--rules and --explain cannot be combined');
   }
   const cluster = values.cluster || namesCluster(values);
-  if (values.fix && values.diff) throw usage('--fix cannot be combined with --diff');
   if ((values.fix || values.diff) && (paths.includes('-') || cluster))
     throw usage('--fix and --diff work on files, not on standard input or the cluster');
   return {
     ...values,
     paths,
     cluster,
+    fix: values.fix && !values.diff,
     namespace: values.namespace ?? 'kube-system',
     ignore: values.ignore.flat(),
     only: values.only.flat(),

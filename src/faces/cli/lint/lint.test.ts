@@ -547,10 +547,12 @@ describe('--fix', () => {
     assert.match(readFileSync(join(at, 'real/Corefile'), 'utf8'), /bufsize 1232/);
   });
 
-  test('--diff writes nothing', async () => {
+  test('--diff writes nothing, also with --fix', async () => {
     const path = join(files({ Corefile: text }), 'Corefile');
-    assert.match((await run(path, '--diff')).out, /^\+    bufsize 1232$/m);
-    assert.equal(readFileSync(path, 'utf8'), text);
+    for (const words of [['--diff'], ['--fix', '--diff']]) {
+      assert.match((await run(path, ...words)).out, /^\+    bufsize 1232$/m);
+      assert.equal(readFileSync(path, 'utf8'), text);
+    }
   });
 
   test('inserts a property after the existing lines, because records in hosts end at the first property', async () => {
