@@ -687,7 +687,8 @@ describe('ndots capture', () => {
 
   test('join does not treat a file that is not a capture as a capture point without packets', async () => {
     for (const [name, text, words] of [
-      ['Corefile', '. {\n    cache\n}\n', /Corefile: it is not a capture/],
+      ['Corefile', '. {\n    cache\n}\n', /Corefile is a Corefile, not a capture/],
+      ['notes.txt', 'call them back\n', /notes\.txt: it is not a capture/],
       ['nothing.pcap', '', /nothing\.pcap: it is empty/],
     ] as const) {
       writeFileSync(at(name), text);

@@ -10,6 +10,8 @@ export interface ForeignFile {
   readonly what: string;
   /** Null: no advice. */
   readonly remedy: string | null;
+  /** True if another verb reads such files. */
+  readonly isOfOtherVerb?: true;
 }
 
 const piped = (command: string): string =>
@@ -55,9 +57,44 @@ const PREFIX_BYTES = 512;
 // eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;
 
-/** Returns the type of a file that is not a capture, after unpacking it once. Null if it may be text. */
+/** The number of bytes of a text to read, enough for a licence above the first line that counts. */
+const TEXT_PREFIX_BYTES = 4096;
+/** `.:53 {`, `cluster.local:53 example.org {` and `(snippet) {`. */
+const COREFILE_BLOCK = /^(?:\(\S+\)|[^\s{}"]*[.:][^\s{}"]*(?:[ \t,]+[^\s{}"]+)*)[ \t]*\{$/;
+
+/** Texts that are recognised by their first line other than comments. */
+const texts: readonly (readonly [isFirst: RegExp, what: string, remedy: string])[] = [
+  [
+    COREFILE_BLOCK,
+    'a Corefile',
+    'To check it: ndots lint FILE. To see the answers that a change affects: ndots diff FILE NEW',
+  ],
+  [
+    /^(?:nameserver|search|domain)\s+\S|^options\s+(?:ndots|timeout|attempts|rotate|edns0)\b/,
+    'a resolv.conf',
+    'To see the queries that it causes: ndots trace NAME --resolv-conf FILE',
+  ],
+  [
+    /^(?:apiVersion|kind):\s+\S/,
+    'a Kubernetes manifest',
+    'To check it: ndots lint FILE. To use it for the names of pods: --manifests DIR',
+  ],
+];
+
+/** Returns the type of a text that another verb reads, or null if it may be a log or a list. */
+function foreignText(first: Uint8Array): ForeignFile | null {
+  const start = Buffer.from(first.buffer, first.byteOffset, first.length);
+  const lines = start.toString('utf8', 0, TEXT_PREFIX_BYTES).split('\n');
+  const counting = lines
+    .map((line) => line.replace(/[ \t]#.*/, '').trimEnd())
+    .find((line) => !/^\s*(?:[#;].*|import\s.*|---)?$/.test(line));
+  const found = texts.find(([isFirst]) => isFirst.test(counting ?? ''));
+  return found === undefined ? null : { what: found[1], remedy: found[2], isOfOtherVerb: true };
+}
+
+/** Returns the type of a file that is not a capture, after unpacking it once. Null if it may be a log or a list. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
-  const found = recognised(first);
+  const found = recognised(first) ?? foreignText(first);
   const isTwice = found?.what === 'compressed with gzip' || found?.what === 'compressed with zstd';
   return isTwice ? { ...found, what: found.what.replace(' with', ' twice, with') } : found;
 }

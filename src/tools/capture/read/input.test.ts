@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -87,6 +87,31 @@ describe('a file that is neither a capture nor text', () => {
       createHash('sha256').update(`${at}`).digest(),
     );
     assert.equal(await open1(Buffer.concat(blocks)), refused('binary data of an unknown kind'));
+  });
+
+  it('is named if another verb reads it', async () => {
+    const other = (what: string): string => ` is ${what}, not a capture, a log or a list of names`;
+    for (const path of globSync(['test/corefiles/*.corefile', '{examples,deploy}/**/Corefile']))
+      assert.equal(await open1(readFileSync(path)), other('a Corefile'), path);
+    assert.equal(await open1(Buffer.from('(own) {\n  errors\n}\n')), other('a Corefile'));
+    assert.equal(
+      await open1(Buffer.from('# made by hand\nsearch a.example\nnameserver 10.0.0.1\n')),
+      other('a resolv.conf'),
+    );
+    assert.equal(
+      await open1(Buffer.from('---\napiVersion: v1\nkind: List\n')),
+      other('a Kubernetes manifest'),
+    );
+  });
+
+  it('does not include lists of names, and metrics', async () => {
+    for (const text of [
+      'www.example.org 12\ncart.shop # often\n',
+      'search\nnameserver\nsearch.example\n',
+      '# HELP coredns_x y\ncoredns_x{zone=".",server="dns://:53"} 3\n',
+      '.:53\n[INFO] plugin/reload: Running configuration SHA512 = 1\n',
+    ])
+      assert.equal(await open1(Buffer.from(text)), 'text', text);
   });
 
   it('does not include a log that was truncated while it was written', async () => {

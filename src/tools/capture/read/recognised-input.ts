@@ -42,9 +42,14 @@ export async function recognised(
   const format = formatOf(opened.first);
   const foreign = format === 'text' ? foreignFile(opened.first) : null;
   if (foreign === null) return { format, chunks: opened.chunks };
+  const within = inner === null ? '' : ` (within ${inner})`;
+  const why =
+    foreign.isOfOtherVerb === true
+      ? 'not a capture, a log or a list of names'
+      : 'which ndots does not read';
   throw new Problem({
     code: 'capture-foreign',
-    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}, which ndots does not read`,
+    text: `${name} is ${foreign.what}${within}, ${why}`,
     remedy: foreign.remedy ?? undefined,
   });
 }
