@@ -13,8 +13,42 @@ test('ndots console prints an address that opens the page, and Ctrl-C ends it', 
   const [address = ''] = /^http:\S+$/m.exec(child.output()) ?? [];
   const welcome = await fetch(address, { redirect: 'manual' });
   const [cookie = ''] = (welcome.headers.get('set-cookie') ?? '').split(';');
+  assert.match(child.output(), /^Replaying tcp-blocked\.pcapng at full speed\. --speed 1 /m);
   const script = await fetch(new URL('/console.js', address), { headers: { cookie } });
   assert.equal(script.status, 200);
   child.signal('SIGINT');
   assert.equal(await child.exitCode, 0);
+});
+
+test('ndots console says how fast it replays a file, in the terminal and on the page', async (t) => {
+  const capture = resolve('examples/captures/tcp-blocked.pcapng');
+  const child = start('ndots', [resolve('bin/ndots'), 'console', capture, '--no-open']);
+  t.after(() => child.stop());
+  await printed(child, /^Ctrl-C ends it/m, 20_000);
+  assert.match(
+    child.output(),
+    /^Replaying tcp-blocked\.pcapng as fast as recorded\. --speed 10 is .*, and --speed max shows all of it at once\.$/m,
+  );
+  const [address = ''] = /^http:\S+$/m.exec(child.output()) ?? [];
+  const welcome = await fetch(address, { redirect: 'manual' });
+  const [cookie = ''] = (welcome.headers.get('set-cookie') ?? '').split(';');
+  const page = await (await fetch(new URL('/', address), { headers: { cookie } })).text();
+  assert.match(
+    page,
+    /<span class="quiet">[^<]*replayed as fast as recorded \(--speed changes this\)/,
+  );
+});
+
+test('ndots console prints no address for a file that is missing or not a capture', async (t) => {
+  for (const [path, why] of [
+    ['/missing/file.pcap', /cannot/],
+    [resolve('README.md'), /is not a capture/],
+    [resolve('examples/Corefile'), /is a Corefile/],
+  ] as const) {
+    const child = start('ndots', [resolve('bin/ndots'), 'console', path, '--no-open']);
+    t.after(() => child.stop());
+    assert.equal(await child.exitCode, 2, path);
+    assert.match(child.output(), why);
+    assert.doesNotMatch(child.output(), /http:\/\/127/, path);
+  }
 });

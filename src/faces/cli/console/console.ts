@@ -14,6 +14,7 @@ import { EXIT, type Command } from '../command.ts';
 import { delegatedAccess } from '../delegated-access.ts';
 import { readText } from '../named-file.ts';
 import { startClusters } from '../live/live-clusters.ts';
+import type { PacketFeed } from '../live/live-feed.ts';
 import type { LiveSources } from '../live/live-options.ts';
 import { untilAborted, untilSignal } from '../until-signal.ts';
 import { findConsoleAssets } from './console-assets.ts';
@@ -53,6 +54,11 @@ export const console: Command = {
     const clusters = await startClusters(options, io, note);
     const { privacy } = options;
     try {
+      // Rejects a file that is not a capture before the address is printed.
+      await Promise.race([
+        Promise.all(clusters.map(({ feed }) => feed.begun)),
+        untilAborted(asked),
+      ]);
       const server = await listening({
         ...options,
         ...{ gate, token },
@@ -60,7 +66,8 @@ export const console: Command = {
         clock: systemClock,
         clusters: clusters.map(({ name, options: own, model, feed }) => ({
           name,
-          source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
+          source: () =>
+            [feed.name, feed.progress, paceText(feed)].filter((text) => text !== '').join(', '),
           views: new PrivateViews(model, privacy, key),
           handOver: new HandOver(own, model, privacy),
           caches: new ServerCaches({
@@ -74,7 +81,9 @@ export const console: Command = {
         checks: new CheckSources({ servers: options.checks, clock: systemClock }),
       });
       try {
-        io.out(`${server.address}\nCtrl-C ends it.\n`);
+        io.out(
+          `${server.address}\n${clusters.map(({ feed }) => replayText(feed)).join('')}Ctrl-C ends it.\n`,
+        );
         if (options.opens && io.colour) openBrowser(server.address, note);
         // A finished replay stays on the page, whereas unreadable input ends the command.
         const failed = clusters.map(({ feed }) =>
@@ -90,6 +99,21 @@ export const console: Command = {
     return EXIT.ok;
   },
 };
+
+/** The speed of a replay, as the page shows it. Empty for live traffic, or at the end of the files. */
+function paceText({ pace, isOver }: PacketFeed): string {
+  return pace === null || isOver ? '' : `replayed ${pace.phrase} (--speed changes this)`;
+}
+
+/** The speed of a replay, as the terminal shows it. */
+function replayText({ name, pace }: PacketFeed): string {
+  if (pace === null) return '';
+  const other =
+    pace.speed === Infinity
+      ? '--speed 1 replays it as fast as recorded.'
+      : '--speed 10 is ten times as fast, and --speed max shows all of it at once.';
+  return `Replaying ${name} ${pace.phrase}. ${other}\n`;
+}
 
 /** Found next to the bundled program, or in this checkout's build output. */
 function pageDirectory(): string {

@@ -4,6 +4,7 @@ import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
 import { usualPorts, type Reading } from '../../../tools/capture/read/reading.ts';
+import { statSync } from 'node:fs';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { printShare } from './figures.ts';
@@ -32,6 +33,8 @@ export interface PacketFeed {
   readonly progress: string;
   /** True once all input has been read. */
   readonly isOver: boolean;
+  /** Resolves once something was read from files; at once for pipes and live traffic. Rejects like `over`. */
+  readonly begun: Promise<void>;
   /** Resolves when all input has been read or `stop` was called. Rejects if nothing was readable. */
   readonly over: Promise<void>;
   stop(): void;
@@ -62,6 +65,7 @@ type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, inpu
 class LiveFeed implements PacketFeed {
   readonly pace: null = null;
   readonly progress: string = '';
+  readonly begun: Promise<void> = Promise.resolve();
   isOver = false;
   readonly over: Promise<void>;
   readonly #sources: readonly LiveSource[];
@@ -157,8 +161,10 @@ class LiveFeed implements PacketFeed {
 class FileFeed implements PacketFeed {
   readonly name: string;
   readonly pace: ReplayPace;
+  readonly begun: Promise<void>;
   readonly over: Promise<void>;
   isOver = false;
+  readonly #begin: () => void;
   readonly #files: readonly string[];
   readonly #model: LiveModel;
   readonly #clock: Clock;
@@ -177,6 +183,9 @@ class FileFeed implements PacketFeed {
     this.#files = files;
     this.#model = model;
     this.#clock = clock;
+    const reads = Promise.withResolvers<void>();
+    this.#begin = reads.resolve;
+    if (!files.every(isRegularOrMissing)) this.#begin();
     const timer = every(clock, TICK_MS, () => this.#advance());
     this.over = this.#run().finally(() => {
       timer.cancel();
@@ -184,6 +193,8 @@ class FileFeed implements PacketFeed {
     });
     // Marks the rejection as handled, so that the process survives callers that never await `over`.
     this.over.catch(() => undefined);
+    this.begun = Promise.race([reads.promise, this.over]);
+    this.begun.catch(() => undefined);
   }
 
   get progress(): string {
@@ -248,6 +259,7 @@ class FileFeed implements PacketFeed {
         ? input.chunks
         : pacedChunks(input.chunks, this.pace, () => {
             this.#advance();
+            if (isRead(reading)) this.#begin();
             return reading.totals.lastMs;
           });
     this.#isNow = time === 'now';
@@ -257,8 +269,7 @@ class FileFeed implements PacketFeed {
       this.#isNow = false;
       input.close();
     }
-    const { exchanges, frames, messages } = reading.totals;
-    if (!signal.aborted && exchanges + frames + messages === 0) throw nothingIn(input);
+    if (!signal.aborted && !isRead(reading)) throw nothingIn(input);
   }
 
   /** Advances the model's time to that of the packets or, for a pipe, to this machine's. */
@@ -271,6 +282,15 @@ class FileFeed implements PacketFeed {
     const reached = isFresh ? wall : (this.pace.reachedMs ?? lastMs);
     this.#model.advance(Math.max(lastMs, this.isOver ? lastMs : reached));
   }
+}
+
+function isRead({ totals: { exchanges, frames, messages } }: Reading): boolean {
+  return exchanges + frames + messages > 0;
+}
+
+/** False for standard input and pipes, whose first bytes may take long. */
+function isRegularOrMissing(path: string): boolean {
+  return path !== '-' && statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
 }
 
 function nothingIn({ name, format }: Input): Problem {

@@ -38,6 +38,12 @@ export class ReplayPace {
     return this.#speed === Infinity ? 'full speed' : `${this.#speed}×`;
   }
 
+  /** `as fast as recorded`, `10× as fast as recorded`, `at full speed`. */
+  get phrase(): string {
+    if (this.#speed === Infinity) return 'at full speed';
+    return `${this.#speed === 1 ? '' : `${this.#speed}× `}as fast as recorded`;
+  }
+
   /** The current file time, or null if reading lags behind or nothing has been read yet. */
   get reachedMs(): number | null {
     return this.#waiting === null || this.#anchor === null ? null : this.#reached();

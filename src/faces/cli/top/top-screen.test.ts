@@ -453,6 +453,7 @@ function started({
     pace,
     progress: '',
     isOver: false,
+    begun: Promise.resolve(),
     over: new Promise(() => undefined),
     stop: () => undefined,
   };
