@@ -1,13 +1,12 @@
 /** Counts queries, replies and lookups for a client, a name, a server, or a second. */
 import { RCODE, rcodeName } from '../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
+import { FELT_MS } from '../doctor/thresholds/evidence.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import type { LiveCounts, LookupCounts } from './view.ts';
 
 export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
 
-/** In milliseconds. Lookups that take this long are noticeable. */
-const SLOW_MS = 1000;
 /** The estimated size in bytes of a tally's object and list of codes, without the histogram. */
 const OWN_BYTES = 200;
 
@@ -45,7 +44,7 @@ export class QueryTally {
     this.lookups++;
     this.#span(startMs);
     if (!isFound) this.failedLookups++;
-    if (tookMs >= SLOW_MS) this.slowLookups++;
+    if (tookMs > FELT_MS) this.slowLookups++;
   }
 
   merge(other: QueryTally): void {

@@ -13,6 +13,8 @@ const WAITING_MAX = 100_000;
 export class WaitingQueries {
   /** In the order they were sent. Finished ones are removed at the next `advance`. */
   readonly #queue: SeenExchange[] = [];
+  /** When those were sent that were still waiting at the end of their input. */
+  #unfinishedMs: number[] = [];
   /** Presumed lost until the pairing is certain. */
   readonly #presumed = new Set<SeenExchange>();
 
@@ -22,11 +24,16 @@ export class WaitingQueries {
 
   /** @returns whether it had been presumed lost */
   ended(exchange: SeenExchange): boolean {
-    return this.#presumed.delete(exchange);
+    if (this.#presumed.delete(exchange)) return true;
+    if (exchange.ending === 'open' && this.#unfinishedMs.length < WAITING_MAX)
+      this.#unfinishedMs.push(exchange.sentMs);
+    return false;
   }
 
   /** @param lose receives each query that is now presumed lost; from then on, it has ended as `lost` */
   advance(nowMs: number, lose: (exchange: SeenExchange) => void): void {
+    if (this.#unfinishedMs.length > 0)
+      this.#unfinishedMs = this.#unfinishedMs.filter((sentMs) => nowMs - sentMs < PATIENCE_MS);
     const queue = this.#queue;
     // Removes finished queries immediately. With their messages, 10 000 per second would take up 60 MiB in 5 s.
     let left = 0;
@@ -44,7 +51,7 @@ export class WaitingQueries {
   }
 
   get size(): number {
-    let waiting = 0;
+    let waiting = this.#unfinishedMs.length;
     for (const { ending } of this.#queue) if (ending === 'waiting') waiting++;
     return waiting;
   }

@@ -1,6 +1,10 @@
 /** `ndots capture`: shows queries and replies from an interface, captures, dnstap streams or logs. */
 import { ClientList } from '../../../tools/doctor/observe/client-list.ts';
-import { isLost, type SeenExchange } from '../../../tools/capture/pair/seen-exchange.ts';
+import {
+  isLost,
+  unfinishedText,
+  type SeenExchange,
+} from '../../../tools/capture/pair/seen-exchange.ts';
 import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/capture/filter.ts';
 import { emptyFrame, LINK, type Frame } from '../../../tools/capture/read/packets/frame.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
@@ -371,9 +375,9 @@ class CaptureRun {
     const parts = [
       ...(totals.frames > 0 ? [count(totals.frames, 'packet', 'packets')] : []),
       count(totals.messages > 0 ? totals.messages : totals.exchanges, 'message', 'messages'),
-      count(totals.exchanges, 'query', 'queries'),
+      count(totals.exchanges - totals.unfinished, 'query', 'queries'),
       count(totals.lookups, 'lookup', 'lookups'),
-      `${totals.lost} without reply`,
+      `${totals.lost} without reply${unfinishedText(totals.unfinished)}`,
       ...(totals.copies > 0 ? [count(totals.copies, 'copy of a packet', 'copies of packets')] : []),
       ...(totals.unasked > 0
         ? [

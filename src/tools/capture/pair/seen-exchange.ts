@@ -182,6 +182,11 @@ export function isLost({ ending }: Pick<SeenExchange, 'ending'>): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 
+/** The queries that are not counted because their replies may have come after the end. Empty if there are none. */
+export function unfinishedText(count: number): string {
+  return count === 0 ? '' : `, ${count} more still waiting at the end`;
+}
+
 /**
  * The times of the first and last query, in milliseconds since 1970, or Infinity and -Infinity if there are no queries.
  */

@@ -50,6 +50,8 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
   exchanges: number;
   lookups: number;
   lost: number;
+  /** Of the exchanges, those that had no reply when the capture ended. */
+  unfinished: number;
   firstMs: number;
   lastMs: number;
 }
@@ -92,6 +94,7 @@ export class Reading {
   );
   #lookups = 0;
   #exchanges = 0;
+  #unfinished = 0;
   #lost = 0;
   #firstMs = Infinity;
   #lastMs = -Infinity;
@@ -264,6 +267,7 @@ export class Reading {
       exchanges: this.#exchanges,
       lookups: this.#lookups,
       lost: this.#lost,
+      unfinished: this.#unfinished,
       firstMs: this.#firstMs,
       lastMs: this.#lastMs,
     };
@@ -333,6 +337,7 @@ export class Reading {
   #ended(exchange: SeenExchange): void {
     this.#exchanges++;
     if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
+    if (exchange.ending === 'open') this.#unfinished++;
     // A lookup that ends with this exchange is reported after it.
     this.#events.ended?.(exchange);
     this.#grouping.ended(exchange);

@@ -56,7 +56,8 @@ export class ClientList {
   /** Adds a finished query. @param counts whether it counts; its client is examined in any case */
   exchange(exchange: SeenExchange, counts: boolean): void {
     const client = this.#clients.at(exchange.client.address, newClient);
-    if (!counts) return;
+    // The same queries count as in the totals.
+    if (!counts || exchange.ending === 'open') return;
     if (exchange.sentMs > this.#lastMs) this.#lastMs = exchange.sentMs;
     if (client === null) {
       this.#leftOut++;

@@ -216,7 +216,12 @@ export class Observations {
   /** Questions that were asked again although their reply had passed. */
   readonly askedAgain: AskedAgain;
   lookups: number = 0;
+  /** Those that took a second or more, or got no reply, so that their programs waited for their timeout. */
   slowLookups: number = 0;
+  /** Of these, those that ended sooner in the capture and got no reply. */
+  silentLookups: number = 0;
+  /** Queries without a reply when the capture ended, which may have been answered afterwards. */
+  unfinished: number = 0;
   readonly failedLookups: FailedLookups;
   /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
   wasted: number = 0;
@@ -293,6 +298,7 @@ export class Observations {
     if (exchange.ending === 'waiting') return;
     this.serverNames.give(exchange);
     if (exchange.ending === 'open') {
+      this.unfinished++;
       this.endMs = Math.max(this.endMs, exchange.sentMs);
       const { client, server, hops } = exchange;
       this.servers.get(server.address)?.awaits(exchange);
@@ -402,8 +408,10 @@ export class Observations {
   #cut(lookup: SeenLookup): void {
     const { exchanges, startMs, endMs } = lookup;
     this.pairs.add(exchanges);
-    if (endMs - startMs <= FELT_MS && !isUnanswered(exchanges)) return;
+    const isQuick = endMs - startMs <= FELT_MS;
+    if (isQuick && !isUnanswered(exchanges)) return;
     this.slowLookups++;
+    if (isQuick) this.silentLookups++;
     if (this.slowCut.length >= MOST.lookups) return;
     for (const each of exchanges) this.#kept.keep(each);
     this.slowCut.push(lookup);
@@ -423,7 +431,9 @@ export class Observations {
         if (client !== undefined) client.wasted++;
       }
     const slow = endMs - startMs > FELT_MS;
-    if (slow || isUnanswered(exchanges)) this.slowLookups++;
+    const isSilent = !slow && isUnanswered(exchanges);
+    if (slow || isSilent) this.slowLookups++;
+    if (isSilent) this.silentLookups++;
     let wrong = false;
     let found = false;
     for (const each of exchanges) {

@@ -1,6 +1,7 @@
 /** The head of a capture report, with the input and the number of findings. */
 import { count } from '../../../server/base/counted.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import { unfinishedText } from '../../capture/pair/seen-exchange.ts';
 import type { Reading } from '../../capture/read/reading.ts';
 import type { Diagnosis } from '../diagnosis.ts';
 import type { Finding } from '../findings/finding.ts';
@@ -29,10 +30,13 @@ export function captureHead(
       ? []
       : [`${count(lines, 'line', 'lines')} of logs, ${count(errors, 'error', 'errors')}`];
   const found = severityCounts(findings);
+  const { slowLookups, silentLookups } = observed;
+  const silent = silentLookups === 0 ? '' : `, ${silentLookups} got no reply`;
+  const waits = `${slowLookups - silentLookups} took a second or more${silent}`;
   if (asked === 0 && lines > 0) return [...ofLogs, found].join('\n');
   return [
     ...ofLogs,
-    `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
+    `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${waits}), ${lost} without reply${unfinishedText(observed.unfinished)}`,
     `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${found}`,
     ...(failing === '' ? [] : [failing]),
   ].join('\n');
