@@ -1,10 +1,13 @@
-/** Compares the counts of `doctor`, `capture` and `top` for the same captures. */
+/** Compares the counts of `doctor`, `capture`, `top` and `plan` for the same captures. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { capture } from '../src/faces/cli/capture/capture.ts';
 import { doctor } from '../src/faces/cli/doctor/doctor.ts';
+import { plan } from '../src/faces/cli/plan/plan.ts';
 import { top } from '../src/faces/cli/top/top.ts';
+import type { WorkloadPlan } from '../src/faces/cli/plan/plan-workloads.ts';
+import type { NowView } from '../src/tools/watch/view.ts';
 import { runCommand } from './kit/trace-command.ts';
 
 /** The captures at one client, which one verb or another would otherwise count differently. */
@@ -37,3 +40,17 @@ for (const path of captures)
     assert.equal(view['lost'], of(/without reply/) + presumed);
     assert.equal(`${view['slowLookups']}`, numberBefore(/took a second or more/, flat));
   });
+
+test('top and plan compute the same savings', async () => {
+  const path = 'test/captures/validator-clock.client.pcap.gz';
+  const shown = await runCommand(top, [path, '--once', '-o', 'json']);
+  const planned = await runCommand(plan, [path, '-c', 'glibc', '-o', 'json']);
+  const { waste } = JSON.parse(shown.out) as Pick<NowView, 'waste'>;
+  const [{ best, plans } = { best: null, plans: [] }] = JSON.parse(
+    planned.out,
+  ) as readonly WorkloadPlan[];
+  const queries = (ndots: number | null): number | undefined =>
+    plans[0]?.choices.find((each) => each.ndots === ndots)?.queries;
+  const of = waste.workloads.rows[0]?.plan;
+  assert.deepEqual([of?.ndots, of?.queriesNow, of?.queriesThen], [best, queries(5), queries(best)]);
+});

@@ -216,6 +216,12 @@ export class LiveModel {
     this.plans.update(this, atMs - this.limits.windowMs, atMs);
   }
 
+  /** Runs the rules and computes the plans for all that was read, because no more packets follow. */
+  async complete(): Promise<void> {
+    this.check();
+    await this.plans.complete(this, this.nowMs - this.limits.windowMs, this.nowMs);
+  }
+
   /** @throws Problem with code `usage` if the filter is invalid */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     return modelView(this, query);

@@ -13,10 +13,15 @@ import type { WindowCounts } from './window-counts.ts';
 
 /** The number of workloads with a plan, which are those that waste the most. */
 const PLANNED_MAX = 5;
-/** The number of names to plan per workload, which are those looked up the most. */
-const NAMES_MAX = 30;
-/** The number of lookups read for a plan. */
-const LOOKUPS_MAX = 3000;
+/** How much of a workload's traffic a plan covers. The names are those looked up the most. */
+interface PlanExtent {
+  readonly names: number;
+  readonly lookups: number;
+}
+/** While traffic arrives, the thread that reads it also computes the plans. */
+const LIVE_EXTENT: PlanExtent = { names: 30, lookups: 3000 };
+/** At the end of a file. The names are as many as `ndots plan` covers by default. */
+const FINAL_EXTENT: PlanExtent = { names: 200, lookups: 30_000 };
 /** The age at which a plan is computed again, in milliseconds. */
 const STALE_MS = 300_000;
 /** Kubernetes' default. For clients that use a search path, captures do not show the value. */
@@ -25,6 +30,12 @@ export const NDOTS = 5;
 const WASTED_LEAST = 20;
 /** The number of names listed in a plan. */
 const LISTED = 10;
+
+/** The part of the window that a plan covers, in milliseconds since 1970. */
+interface PlanSpan {
+  readonly fromMs: number;
+  readonly nowMs: number;
+}
 
 interface Planned {
   readonly atMs: number;
@@ -50,16 +61,28 @@ export class WastePlans {
 
   /** Starts computing plans that are missing or outdated. */
   update(parts: WasteParts, fromMs: number, nowMs: number): void {
+    this.#update(parts, { fromMs, nowMs }, STALE_MS, LIVE_EXTENT);
+  }
+
+  /** Computes all plans again, because no more lookups follow. */
+  async complete(parts: WasteParts, fromMs: number, nowMs: number): Promise<void> {
+    await this.settled;
+    this.#update(parts, { fromMs, nowMs }, 0, FINAL_EXTENT);
+    await this.settled;
+  }
+
+  #update(parts: WasteParts, span: PlanSpan, staleMs: number, extent: PlanExtent): void {
+    const { fromMs, nowMs } = span;
     if (this.#isBusy) return;
     const due = wasteRows(parts, fromMs, nowMs, this)
       .filter(({ wasted }) => wasted >= WASTED_LEAST)
       .slice(0, PLANNED_MAX)
-      .filter(({ id }) => nowMs - (this.#plans.get(id)?.atMs ?? -Infinity) >= STALE_MS);
+      .filter(({ id }) => nowMs - (this.#plans.get(id)?.atMs ?? -Infinity) >= staleMs);
     for (const [id, { atMs }] of this.#plans)
       if (nowMs - atMs > 3 * STALE_MS) this.#plans.delete(id);
     if (due.length === 0) return;
     this.#isBusy = true;
-    this.settled = this.#compute(parts, due, fromMs, nowMs).finally(() => (this.#isBusy = false));
+    this.settled = this.#compute(parts, due, span, extent).finally(() => (this.#isBusy = false));
   }
 
   of(id: string): WastePlan | null {
@@ -69,13 +92,13 @@ export class WastePlans {
   async #compute(
     parts: WasteParts,
     due: readonly WasteRow[],
-    fromMs: number,
-    nowMs: number,
+    { fromMs, nowMs }: PlanSpan,
+    extent: PlanExtent,
   ): Promise<void> {
     for (const { id } of due) {
       let plan: WastePlan | null = null;
       try {
-        plan = await planOf(parts, id, fromMs);
+        plan = await planOf(parts, id, fromMs, extent);
       } catch (error) {
         this.failed = (error as Error).message;
       }
@@ -134,12 +157,13 @@ async function planOf(
   { parties, resolvers, ring }: WasteParts,
   id: string,
   fromMs: number,
+  extent: PlanExtent,
 ): Promise<WastePlan | null> {
   const lookups: RingLookup[] = [];
   for (const lookup of ring.newest(fromMs)) {
     if (workloadOf(parties.at(lookup.client, lookup.startMs)) !== id) continue;
     lookups.push(lookup);
-    if (lookups.length >= LOOKUPS_MAX) break;
+    if (lookups.length >= extent.lookups) break;
   }
   const search = searchPathOf(lookups);
   const [newest] = lookups;
@@ -147,7 +171,7 @@ async function planOf(
   const { kinds } = resolvers.of(parties.idAt(newest.client, newest.startMs), false);
   const client =
     kinds.map((kind) => findClient(kind)).find((each) => each !== null) ?? findClient('glibc')!;
-  const asked = askedNames(lookups, search);
+  const asked = askedNames(lookups, search, extent.names);
   const settings = {
     resolvConf: `nameserver 10.96.0.10\nsearch ${search.join(' ')}\noptions ndots:${NDOTS}\n`,
     nsswitch: 'hosts: files dns\n',
@@ -171,6 +195,7 @@ function candidatesOf({ queries }: RingLookup): readonly string[] {
 function askedNames(
   lookups: readonly RingLookup[],
   search: readonly string[],
+  most: number,
 ): readonly AskedName[] {
   const names = new Map<
     string,
@@ -201,7 +226,7 @@ function askedNames(
   const numbers = new Map([...seen.keys()].map((name, at) => [name, at + 1]));
   return [...names]
     .toSorted(([, one], [, other]) => other.lookups - one.lookups)
-    .slice(0, NAMES_MAX)
+    .slice(0, most)
     .map(([name, { lookups: times, both }]) => {
       const plain = `${name.replace(/\.$/, '')}.`;
       const rules = [plain, ...search.map((domain) => `${plain}${domain}.`)].flatMap((each) => {

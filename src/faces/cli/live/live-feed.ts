@@ -244,7 +244,7 @@ class FileFeed implements PacketFeed {
         live.reading.remarks.add(text, first, count);
       live.close();
       this.#advance();
-      this.#model.check();
+      await this.#model.complete();
     } catch (error) {
       live ??= this.#model.open(name, { time: 'own' });
       live.close(problemsIn(error)?.[0]?.message ?? 'it cannot be read');
