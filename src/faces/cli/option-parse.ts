@@ -175,10 +175,10 @@ function spelled(table: OptionTable, names: OptionNames, word: string): readonly
   const [long = '', inline] = word.split(/=(.*)/s);
   const key = names.get(long);
   if (key !== undefined) return [{ key, name: long, inline }];
-  if (word.startsWith('--')) throw unknown(long, names);
+  if (word.startsWith('--')) throw unknown(long, table, names);
   const name = word.slice(0, 2);
   const letter = names.get(name);
-  if (letter === undefined) throw unknown(word.length > 2 ? word : name, names);
+  if (letter === undefined) throw unknown(word.length > 2 ? word : name, table, names);
   if (table[letter]?.value !== null) return [{ key: letter, name, inline: word.slice(2) }];
   return [{ key: letter, name, inline: undefined }, ...spelled(table, names, `-${word.slice(2)}`)];
 }
@@ -197,7 +197,7 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
   };
   const plain = find(lower);
   const key = plain ?? (lower.startsWith('+no') ? find(`+${lower.slice(3)}`) : undefined);
-  if (key === undefined) throw unknown(whole, names);
+  if (key === undefined) throw unknown(whole, table, names);
   const { value, kind } = table[key] as Option;
   const on = plain !== undefined;
   if (value === null && text !== undefined) throw usage(`${whole} does not accept a value`);
@@ -211,10 +211,35 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
   };
 }
 
-function unknown(name: string, names: OptionNames): Error {
+function unknown(name: string, table: OptionTable, names: OptionNames): Error {
   // Any single letter is similar to every other one.
-  const meant = name.length > 2 ? nearest(name, names.keys()) : null;
+  const meant = name.length > 2 ? (nearest(name, names.keys()) ?? described(name, table)) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);
+}
+
+/** Shorter words are in many descriptions. */
+const DESCRIBING_LETTERS_MIN = 5;
+
+/**
+ * The option whose value or description is named by this word, as --client is by `resolver` and --output by `format`.
+ * Null if there is not exactly one.
+ */
+function described(name: string, table: OptionTable): string | null {
+  const word = name.replace(/^[-+]+/, '').toLowerCase();
+  if (word.length < DESCRIBING_LETTERS_MIN) return null;
+  const about = (isAbout: (words: readonly string[]) => boolean): readonly string[] =>
+    Object.values(table)
+      .filter(({ help, value }) =>
+        isAbout(
+          [value?.placeholder ?? '', ...help.split(/[^\w-]+/)].map((each) => each.toLowerCase()),
+        ),
+      )
+      .map(({ names }) => names.at(-1)!);
+  const first = about((words) =>
+    words.slice(0, 2).some((each) => each === word || each === `${word}s`),
+  );
+  const found = first.length > 0 ? first : about((words) => words.includes(word));
+  return found.length === 1 ? found[0]! : null;
 }
 
 function truth(text: string | undefined, name: string): boolean {

@@ -27,6 +27,22 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [['trace', 'a', '-c', ''], 3, /^ndots trace: -c needs the name of a client/],
   [['trace', 'a', '-c', ','], 3, /-c needs the name of a client/],
   [
+    ['trace', 'a', '--resolver', 'musl'],
+    3,
+    /unknown option --resolver\n {2}Did you mean --client\?/,
+  ],
+  [['lint', '--format', 'json'], 3, /unknown option --format\n {2}Did you mean --output\?/],
+  [
+    ['doctor', 'nd3013'],
+    3,
+    /nd3013 is the code of a finding, .*\n {2}To explain it: ndots doctor --explain ND3013/,
+  ],
+  [
+    ['lint', 'CF34'],
+    3,
+    /CF34 is the code of a rule, .*\n {2}To explain it: ndots lint --explain CF34/,
+  ],
+  [
     ['trace', 'a', '--answers', bad],
     2,
     /bad\.yaml is not valid YAML: Flow sequence[^\n]*\] \[bad-answers-file\]\n {2}at /,

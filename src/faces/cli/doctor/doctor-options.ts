@@ -154,6 +154,12 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const mistyped = words.find((word) => nearest(word, ['cluster']) !== null && !existsSync(word));
   if (mistyped !== undefined)
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
+  const code = words.find((word) => /^ND\d{1,4}$/i.test(word) && !existsSync(word));
+  if (code !== undefined)
+    throw usage(
+      `${code} is the code of a finding, and there is no such file`,
+      `To explain it: ndots doctor --explain ${code.toUpperCase()}`,
+    );
   const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
   if (idle !== null) {
     // --rbac may be combined with the words for a cluster, to print the rights they need.

@@ -1,4 +1,5 @@
 /** The command line of `ndots lint`. */
+import { existsSync } from 'node:fs';
 import { parseTarget, type LintTarget } from '../../../tools/lint/target.ts';
 import type { LintSeverity } from '../../../tools/lint/finding.ts';
 import {
@@ -157,6 +158,12 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
     if (values.rules && values.explain !== null)
       throw usage('--rules and --explain cannot be combined');
   }
+  const rule = paths.find((path) => /^CF\d{1,2}$/i.test(path) && !existsSync(path));
+  if (rule !== undefined)
+    throw usage(
+      `${rule} is the code of a rule, and there is no such file`,
+      `To explain it: ndots lint --explain ${rule.toUpperCase()}`,
+    );
   const cluster = values.cluster || namesCluster(values);
   if ((values.fix || values.diff) && (paths.includes('-') || cluster))
     throw usage('--fix and --diff work on files, not on standard input or the cluster');
