@@ -24,6 +24,10 @@ test('a few lookups of a misspelled namespace are reported; names that are found
   const found = await findingOf('ND2008', [...others(20), ...walks('auth.platfrom.')]);
   assert.equal(found?.severity, 'warning');
   assert.match(found.seen.join(' '), /auth\.platfrom\. \(5 lookups\)/);
+  assert.match(
+    found.prove,
+    /^run ndots query auth\.platfrom\.shop\.svc\.cluster\.local\. @10\.96\.0\.10, then the same for auth\.platfrom\.svc\.cluster\.local\., auth\.platfrom\.; all return NXDOMAIN$/,
+  );
   const well = [...others(20), ...walks('db.', true), ...walks('_ta-4f66.')];
   assert.equal(await findingOf('ND2008', well), undefined);
 });

@@ -1,4 +1,5 @@
 /** Large replies that are lost while small ones arrive. */
+import { isCut } from '../../capture/pair/message-head.ts';
 import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -10,6 +11,7 @@ import {
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import { typeName } from '../../../server/wire/iana.ts';
 import { listed, sentence, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
@@ -65,6 +67,19 @@ export const missingFragments: FindingKind = {
       // Servers that wait for these replies fail in the end.
       for (const { name } of long.losses) claims.names.add(name);
     }
+    const exchanges =
+      theirs.length > 0
+        ? theirs
+        : stuck.length > 0
+          ? behindStuck(observed, stuck)
+          : (repeated.length > 0 ? repeated : observed.askedAgain.longAnew).flatMap(
+              ({ first, again }) => [first, again],
+            );
+    const [example] = exchanges.filter(({ name }) => !isCut(name));
+    const question =
+      example === undefined
+        ? 'NAME TXT'
+        : `${example.name} ${typeName(example.type)} @${example.server.address}`;
     return {
       code: this.code,
       title: this.title,
@@ -129,20 +144,12 @@ export const missingFragments: FindingKind = {
             ]
           : []),
       ],
-      prove:
-        'run ndots query NAME TXT +bufsize=4096, then the same with +bufsize=1232 (only the second gets an answer, over TCP), and ping -M do -s 1400 between pods on two nodes',
+      prove: `run ndots query ${question} +bufsize=4096, then the same with +bufsize=1232 (only the second gets an answer, over TCP), and ping -M do -s 1400 between pods on two nodes`,
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
       ...(theirs.length + repeated.length === 0 && incomplete > 0
         ? { counted: byHost(observed) }
         : {}),
-      exchanges:
-        theirs.length > 0
-          ? theirs
-          : stuck.length > 0
-            ? behindStuck(observed, stuck)
-            : (repeated.length > 0 ? repeated : observed.askedAgain.longAnew).flatMap(
-                ({ first, again }) => [first, again],
-              ),
+      exchanges,
     };
   },
   inCluster(facts) {

@@ -198,6 +198,7 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
     const chance = wanted.reduce((sum, each) => sum + each.late * Math.log(each.chance), 0);
     if (Math.exp(choices(lookups, late) + chance) > MAX_CHANCE) continue;
     const askers = new Set(wanted.map(({ asker }) => asker));
+    const exchanges = observed.begunLate.filter(({ client }) => askers.has(client.address));
     return {
       severity: 'warning',
       confidence: 0.6,
@@ -210,9 +211,9 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
         `Restore the host with ${address}, or remove the address from the clients’ resolv.conf (nameserver lines, kubelet’s clusterDNS, dnsConfig).`,
         find(address),
       ],
-      prove: `in a client, /etc/resolv.conf lists ${address}, and ip neigh show ${address}; prints FAILED or INCOMPLETE after ndots query NAME @${address}`,
+      prove: `in a client, /etc/resolv.conf lists ${address}, and ip neigh show ${address}; prints FAILED or INCOMPLETE after ndots query ${exchanges[0]?.name ?? 'NAME'} @${address}`,
       disproved: `${address} is not in the clients’ resolv.conf files, and another program on them uses it`,
-      exchanges: observed.begunLate.filter(({ client }) => askers.has(client.address)),
+      exchanges,
     };
   }
   return null;

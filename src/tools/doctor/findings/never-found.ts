@@ -1,4 +1,5 @@
 /** Names whose lookups all end in NXDOMAIN, and the spelling that was probably meant. */
+import { isCut } from '../../capture/pair/message-head.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
@@ -61,6 +62,26 @@ export const neverFound: FindingKind = {
   },
 };
 
+/** The number of names that a proof lists. A search path has up to six domains. */
+const PROVED_MAX = 7;
+
+/** The queries of a lookup of the name, as the client sent them. */
+function proofOf(missing: MissingName, lookups: readonly SeenLookup[]): string {
+  const { name, type } = missing;
+  const ofName = lookups.filter((lookup) =>
+    [absoluteName(lookup.name), ...lookup.exchanges.map((each) => each.name)].includes(name),
+  );
+  const [sent = []] = ofName
+    .map(({ exchanges }) => exchanges)
+    .toSorted((one, other) => other.length - one.length);
+  const server = sent[0]?.server.address ?? '';
+  const names = [...new Set(sent.map((each) => each.name).filter((each) => !isCut(each)))];
+  const [first = name, ...more] = names.slice(0, PROVED_MAX);
+  const query = `ndots query ${first}${type === TYPE.SRV ? ' SRV' : ''}${server === '' ? '' : ` @${server}`}`;
+  if (more.length === 0) return `run ${query}; it returns NXDOMAIN`;
+  return `run ${query}, then the same for ${more.join(', ')}; all return NXDOMAIN`;
+}
+
 function findingsOf(observed: Observations, missing: readonly MissingName[]): readonly Finding[] {
   const known = spellings(observed);
   const list = missing.map((each) => ({
@@ -96,7 +117,7 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
       ],
       why: first!.spelling.why,
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
-      prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ', with each search domain appended'}`,
+      prove: proofOf(first!, lookups),
       disproved: 'the names exist in their zone (then the servers queried here give wrong answers)',
       exchanges: lookups.flatMap(({ exchanges }) => exchanges),
       affected: [...keys],

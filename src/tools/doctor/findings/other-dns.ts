@@ -93,7 +93,8 @@ export const otherDns: FindingKind = {
       affected: found.map(labelOf),
       why: 'These pods cannot resolve Service names. If their lookups fail, the cluster’s DNS is not at fault.',
       fix: ['Unless this is intended, set dnsPolicy: ClusterFirst.'],
-      prove: 'ndots trace NAME --from pod/NAME shows which servers a pod queries',
+      prove:
+        'ndots trace kubernetes.default --from pod/NAME shows which servers the pod NAME queries',
       disproved: '',
     });
   },

@@ -1,8 +1,10 @@
 /** Servers that answer every query, but late. */
+import { isCut } from '../../capture/pair/message-head.ts';
 import { servers, upstreamTimes } from '../cluster/traffic.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import {
+  finalServer,
   latencyOf,
   sentSpan,
   type SeenExchange,
@@ -93,7 +95,7 @@ export const slowServer: FindingKind = {
     const often = took(slow.quantile(SLOW_QUANTILE) / 2);
     const outside = behind.has(slow.address) ? null : externalOnly(slow.address, observed);
     return {
-      ...said(slow.address),
+      ...said(slow.address, observed),
       ...(outside === null ? {} : waitsForUpstream(slow.address, outside.zone)),
       ...(path === null ? {} : pathOrServer(slow.address)),
       severity:
@@ -168,9 +170,10 @@ function areFailures({ address }: ServerView, observed: Observations): boolean {
   return late.length > 0 && late.filter(isFailure).length >= NEARLY_ALL * late.length;
 }
 
-function coldCache(slow: ServerView, { slowLookups, lookups }: Observations): Finding {
+function coldCache(slow: ServerView, observed: Observations): Finding {
+  const { slowLookups, lookups } = observed;
   return {
-    ...said(slow.address),
+    ...said(slow.address, observed),
     title: 'The first query for each name is slow because the cache is empty',
     severity: 'info',
     confidence: 0.7,
@@ -238,7 +241,7 @@ function slowZone(
     if (!isCompared || late.length + failed < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     return {
-      ...said(address),
+      ...said(address, observed),
       title: `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
       severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
       confidence: 0.9,
@@ -298,7 +301,7 @@ function slowZoneServers(
   const list = listed([...addresses]);
   const are = slow.length === 1 ? 'is' : 'are';
   return {
-    ...said(first.address),
+    ...said(first.address, observed),
     title: `The servers for ${zone.slice(0, -1)} answer slowly`,
     severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
     confidence: 0.9,
@@ -368,7 +371,7 @@ function atTimes(
   const { fromMs, toMs } = sentSpan(exchanges);
   const longest = exchanges.reduce((most, each) => Math.max(most, latencyOf(each)!), 0);
   return {
-    ...said(address),
+    ...said(address, observed),
     confidence: 0.65,
     seen: [
       sentence(
@@ -407,7 +410,7 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
     const usual = Math.min(...sisters.map((each) => each.quantile(0.5)));
     if (sisters.length === 0 || slow.quantile(0.5) < SLOW_SISTER.times * usual) continue;
     return {
-      ...said(slow.address),
+      ...said(slow.address, observed),
       title: 'One name server is much slower than others with the same queries',
       confidence: 0.75,
       seen: [
@@ -499,9 +502,21 @@ function pathOrServer(
   };
 }
 
+/** The name whose reply from the server took longest, or else any name that was queried. */
+function lateName(address: string, observed: Observations): string {
+  const replies = slowLookups(observed)
+    .flatMap(({ exchanges }) => exchanges)
+    .filter((each) => finalServer(each).address === address || each.server.address === address)
+    .filter(({ name }) => !isCut(name))
+    .toSorted((one, other) => (latencyOf(other) ?? 0) - (latencyOf(one) ?? 0));
+  const [late = observed.names.list.find(({ name }) => !isCut(name))] = replies;
+  return late?.name ?? 'NAME';
+}
+
 /** The parts that all variants share. */
 function said(
   address: string,
+  observed: Observations,
 ): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
   return {
     code: 'ND4003',
@@ -512,7 +527,7 @@ function said(
       'Find the slow upstream with coredns_proxy_request_duration_seconds by "to". In ndots, forward { policy latency } prefers the fastest.',
       'Use a cache with prefetch for frequent names.',
     ],
-    prove: `run ndots query NAME @${address || 'SERVER'} twice; the second answer comes from the cache`,
+    prove: `run ndots query ${lateName(address, observed)} @${address || 'SERVER'} twice; the second answer comes from the cache`,
     disproved: 'the server’s own latency metric is low (then the path to it is slow)',
   };
 }
