@@ -1,4 +1,5 @@
 /** `ndots capture join`: finds the part of the path where queries and replies were lost. */
+import { basename } from 'node:path';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { Filter } from '../../../tools/capture/filter.ts';
@@ -10,6 +11,7 @@ import {
   type JoinedExchange,
   type PathStretch,
 } from '../../../tools/capture/join.ts';
+import { unfinishedText } from '../../../tools/capture/pair/seen-exchange.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { ExchangeTexts } from './capture-output.ts';
@@ -56,24 +58,24 @@ export async function captureJoin(
     vantages.push(vantage);
   }
   const joined = join(vantages);
-  const names = vantages.map(({ name }) => name);
+  const paths = vantages.map(({ name }) => name);
   const wanted = joined.exchanges.filter(({ exchange }) => filter(exchange));
   const lost = wanted.filter((each) => each.lost !== null && each.exchange.ending !== 'open');
   if (options.output === 'json') {
     for (const each of lost)
       io.out(
-        `${JSON.stringify({ ...texts.document(each.exchange), lost: place(each.lost!, names) })}\n`,
+        `${JSON.stringify({ ...texts.document(each.exchange), lost: place(each.lost!, paths) })}\n`,
       );
     return lost.length > 0 ? EXIT.no : EXIT.ok;
   }
-  io.out(text(joined, wanted.length, lost, names, texts, paint));
+  io.out(text(joined, wanted, lost, shortNames(paths), texts, paint));
   if (wanted.length === 0) return EXIT.failed;
   return lost.length > 0 ? EXIT.no : EXIT.ok;
 }
 
 function text(
   { aheadMs, matched }: Join,
-  all: number,
+  all: readonly JoinedExchange[],
   lost: readonly JoinedExchange[],
   names: readonly string[],
   { row }: ExchangeTexts,
@@ -88,16 +90,23 @@ function text(
         : `; its clock is ${printElapsed(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
     return `${name}  saw ${matched[index]} of them${clock}`;
   });
-  lines.push('', `${lost.length} of ${all} got no reply.`);
-  const groups = Map.groupBy(lost, (each) => sentence(each.lost!, names));
-  for (const [where, theirs] of [...groups].toSorted(([, a], [, b]) => b.length - a.length))
-    lines.push(`${paint.bad(String(theirs.length))}  ${where}`);
-  if (lost.length > 0) lines.push('');
-  for (const { exchange, lost: where } of lost.slice(0, SHOWN))
-    lines.push(`${row(exchange)}  ${paint.dim(sentence(where!, names))}`);
-  if (lost.length > SHOWN)
-    lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json lists all)`));
+  const open = all.filter(({ exchange }) => exchange.ending === 'open').length;
+  lines.push('', `${lost.length} of ${all.length - open} got no reply${unfinishedText(open)}.`);
+  const groups = [...Map.groupBy(lost, (each) => sentence(each.lost!, names))];
+  const most = Math.ceil(SHOWN / Math.max(1, groups.length));
+  for (const [where, theirs] of groups.toSorted(([, a], [, b]) => b.length - a.length)) {
+    lines.push('', `${paint.bad(String(theirs.length))}  ${where}:`);
+    for (const { exchange } of theirs.slice(0, most)) lines.push(`  ${row(exchange)}`);
+    if (theirs.length > most)
+      lines.push(paint.dim(`  … and ${theirs.length - most} more (-o json lists all)`));
+  }
   return `${lines.join('\n')}\n`;
+}
+
+/** The names without directories, unless two of them would be the same. */
+function shortNames(paths: readonly string[]): readonly string[] {
+  const short = paths.map((path) => basename(path));
+  return new Set(short).size === paths.length ? short : paths;
 }
 
 /** Describes a path segment for people. */

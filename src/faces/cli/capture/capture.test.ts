@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -730,15 +730,23 @@ describe('ndots capture', () => {
     assert.equal(code, 1);
     assert.match(out, /node\.pcap {2}saw 8 of them; its clock is 3600\.0 s ahead/);
     assert.match(out, /3 of 9 got no reply/);
-    assert.match(
-      out,
-      /n1\.example.*the query was seen at \S+client\.pcap but not at \S+node\.pcap/,
-    );
-    assert.match(
-      out,
-      /n2\.example.*the reply was seen at \S+node\.pcap but not at \S+client\.pcap/,
-    );
-    assert.match(out, /n3\.example.*the query reached \S+server\.pcap, but no reply left it/);
+    const groups = [
+      ['the query was seen at client.pcap but not at node.pcap', 'n1'],
+      ['the reply was seen at node.pcap but not at client.pcap', 'n2'],
+      ['the query reached server.pcap, but no reply left it', 'n3'],
+    ] as const;
+    for (const [where, name] of groups) {
+      // A place is printed once, above its queries.
+      assert.equal(out.split(where).length, 2, where);
+      assert.match(
+        out.slice(out.indexOf(where)),
+        new RegExp(`^[^\\n]*:\\n  \\S+ .* ${name}\\.example`),
+      );
+    }
+    const other = mkdtempSync(join(folder, 'other-'));
+    copyFileSync(paths[0]!, join(other, 'client.pcap'));
+    // Files with the same name keep their directories.
+    assert.ok((await run('join', paths[0]!, join(other, 'client.pcap'))).out.includes(paths[0]!));
   });
 
   test('invalid input is rejected with a hint', async () => {
