@@ -1,7 +1,7 @@
 /** The Clients page: addresses and pods, with their resolvers and the results of their lookups. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
-import { printNumber, printRcodes, printShare, printTime } from '../cli/live/figures.ts';
+import { printNumber, printRcodes, printShare, printSpan } from '../cli/live/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
@@ -48,7 +48,7 @@ export function clientsPage(view: ClientsView): TemplateResult {
         <dt>Servers</dt>
         <dd>${servers.map((server) => html`${party(server)} `)}</dd>
         <dt>Seen</dt>
-        <dd>${printTime(client.firstMs)} to ${printTime(client.lastMs)} UTC</dd>
+        <dd>${printSpan(client.firstMs, client.lastMs)} UTC</dd>
         ${
           showsClients
             ? html`<dt>Lookups</dt>

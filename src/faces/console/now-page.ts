@@ -1,7 +1,14 @@
 /** The Now page: key figures and their history, active findings, and recent changes. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NowView } from '../../tools/watch/view.ts';
-import { printLatency, printNumber, printRate, printPart, printTime } from '../cli/live/figures.ts';
+import {
+  printLatency,
+  printNumber,
+  printRate,
+  printPart,
+  printSpan,
+  printTime,
+} from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
 import { clusterTable } from './cluster-choice.ts';
 import { grafanaLink } from './grafana-link.ts';
@@ -17,8 +24,8 @@ export function nowPage(now: NowView): TemplateResult {
   const marks = now.reloads.map(({ atMs }) => atMs);
   const times = { fromMs: series.fromMs, stepMs: series.stepMs, marks };
   return html`<p class="quiet">
-      ${printTime(now.window.fromMs)} to ${printTime(now.window.toMs)} UTC · ${leftOut(now)} ·
-      ${memory(now)} ${grafanaLink('Grafana', now.window.fromMs, now.window.toMs)}
+      ${printSpan(now.window.fromMs, now.window.toMs)} UTC · ${leftOut(now)} · ${memory(now)}
+      ${grafanaLink('Grafana', now.window.fromMs, now.window.toMs)}
     </p>
     ${clusterTable()}
     <dl class="figures">

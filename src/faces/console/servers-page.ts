@@ -1,7 +1,7 @@
 /** The Servers page: latency and losses for servers and upstreams, with outliers marked. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
-import { printLatencies, printRcodes, printTime } from '../cli/live/figures.ts';
+import { printLatencies, printRcodes, printSpan } from '../cli/live/figures.ts';
 import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
@@ -57,7 +57,7 @@ export function serversPage(view: ServersView): TemplateResult {
                 <dd>${behind.map((each) => html`${party(each)} `)}</dd>`
         }
         <dt>Seen</dt>
-        <dd>${printTime(firstMs)} to ${printTime(lastMs)} UTC</dd>
+        <dd>${printSpan(firstMs, lastMs)} UTC</dd>
         ${
           server.role === 'behind' && !showsClients
             ? nothing

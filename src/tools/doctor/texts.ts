@@ -84,6 +84,12 @@ export function took(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
 
+/** `1.2 s to 3.0 s`, or only `1.2 s` if both are printed alike. */
+export function tookFrom(leastMs: number, mostMs: number): string {
+  const [least, most] = [took(leastMs), took(mostMs)];
+  return least === most ? least : `${least} to ${most}`;
+}
+
 /** The keys of the list with their counts, the most frequent first. */
 export function tally<T>(
   list: readonly T[],

@@ -33,6 +33,12 @@ export function printTime(ms: number): string {
   return new Date(ms).toISOString().slice(11, 19);
 }
 
+/** `12:03:17 to 12:04:02`, or only `12:03:17` if both are in the same second. */
+export function printSpan(fromMs: number, toMs: number): string {
+  const [from, to] = [printTime(fromMs), printTime(toMs)];
+  return from === to ? from : `${from} to ${to}`;
+}
+
 /** The time of day with milliseconds. */
 export function printMoment(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);

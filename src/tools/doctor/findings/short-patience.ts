@@ -4,7 +4,7 @@ import { waitedForLostTest } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { keysOf, listed, sentence, share, took } from '../texts.ts';
+import { keysOf, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 
@@ -54,7 +54,7 @@ export const shortPatience: FindingKind = {
         sentence(
           `${share(rejected.length, observed.total.asked)} replies reached a port that their client had closed (ICMP port unreachable). They are for ${listed(names)}`,
         ),
-        `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more. They were sent by ${listed(servers)} to ${listed(clients)}.`,
+        `These replies took ${tookFrom(least, latencies.at(-1)!)}, half of them ${took(middle)} or more. They were sent by ${listed(servers)} to ${listed(clients)}.`,
         patience === null
           ? `The clients give up in less than ${took(least)}.`
           : `The clients repeat the query after ${took(patience)}.`,

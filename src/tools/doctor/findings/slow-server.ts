@@ -22,7 +22,7 @@ import {
   unread,
   quiet,
 } from './finding.ts';
-import { between, listed, sentence, share, took } from '../texts.ts';
+import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
@@ -247,7 +247,7 @@ function slowZone(
       confidence: 0.9,
       seen: [
         sentence(
-          `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${took(times[0]!)} to ${took(times.at(-1)!)}, while ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
+          `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${tookFrom(times[0]!, times.at(-1)!)}, while ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
         ),
         ...(failed === 0
           ? []
@@ -306,7 +306,7 @@ function slowZoneServers(
     severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
     confidence: 0.9,
     seen: [
-      `${list} ${are} queried only for names in ${zone} ${times.length} of their replies took ${took(times[0]!)} to ${took(times.at(-1)!)}.`,
+      `${list} ${are} queried only for names in ${zone} ${times.length} of their replies took ${tookFrom(times[0]!, times.at(-1)!)}.`,
       ...healthText(observed, addresses),
       ...(lost.size > 0 ? [lostText(lost.size)] : []),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
@@ -453,7 +453,7 @@ function externalOnly(
   const common = names.length > 1 ? names.reduce(commonZone) : '';
   const zone = common.split('.').length > 2 ? common : '';
   const text = sentence(
-    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${took(times[0]!)} to ${took(times.at(-1)!)}${failed === 0 ? '' : `, and ${failed} of these got SERVFAIL`}. The slow ones${zone === '' ? '' : ` are all in ${zone} and`} include ${listed(names)}`,
+    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${tookFrom(times[0]!, times.at(-1)!)}${failed === 0 ? '' : `, and ${failed} of these got SERVFAIL`}. The slow ones${zone === '' ? '' : ` are all in ${zone} and`} include ${listed(names)}`,
   );
   return { text, zone };
 }

@@ -2,7 +2,7 @@
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
-import { partyName, partyText, printTime } from '../../live/figures.ts';
+import { partyName, partyText, printSpan } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import { countColumns, countedItem, countFields } from './counted-row.ts';
 import {
@@ -80,7 +80,7 @@ function clientDetails(row: ClientRow, width: number): readonly StyledLine[] {
       width,
     ),
     ...field('Asks', asked.slice(0, 8).join(', '), width),
-    ...field('Seen', `${printTime(firstMs)} to ${printTime(lastMs)} UTC`, width),
+    ...field('Seen', `${printSpan(firstMs, lastMs)} UTC`, width),
     ...countFields(row, width),
   ];
 }

@@ -17,6 +17,7 @@ import {
   printMoment,
   printNumber,
   printShare,
+  printSpan,
   printTime,
 } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
@@ -52,7 +53,7 @@ export function findingStyle({
 export function findingTime({ beganMs, endedMs }: FindingRow, atMs: number): string {
   return endedMs === null
     ? `since ${printTime(beganMs)} (${printAge(atMs - beganMs)})`
-    : `${printTime(beganMs)} to ${printTime(endedMs)}`;
+    : printSpan(beganMs, endedMs);
 }
 
 /** `new`, `holds`, `ended`. */

@@ -3,7 +3,7 @@ import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countColumns, countedItem, countFields, manyOf } from './counted-row.ts';
-import { latencySpan, partyName, partyText, printPart, printTime } from '../../live/figures.ts';
+import { latencySpan, partyName, partyText, printPart, printSpan } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   field,
@@ -73,7 +73,7 @@ function serverDetails(row: ServerRow, width: number): readonly StyledLine[] {
     ...field('Behind it', behind.map(partyText).join(', '), width),
     ...field('Unlike', odd, width, 'warn'),
     ...field('Clients', manyOf(clients), width),
-    ...field('Seen', `${printTime(firstMs)} to ${printTime(lastMs)} UTC`, width),
+    ...field('Seen', `${printSpan(firstMs, lastMs)} UTC`, width),
     ...countFields(row, width),
   ];
 }
