@@ -13,7 +13,7 @@ const WAITING_MAX = 100_000;
 export class WaitingQueries {
   /** In the order they were sent. Finished ones are removed at the next `advance`. */
   readonly #queue: SeenExchange[] = [];
-  /** When those were sent that were still waiting at the end of their input. */
+  /** The times of queries that were still waiting at the end of their input, in milliseconds since 1970. */
   #unfinishedMs: number[] = [];
   /** Presumed lost until the pairing is certain. */
   readonly #presumed = new Set<SeenExchange>();

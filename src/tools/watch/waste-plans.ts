@@ -13,7 +13,7 @@ import type { WindowCounts } from './window-counts.ts';
 
 /** The number of workloads with a plan, which are those that waste the most. */
 const PLANNED_MAX = 5;
-/** How much of a workload's traffic a plan covers. The names are those looked up the most. */
+/** Limits on the names and lookups that a plan covers. The names are those looked up the most. */
 interface PlanExtent {
   readonly names: number;
   readonly lookups: number;

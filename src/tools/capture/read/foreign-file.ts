@@ -59,23 +59,35 @@ const LEADING_ZEROS = /^\0+/;
 
 /** The number of bytes of a text to read, enough for a licence above the first line that counts. */
 const TEXT_PREFIX_BYTES = 4096;
-/** `.:53 {`, `cluster.local:53 example.org {` and `(snippet) {`. */
-const COREFILE_BLOCK = /^(?:\(\S+\)|[^\s{}"]*[.:][^\s{}"]*(?:[ \t,]+[^\s{}"]+)*)[ \t]*\{$/;
+/** True for `.:53 {`, `cluster.local:53 example.org {` and `(snippet) {`. */
+function isCorefileBlock(line: string): boolean {
+  const words = line.split(/[ \t,]+/);
+  const [first = ''] = words;
+  if (words.length < 2 || words.at(-1) !== '{' || /[{}"]/.test(words.slice(0, -1).join('')))
+    return false;
+  return /[.:]/.test(first) || (first.startsWith('(') && first.endsWith(')'));
+}
 
 /** Texts that are recognised by their first line other than comments. */
-const texts: readonly (readonly [isFirst: RegExp, what: string, remedy: string])[] = [
+const texts: readonly (readonly [
+  isFirst: (line: string) => boolean,
+  what: string,
+  remedy: string,
+])[] = [
   [
-    COREFILE_BLOCK,
+    isCorefileBlock,
     'a Corefile',
     'To check it: ndots lint FILE. To see the answers that a change affects: ndots diff FILE NEW',
   ],
   [
-    /^(?:nameserver|search|domain)\s+\S|^options\s+(?:ndots|timeout|attempts|rotate|edns0)\b/,
+    (line) =>
+      /^(?:nameserver|search|domain)\s+\S/.test(line) ||
+      /^options\s+(?:ndots|timeout|attempts|rotate|edns0)\b/.test(line),
     'a resolv.conf',
     'To see the queries that it causes: ndots trace NAME --resolv-conf FILE',
   ],
   [
-    /^(?:apiVersion|kind):\s+\S/,
+    (line) => /^(?:apiVersion|kind):\s+\S/.test(line),
     'a Kubernetes manifest',
     'To check it: ndots lint FILE. To use it for the names of pods: --manifests DIR',
   ],
@@ -88,7 +100,7 @@ function foreignText(first: Uint8Array): ForeignFile | null {
   const counting = lines
     .map((line) => line.replace(/[ \t]#.*/, '').trimEnd())
     .find((line) => !/^\s*(?:[#;].*|import\s.*|---)?$/.test(line));
-  const found = texts.find(([isFirst]) => isFirst.test(counting ?? ''));
+  const found = texts.find(([isFirst]) => isFirst(counting ?? ''));
   return found === undefined ? null : { what: found[1], remedy: found[2], isOfOtherVerb: true };
 }
 

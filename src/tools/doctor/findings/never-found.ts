@@ -62,9 +62,6 @@ export const neverFound: FindingKind = {
   },
 };
 
-/** The number of names that a proof lists. A search path has up to six domains. */
-const PROVED_MAX = 7;
-
 /** The queries of a lookup of the name, as the client sent them. */
 function proofOf(missing: MissingName, lookups: readonly SeenLookup[]): string {
   const { name, type } = missing;
@@ -76,10 +73,10 @@ function proofOf(missing: MissingName, lookups: readonly SeenLookup[]): string {
     .toSorted((one, other) => other.length - one.length);
   const server = sent[0]?.server.address ?? '';
   const names = [...new Set(sent.map((each) => each.name).filter((each) => !isCut(each)))];
-  const [first = name, ...more] = names.slice(0, PROVED_MAX);
+  const [first = name, ...more] = names;
   const query = `ndots query ${first}${type === TYPE.SRV ? ' SRV' : ''}${server === '' ? '' : ` @${server}`}`;
   if (more.length === 0) return `run ${query}; it returns NXDOMAIN`;
-  return `run ${query}, then the same for ${more.join(', ')}; all return NXDOMAIN`;
+  return `run ${query}, then the same for ${listed(more)}; all return NXDOMAIN`;
 }
 
 function findingsOf(observed: Observations, missing: readonly MissingName[]): readonly Finding[] {
