@@ -70,8 +70,6 @@ import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
   servers: 2000,
-  /** Addresses of each server that are translated to it. */
-  services: 16,
   clients: CLIENTS_MAX,
   flows: 20_000,
   names: 16_000,
@@ -332,9 +330,7 @@ export class Observations {
     this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address) {
-      const pod = this.backends.at(behind, newServer);
-      pod?.add(exchange, isOwn);
-      if (pod !== null && pod.services.size < MOST.services) pod.services.add(server.address);
+      this.backends.at(behind, newServer)?.add(exchange, isOwn);
       // Queries wait at the server that works, and not at the address that it shares with others.
       this.lines.at(behind, newLine)?.add(exchange);
     }

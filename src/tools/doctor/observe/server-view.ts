@@ -11,6 +11,7 @@ import { BREATHLESS_FACTOR, BREATHLESS_MS, STOPPED_PROCESS } from '../thresholds
 /** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
+const SERVICES_MAX = 16;
 /** Times without a reply that are remembered, and how long they are, milliseconds. */
 const PAUSES_MAX = 2000;
 const PAUSE_MS = 1000;
@@ -77,7 +78,7 @@ export class ServerView {
   /** Of these, those over TCP. */
   readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
-  /** Service addresses that led here. */
+  /** Service addresses whose queries were translated. Those of a DNS pod led to it. */
   readonly services: Set<string> = new Set();
   /** Clients that got a reply. */
   readonly served: Set<string> = new Set();
@@ -112,6 +113,8 @@ export class ServerView {
     if (exchange.protocol === 'tcp') countKind(this.tcp, exchange);
     else if (exchange.udpSize > 0) this.#countCookie(exchange);
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
+    if (exchange.hops.length > 0 && this.services.size < SERVICES_MAX)
+      this.services.add(exchange.server.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
     this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
