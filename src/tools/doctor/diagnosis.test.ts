@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
 import { back, dnsMessage, udpPacket } from '../../../test/kit/packets.ts';
 import { diagnose } from './diagnosis.ts';
+import { deadBackend } from './findings/dead-backend.ts';
 import { noPortsLeft } from './findings/no-ports-left.ts';
 import { randomLoss } from './findings/random-loss.ts';
 import { serverFails } from './findings/servfail.ts';
@@ -51,6 +52,38 @@ test('many servers that fail or lose queries are judged in time that grows with 
       () => kind.inCapture!(few, new Claims(few)),
     );
 });
+
+test('a few clients of many servers, with losses, are judged in time that grows with their number', async () => {
+  const [many, few] = [fewClients(800), fewClients(100)];
+  await costsAtMost(
+    24,
+    () => deadBackend.inCapture!(many, new Claims(many)),
+    () => deadBackend.inCapture!(few, new Claims(few)),
+  );
+});
+
+/** Four clients query this many servers three times each for cluster names. A seventh of the queries is lost. */
+function fewClients(count: number): Observations {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  for (let nth = 0; nth < 12 * count; nth++) {
+    const to = `10.1.${(nth % count) >> 8}.${(nth % count) & 255}`;
+    const ends = {
+      from: `10.4.0.${Math.floor(nth / count) & 3}`,
+      fromPort: 1024 + nth,
+      to,
+      toPort: 53,
+    };
+    for (const reply of nth % 7 === 0 ? [false] : [false, true]) {
+      const message = dnsMessage(`x${nth % 100}.b.svc.cluster.local.`, 'A', { id: 7, reply });
+      const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + nth, 64);
+      reading.takeNetwork(bytes, 0, bytes.length, 1.7e12 + nth, 0);
+    }
+  }
+  reading.end();
+  return observed;
+}
 
 /** This many servers. Half of them lose a query, and half forward one and fail. */
 function failing(count: number): Observations {

@@ -18,7 +18,8 @@ import { icmpText } from '../observe/icmp-errors.ts';
 import { hungText } from '../observe/hung-servers.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
-import { answeredElsewhere, asksInTurn, hasItFirst } from '../observe/server-lists.ts';
+import { askedForCluster } from '../observe/roles.ts';
+import { ServerLists } from '../observe/server-lists.ts';
 import { DEAF_SHARE, MIN_CASES, MIN_LASTING_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { SOCKETS_PER_POD } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
@@ -164,26 +165,19 @@ function diedMeanwhile(
     }),
   );
   const silentMs = lastAskedMs - lastReplyMs;
+  if (sinceReply.length < MIN_CASES || fresh.size < 2 || silentMs < MIN_LASTING_MS) return false;
   // A pod that ended receives queries until its endpoint is removed. After that, no new socket
   // reaches it.
   const services = new Set(sinceReply.map(({ server }) => server.address));
-  const later = flows.list.filter(
-    ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
-  ).length;
-  const isAskedStill = later < SOCKETS_PER_POD * pods;
+  const sockets = [...services].flatMap((service) => flows.to(service));
+  const later = sockets.filter(({ firstMs }) => firstMs > lastAskedMs).length;
   // Only old sockets, and new ones with the port of an earlier one, reach a pod that is no
   // longer an endpoint.
   const untilMs = sentSpan(sinceReply).toMs;
-  const opened = flows.list.filter(
-    ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
+  const opened = sockets.filter(
+    ({ firstMs }) => firstMs > lastReplyMs && firstMs <= untilMs,
   ).length;
-  return (
-    sinceReply.length >= MIN_CASES &&
-    fresh.size >= 2 &&
-    fresh.size > REUSED_PORTS * opened &&
-    silentMs >= MIN_LASTING_MS &&
-    isAskedStill
-  );
+  return fresh.size > REUSED_PORTS * opened && later < SOCKETS_PER_POD * pods;
 }
 
 /** Queries to these servers since their last replies. */
@@ -201,21 +195,20 @@ function askedSince(dead: readonly ServerView[]): number {
  * a cache or a forwarder distributes its queries to.
  */
 function backendsOf(observed: Observations): readonly ServerView[] {
-  const { backends, servers, names, domains } = observed;
-  const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
+  const { backends, servers } = observed;
+  const { found, other: others } = askedForCluster(observed);
+  const isPod = (server: string): boolean => found.has(server) || others.has(server);
+  const lists = new ServerLists(observed);
   const pods = new Set<string>();
   for (const { address, clients } of servers.list) {
-    const isPod = (server: string): boolean => inside.some((view) => view.servers.has(server));
     if (!isPod(address)) continue;
-    const listing = [...clients].filter((client) => hasItFirst(observed, client, address));
-    const turning = [...clients].filter(
-      (client) => asksInTurn(observed, client, address) && !listing.includes(client),
-    );
+    const rest = [...clients].filter((client) => !lists.hasItFirst(client, address));
+    const turning = rest.filter((client) => lists.asksInTurn(client, address));
     // If most clients have it first in their resolv.conf, so do the others.
-    if (listing.length >= turning.length) continue;
+    if (clients.size - rest.length >= turning.length) continue;
     for (const client of turning) {
       pods.add(address);
-      for (const other of answeredElsewhere(observed, client, address))
+      for (const other of lists.answeredElsewhere(client, address))
         if (isPod(other.address)) pods.add(other.address);
     }
   }

@@ -6,7 +6,7 @@ import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { clock, listed } from '../texts.ts';
-import { answeredElsewhere } from '../observe/server-lists.ts';
+import { ServerLists } from '../observe/server-lists.ts';
 import { askedForCluster, askersText } from '../observe/roles.ts';
 import { MIN_CASES, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { ADDRESS_SILENT, MAX_SILENT_ADDRESSES, POD_WELL } from '../thresholds/silence.ts';
@@ -29,9 +29,10 @@ export const serviceSilent: FindingKind = {
       .slice(0, MAX_SILENT_ADDRESSES);
     if (silent.length === 0)
       return excluded('every address that is queried for cluster names answers');
+    const lists = new ServerLists(observed);
     for (const { address, clients: theirs, lastReplyMs } of silent) {
       // A client with replies from elsewhere has several servers, one of which is dead.
-      if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
+      if ([...theirs].some((client) => lists.answeredElsewhere(client, address).length > 0))
         continue;
       // A client that uses both has two name servers in its resolv.conf, and this one is down.
       const pods = servers.list.filter(

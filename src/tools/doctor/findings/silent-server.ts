@@ -9,7 +9,7 @@ import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
 import { stubZone } from '../observe/stub-zone.ts';
-import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
+import { ServerLists } from '../observe/server-lists.ts';
 import { askersText, isForwarder, isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
@@ -45,12 +45,13 @@ export const silentServer: FindingKind = {
       const isUpstream =
         [...clients].some((client) => isForwarder(observed, client)) ||
         stubZone(observed, address, losses) !== null;
+      const lists = new ServerLists(observed);
       const listing = isUpstream
         ? []
-        : [...clients].filter((client) => hasItFirst(observed, client, address));
+        : [...clients].filter((client) => lists.hasItFirst(client, address));
       const next = new Set(
         listing.flatMap((client) =>
-          answeredElsewhere(observed, client, address).map((other) => other.address),
+          lists.answeredElsewhere(client, address).map((other) => other.address),
         ),
       );
       return {

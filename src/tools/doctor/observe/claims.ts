@@ -23,7 +23,8 @@ export class Claims {
   readonly #explained = new Set<SeenExchange>();
   readonly #observed: Observations;
   #open: readonly SeenExchange[] | null = null;
-  #byServer: ReadonlyMap<string, readonly SeenExchange[]> | null = null;
+  #byServer: ByServer | null = null;
+  #explainedByServer: ByServer | null = null;
 
   constructor(observed: Observations) {
     this.#observed = observed;
@@ -55,7 +56,10 @@ export class Claims {
    * the path to it.
    */
   openOrFlooded(server: string): readonly SeenExchange[] {
-    const ofFlood = (this.flood?.losses ?? []).filter((loss) => serversOf(loss).includes(server));
+    const ofFlood = (this.flood?.losses ?? []).filter(
+      (loss) =>
+        loss.server.address === server || loss.hops.some((hop) => hop.server.address === server),
+    );
     return ofFlood.length === 0 ? this.openTo(server) : [...this.openTo(server), ...ofFlood];
   }
 
@@ -66,7 +70,8 @@ export class Claims {
 
   /** Of these, those to this server, or to one behind it. */
   explainedTo(server: string): readonly SeenExchange[] {
-    return this.explained.filter((loss) => serversOf(loss).includes(server));
+    this.#explainedByServer ??= byServer(this.explained);
+    return this.#explainedByServer.get(server) ?? [];
   }
 
   /** Names below a domain that is known to fail, so their failures are expected. */
@@ -103,6 +108,7 @@ export class Claims {
     for (const exchange of exchanges) this.#explained.add(exchange);
     this.#open = null;
     this.#byServer = null;
+    this.#explainedByServer = null;
   }
 }
 
@@ -111,7 +117,9 @@ function serversOf({ server, hops }: SeenExchange): readonly string[] {
   return [server.address, ...hops.map((hop) => hop.server.address)];
 }
 
-function byServer(losses: readonly SeenExchange[]): ReadonlyMap<string, readonly SeenExchange[]> {
+type ByServer = ReadonlyMap<string, readonly SeenExchange[]>;
+
+function byServer(losses: readonly SeenExchange[]): ByServer {
   const all = new Map<string, SeenExchange[]>();
   for (const loss of losses)
     for (const address of serversOf(loss)) {
