@@ -9,6 +9,13 @@ import type { Ending, Hop, Misfit, SeenExchange, ServerPeer } from './seen-excha
 
 const noHops: readonly Hop[] = [];
 
+/**
+ * The last view of a reply. Each finding that looks at an exchange reads its reply, and a view takes more memory and
+ * time than most of them need. Bytes in a slab never change.
+ */
+let view: Uint8Array = new Uint8Array(0);
+let viewedSlab: Uint8Array | null = null;
+
 export class PairedExchange implements SeenExchange {
   readonly protocol: 'udp' | 'tcp';
   readonly client: Peer;
@@ -88,7 +95,16 @@ export class PairedExchange implements SeenExchange {
   }
 
   get reply(): Uint8Array | null {
-    return this.#replySlab?.subarray(this.#replyAt, this.#replyEnd) ?? null;
+    if (this.#replySlab === null) return null;
+    const isViewed =
+      viewedSlab === this.#replySlab &&
+      view.byteOffset === viewedSlab.byteOffset + this.#replyAt &&
+      view.length === this.#replyEnd - this.#replyAt;
+    if (!isViewed) {
+      viewedSlab = this.#replySlab;
+      view = viewedSlab.subarray(this.#replyAt, this.#replyEnd);
+    }
+    return view;
   }
 
   answer(message: PassingMessage, head: MessageHead, copies: CopiedBytes): void {

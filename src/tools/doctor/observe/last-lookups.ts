@@ -1,7 +1,7 @@
 /** Times of the last answers with addresses, by client and name, and the TTLs of these answers. */
 import { addressTypes, HEADER, RCODE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { PairMap } from './pair-map.ts';
 
 const LOOKUPS_MAX = 5000;
 
@@ -14,7 +14,7 @@ export interface LastLookup {
 
 /** By client and name. */
 export class LastLookups {
-  readonly #all: BoundedMap<string, LastLookup> = new BoundedMap(LOOKUPS_MAX);
+  readonly #all: PairMap<string, string, LastLookup> = new PairMap(LOOKUPS_MAX);
 
   add({ client, name, type, rcode, answers, reply, repliedMs }: SeenExchange): void {
     if (
@@ -25,7 +25,7 @@ export class LastLookups {
     )
       return;
     const ttl = answers > 0 ? firstTtl(reply) : null;
-    const known = this.#all.at(`${client.address} ${name}`, () => ({ repliedMs, ttl: 0 }));
+    const known = this.#all.at(client.address, name, newLookup);
     if (known === null) return;
     known.repliedMs = Math.max(known.repliedMs, repliedMs);
     // AAAA may have no record.
@@ -33,13 +33,15 @@ export class LastLookups {
   }
 
   of(client: string, name: string): LastLookup | undefined {
-    return this.#all.get(`${client} ${name}`);
+    return this.#all.get(client, name);
   }
 
   clear(): void {
     this.#all.clear();
   }
 }
+
+const newLookup = (): LastLookup => ({ repliedMs: -Infinity, ttl: 0 });
 
 /** The TTL of the first answer, seconds; null: the capture does not have it. */
 function firstTtl(reply: Uint8Array): number | null {

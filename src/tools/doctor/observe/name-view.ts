@@ -71,6 +71,8 @@ export interface Absence extends ErrorRun {
 }
 
 // Positions in a name’s row. The outcomes come first, in `outcomeOrder`.
+const FOUND = outcomeOrder.indexOf('found');
+const NODATA = outcomeOrder.indexOf('nodata');
 const SOCKETS = outcomeOrder.length;
 const LONGEST = SOCKETS + 1;
 const QUICK_FAILURES = SOCKETS + 2;
@@ -355,8 +357,8 @@ export class NameView {
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;
     if (rcode === RCODE.NXDOMAIN) {
-      const { found, nodata } = this.outcomes;
-      if (found + nodata === 0) names.increment(row, MISSING_FIRST);
+      if (names.count(row, FOUND) + names.count(row, NODATA) === 0)
+        names.increment(row, MISSING_FIRST);
       names.setCount(row, EXISTING_LAST, 0);
     } else if (rcode === RCODE.NOERROR) names.increment(row, EXISTING_LAST);
     if (rcode === RCODE.NOERROR) names.setCount(row, DENIED_NOW, 0);
@@ -368,9 +370,10 @@ export class NameView {
       names.setTime(row, FIRST_FOUND, Math.min(this.firstFoundMs, at));
       names.setTime(row, LAST_FOUND, Math.max(this.lastFoundMs, at));
       if (isAddressType(this.type)) (this.sets ??= new AnswerSets()).add(exchange);
-      if (this.addresses.length < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
+      if (this.addresses.length < ADDRESSES_MAX && names.count(row, FOUND) <= 2)
+        this.#read(exchange);
     } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
-      if (this.outcomes.found > 0) this.#gone(at);
+      if (names.count(row, FOUND) > 0) this.#gone(at);
       names.setTime(row, FIRST_NEGATIVE, Math.min(this.firstNegativeMs, at));
       names.setTime(row, LAST_NEGATIVE, Math.max(this.lastNegativeMs, at));
       if (rcode === RCODE.NXDOMAIN) this.#ttl(at, ttl, server);

@@ -2,6 +2,7 @@
 import { median } from './median.ts';
 import { addressOf, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { PairMap } from './pair-map.ts';
 import { COPY_MS, SLOW_PATH } from '../thresholds/transport.ts';
 
 const PAIRS_MAX = 2000;
@@ -31,7 +32,7 @@ export interface SlowPath {
 
 /** Measures paths while a capture is read. */
 export class PathTimes {
-  readonly #pairs: BoundedMap<string, PairTimes> = new BoundedMap(PAIRS_MAX);
+  readonly #pairs: PairMap<string, string, PairTimes> = new PairMap(PAIRS_MAX);
   /** Handshake times by client, milliseconds. */
   readonly #handshakes: BoundedMap<string, number[]> = new BoundedMap(PAIRS_MAX);
   /** The time between a query's arrival at a second place and its reply there, by server. */
@@ -43,9 +44,7 @@ export class PathTimes {
     if (took === null || exchange.logged !== undefined) return;
     const { client, hops } = exchange;
     const server = addressOf(exchange.server);
-    const pair = this.#pairs.at(`${client.address} ${server}`, () => ({
-      ...{ client: client.address, server, replies: [] },
-    }));
+    const pair = this.#pairs.at(client.address, server, newPair);
     if (pair !== null) push(pair.replies, took);
     const last = hops.at(-1);
     if (last?.repliedMs === null || last === undefined) return;
@@ -130,6 +129,8 @@ export function isProven({
   const byServer = inside >= SLOW_PATH.replies && insideMs <= SLOW_PATH.insideShare * usualMs;
   return byTcp || byServer;
 }
+
+const newPair = (client: string, server: string): PairTimes => ({ client, server, replies: [] });
 
 function push(times: number[], ms: number): void {
   if (times.length < TIMES_MAX) times.push(ms);
