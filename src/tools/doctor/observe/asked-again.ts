@@ -64,12 +64,14 @@ export interface RepeatedCheck extends RepeatedQuery {
 
 /** An exchange, and the number of earlier ones with its id and question. */
 interface Last {
-  readonly exchange: SeenExchange;
-  readonly run: number;
+  exchange: SeenExchange;
+  run: number;
+  /** Of the same name and another type. A list of them would take more memory than they do. */
+  readonly other: Last | null;
 }
 
-/** By name, one for each type. */
-type Questions = Map<string, Last[]>;
+/** By name. */
+type Questions = Map<string, Last>;
 
 const none: Questions = new Map();
 
@@ -122,7 +124,7 @@ export class AskedAgain {
     const last = lastOf(asker, name, type);
     if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
-    if (last !== undefined) {
+    if (last !== null) {
       const isSameId = last.exchange.id === id;
       if (!isSameId) this.#addAnew(asker, last.exchange, exchange);
       if (isSameId && isAfter(last.exchange, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) {
@@ -158,11 +160,14 @@ export class AskedAgain {
 
   #remember({ present }: Asker, exchange: SeenExchange, run: number): void {
     const { name, type } = exchange;
-    const ofName = present.get(name);
-    const at = ofName?.findIndex((each) => each.exchange.type === type) ?? -1;
-    if (at < 0) this.#questions++;
-    if (ofName === undefined) present.set(name, [{ exchange, run }]);
-    else ofName[at < 0 ? ofName.length : at] = { exchange, run };
+    const known = lastIn(present, name, type);
+    if (known === null) {
+      this.#questions++;
+      present.set(name, { exchange, run, other: present.get(name) ?? null });
+    } else {
+      known.exchange = exchange;
+      known.run = run;
+    }
   }
 
   /** Questions with large replies that were repeated with the same id. */
@@ -297,9 +302,14 @@ export class AskedAgain {
 }
 
 /** The client's last exchange with this question. */
-function lastOf({ present, before }: Asker, name: string, type: number): Last | undefined {
-  const isAsked = ({ exchange }: Last): boolean => exchange.type === type;
-  return present.get(name)?.find(isAsked) ?? before.get(name)?.find(isAsked);
+function lastOf({ present, before }: Asker, name: string, type: number): Last | null {
+  return lastIn(present, name, type) ?? lastIn(before, name, type);
+}
+
+function lastIn(questions: Questions, name: string, type: number): Last | null {
+  let last = questions.get(name) ?? null;
+  while (last !== null && last.exchange.type !== type) last = last.other;
+  return last;
 }
 
 /** True if the query for the other address family was sent at the same time. */
@@ -308,7 +318,7 @@ function wasPair(asker: Asker, exchange: SeenExchange): boolean {
   const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
   if (otherType === null) return false;
   const other = lastOf(asker, name, otherType);
-  return other !== undefined && isTogether(other.exchange, exchange);
+  return other !== null && isTogether(other.exchange, exchange);
 }
 
 const halfKey = ({ client, name }: SeenExchange): string => `${client.address} ${name}`;
