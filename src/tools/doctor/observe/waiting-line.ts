@@ -69,28 +69,13 @@ export class WaitingLine {
 
   /** Most of the answered queries that waited at a time. */
   get most(): number {
-    const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
-    let waiting: number[] = [];
-    let most = 0;
-    for (const { sentMs, repliedMs } of sorted) {
-      waiting = waiting.filter((ms) => ms > sentMs);
-      waiting.push(repliedMs);
-      most = Math.max(most, waiting.length);
-    }
-    return most;
+    return this.#waits.reduce((most, { waiting }) => Math.max(most, waiting + 1), 0);
   }
 
   /** Null: too few queries. */
   get line(): Line | null {
     if (this.#queries.length < MIN_LINE_QUERIES) return null;
-    const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
-    let waiting: number[] = [];
-    const points = sorted.map(({ sentMs, repliedMs }) => {
-      waiting = waiting.filter((ms) => ms > sentMs);
-      const point = { waiting: waiting.length, tookMs: repliedMs - sentMs };
-      waiting.push(repliedMs);
-      return point;
-    });
+    const points = this.#waits;
     const meanWaiting = mean(points.map((point) => point.waiting));
     const meanTook = mean(points.map(({ tookMs }) => tookMs));
     let both = 0;
@@ -108,6 +93,18 @@ export class WaitingLine {
       longest: points.reduce((most, point) => Math.max(most, point.waiting), 0),
       stepMs: both / ofWaiting,
     };
+  }
+
+  /** The queries in sending order: how many waited when each was sent, and how long it took. */
+  get #waits(): readonly { readonly waiting: number; readonly tookMs: number }[] {
+    const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
+    let replies: number[] = [];
+    return sorted.map(({ sentMs, repliedMs }) => {
+      replies = replies.filter((ms) => ms > sentMs);
+      const waiting = replies.length;
+      replies.push(repliedMs);
+      return { waiting, tookMs: repliedMs - sentMs };
+    });
   }
 }
 
