@@ -9,10 +9,10 @@ import { heldAddress } from '../observe/held-address.ts';
 import { staleServer } from '../observe/stale-server.ts';
 import { listed, sentence } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 
-const STALE_TITLE =
-  'DNS pods return different addresses for a name, and connections to one of them fail';
+/** The reason that connections fail. */
+type Cause = Pick<Finding, 'why' | 'fix'> & Partial<Pick<Finding, 'title' | 'seen'>>;
 
 /** The lookup returned an address, but the connection to it fails. */
 export const failedConnections: FindingKind = {
@@ -38,14 +38,59 @@ export const failedConnections: FindingKind = {
     for (const { contact } of failing)
       for (const [client, count] of contact.clients)
         counted.set(client, (counted.get(client) ?? 0) + count);
+    const causes: readonly (Cause | false)[] = [
+      held ?? false,
+      stale !== null && {
+        title:
+          'DNS pods return different addresses for a name, and connections to one of them fail',
+        seen: stale.seen,
+        why: `The cluster’s DNS pods disagree. ${stale.servers.length > 0 ? `${listed(stale.servers)} ${stale.servers.length === 1 ? 'has' : 'have'} stale data` : 'One of them has stale data'}, because the watch on the API server hangs or was lost, or its zone has an old entry. Which pod a client reaches is chance, so some connections go to an address that no longer works. (Rarely, the failing address is the newer one, and its pod is not ready.)`,
+        fix: [
+          stale.servers.length > 0
+            ? `Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide). If the failing address is no longer among them, delete the DNS pod at ${listed(stale.servers)} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
+            : 'Query each DNS pod by its own address to see which one returns the failing address, compare with the cluster’s objects (kubectl get service,endpointslices -A -o wide), and delete the pod that differs.',
+          'Check the pod’s log for API connection errors (reflector, watch, i/o timeout).',
+        ],
+      },
+      isIpv6 && {
+        why: 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.',
+        fix: [
+          'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
+          'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
+        ],
+      },
+      {
+        why:
+          proxied === undefined
+            ? (behind?.why ??
+              'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.')
+            : `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`,
+        fix: [
+          ...(proxied === undefined
+            ? []
+            : [
+                `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
+              ]),
+          behind?.fix ??
+            'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
+          ...(failing[0]!.name === null
+            ? [
+                'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
+              ]
+            : []),
+          'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
+        ],
+      },
+    ];
+    const cause = causes.find((each) => each !== false)!;
     return {
       code: this.code,
-      title: held?.title ?? (stale === null ? this.title : STALE_TITLE),
+      title: cause.title ?? this.title,
       severity:
         held?.newer === undefined && (stale?.servers.length ?? 0) === 0 ? 'warning' : 'critical',
       confidence: 0.9,
       seen: [
-        ...(held?.seen ?? stale?.seen ?? []),
+        ...(cause.seen ?? []),
         ...failing
           .slice(0, MAX_LISTED_CONTACTS)
           .flatMap((each) => [sentence(each.text), ...[certificateText(each)?.text ?? []].flat()]),
@@ -59,47 +104,8 @@ export const failedConnections: FindingKind = {
             ]),
         ...(isIpv6 ? ['All of them are IPv6 addresses, while IPv4 connections succeed.'] : []),
       ],
-      why:
-        held !== null
-          ? held.why
-          : stale !== null
-            ? `The cluster’s DNS pods disagree. ${stale.servers.length > 0 ? `${listed(stale.servers)} ${stale.servers.length === 1 ? 'has' : 'have'} stale data` : 'One of them has stale data'}, because the watch on the API server hangs or was lost, or its zone has an old entry. Which pod a client reaches is chance, so some connections go to an address that no longer works. (Rarely, the failing address is the newer one, and its pod is not ready.)`
-            : isIpv6
-              ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
-              : proxied !== undefined
-                ? `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`
-                : (behind?.why ??
-                  'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.'),
-      fix:
-        held !== null
-          ? held.fix
-          : stale !== null
-            ? [
-                stale.servers.length > 0
-                  ? `Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide). If the failing address is no longer among them, delete the DNS pod at ${listed(stale.servers)} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
-                  : 'Query each DNS pod by its own address to see which one returns the failing address, compare with the cluster’s objects (kubectl get service,endpointslices -A -o wide), and delete the pod that differs.',
-                'Check the pod’s log for API connection errors (reflector, watch, i/o timeout).',
-              ]
-            : isIpv6
-              ? [
-                  'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
-                  'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
-                ]
-              : [
-                  ...(proxied === undefined
-                    ? []
-                    : [
-                        `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
-                      ]),
-                  behind?.fix ??
-                    'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
-                  ...(failing[0]!.name === null
-                    ? [
-                        'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
-                      ]
-                    : []),
-                  'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
-                ],
+      why: cause.why,
+      fix: cause.fix,
       prove:
         stale !== null
           ? `run ndots query ${stale.name} @${stale.servers[0] ?? 'POD'} and compare with the other DNS pods`
