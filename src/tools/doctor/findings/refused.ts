@@ -7,16 +7,28 @@ import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { proxyText, refusalRule } from '../observe/refusal-rule.ts';
+import { refusalRule } from '../observe/refusal-rule.ts';
 import { busiestOf } from '../observe/busiest-client.ts';
 import { slowNames, slowReplies } from '../observe/slow-names.ts';
 import { slowUpstreamOf, slowUpstreamText } from '../observe/slow-upstream.ts';
 import { waitingLimitTexts } from '../observe/waiting-limit.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
-import { stubText, stubZone } from '../observe/stub-zone.ts';
+import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { keysOf, listed, sentence, share } from '../texts.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import {
+  ACCEPT_PODS,
+  byClientCause,
+  refusesByRule,
+  refusesAll,
+  refusesAlone,
+  refusesSome,
+  refusesStub,
+  refusesZone,
+  somePodsRefuse,
+  type RefusalCause,
+} from './refusal-causes.ts';
+import { listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
@@ -36,10 +48,6 @@ import {
 
 /** Extended DNS Errors that an acl sends. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
-
-/** The reason that a server refuses. */
-type Cause = Pick<Finding, 'seen' | 'why' | 'fix'> &
-  Partial<Pick<Finding, 'title' | 'confidence' | 'disproved'>>;
 
 /** REFUSED means that the server is up but does not want to answer. */
 export const refused: FindingKind = {
@@ -120,93 +128,15 @@ export const refused: FindingKind = {
     const upstream = users === null ? null : slowUpstreamOf(observed, server);
     const limitTexts = waitingLimitTexts(server, upstream);
     const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times, so the name is not the reason.`;
-    const acceptPods =
-      'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
-    const causesInOrder: readonly (Cause | false)[] = [
-      byClient && {
-        seen: [],
-        why: 'The server restricts its clients with acl in a Corefile, or with allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
-        fix: [
-          'In the Corefile’s acl (or its equivalent upstream), allow the pods’ prefixes.',
-          'If only some nodes are affected, compare the source addresses that the server sees (masquerading).',
-        ],
-        disproved: 'the same client is answered for another name',
-        confidence: 0.92,
-      },
-      isAll && {
-        title: 'A name server refuses every query from its clients in this capture',
-        seen: [],
-        why: 'A server that refuses every query, whatever its name, most likely has an access rule that does not allow these clients: acl in a Corefile, or allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s). New node pools and new pod ranges are often missing there. Otherwise, the server is only authoritative and has none of these zones.',
-        fix: [
-          `On ${server}, allow the addresses of these clients (in the Corefile’s acl, or in allow-query, allow-recursion or access-control).`,
-          'If clients with other addresses are answered for the same names, the rule is the cause. Otherwise, add a server block or a forward for these names.',
-        ],
-        disproved: 'a client with another address is also refused for the same name',
-        confidence: 0.88,
-      },
-      stub !== null && {
-        title: `The server that names in ${stub.slice(0, -1)} are forwarded to refuses them`,
-        seen: [stubText(stub, server)],
-        why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. All pods get REFUSED for these names, and other names are not affected.`,
-        fix: [
-          `On ${server}, allow ${listed(keysOf(own, ({ client }) => client.address))} (allow-query, allow-recursion, access-control, the acl of the zone).`,
-          `Check that ${server} serves ${stub.slice(0, -1)}, and that the address in the Corefile is right (stubDomains, a server block with forward).`,
-        ],
-        disproved: `${server} answers the same query from the DNS pod’s node`,
-        confidence: 0.88,
-      },
-      rule !== null && {
-        ...(rule.denied.length === 0
-          ? {}
-          : {
-              title: 'A rule refuses certain names to some clients, while others can resolve them',
-            }),
-        seen: [rule.seen, ...proxyText(observed, rule)],
-        why: 'A rule refuses these names to this client. It may be in a DNS proxy on the node or beside the pod that allows only listed names (an egress policy with DNS rules, such as toFQDNs), or in a view or acl on the server. A resolver stops at REFUSED, and the search-path names that come first are also refused, so even listed names are not reached.',
-        fix: [
-          'Find the policy with DNS rules that selects these pods. Make it allow each name with every search domain appended (a pattern such as *.svc.cluster.local), or answer NXDOMAIN instead of REFUSED.',
-          'Until then, write listed names with a trailing dot, which skips the search path.',
-        ],
-        disproved:
-          'the same client is answered for the same name at another time, and no policy has DNS rules',
-        confidence: 0.92,
-      },
-      alone !== null && {
-        title: 'One of the name servers that clients use refuses every query',
-        seen: [
-          `${server} refuses (nearly) every query, while ${listed(alone)}, which the same clients also query, ${alone.length === 1 ? 'refuses' : 'refuse'} none.`,
-        ],
-        why: `resolv.conf lists ${server} beside ${listed(alone)}, but the former does not resolve names for these pods. If options rotate is set, or another server is late, a lookup gets REFUSED first.`,
-        fix: [
-          `Remove ${server} from these pods’ resolv.conf (dnsConfig, or kubelet --resolv-conf), or make it answer them.`,
-        ],
-        confidence: 0.92,
-      },
-      zone !== null && {
-        title: 'A name server refuses the names in one zone',
-        seen: [`All refused names are in ${zone}, while other external names are answered.`],
-        why: `The servers for ${zone} refuse its names. The delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or its server block forwards to a server that does not serve it.`,
-        fix: [
-          `Find the zone’s own servers with ndots query ${zone} NS, and query ${names[0]!.name} at each. Those that answer REFUSED do not serve the zone, and its owner has to correct the delegation.`,
-          `If the zone is internal, add a server block for ${zone} that forwards to a server that has the zone.`,
-        ],
-      },
-      ofUpstream !== null && {
-        seen: [
-          `${server} refuses queries for these names from ${listed(ofUpstream.refusing)} but answers them for ${listed(ofUpstream.answering)}, so the refusals depend on the client.`,
-        ],
-        why: 'The upstream restricts its clients (acl, allow-query, allow-recursion, access-control), and its list lacks the address of this DNS pod or its node. Pods get REFUSED whenever a query goes to that DNS pod.',
-        fix: [acceptPods],
-        confidence: 0.92,
-      },
-      pods !== null && {
-        seen: [
-          `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names, while ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
-        ],
-        why: `The upstream refuses queries from ${listed(pods.refusing)}, because its access list lacks the address of this DNS pod or its node. Or this DNS pod’s configuration differs from the others’ (an acl, a missing forward).`,
-        fix: ['Query each upstream from this DNS pod’s node.', acceptPods],
-        confidence: 0.92,
-      },
+    const causesInOrder: readonly (RefusalCause | false)[] = [
+      byClient && byClientCause,
+      isAll && refusesAll(server),
+      stub !== null && refusesStub(stub, server, own),
+      rule !== null && refusesByRule(observed, rule),
+      alone !== null && refusesAlone(server, alone),
+      zone !== null && refusesZone(zone, names[0]!.name),
+      ofUpstream !== null && refusesSome(server, ofUpstream),
+      pods !== null && somePodsRefuse(pods),
       causes.length > 0 && {
         seen: [],
         why: 'The upstream does not resolve names for the DNS pods. Either it is only authoritative for its own zones, or its access list (allow-recursion, access-control) lacks their source addresses.',
@@ -221,7 +151,7 @@ export const refused: FindingKind = {
           why: 'The refusals are spread evenly over time, and no query waits. Queries go to several servers in turn, and one of them refuses. It is an upstream, perhaps of only one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse queries in bursts.',
           fix: [
             'Query each DNS pod at its own address, then each upstream from each DNS pod’s node, to find the one that answers REFUSED.',
-            acceptPods,
+            ACCEPT_PODS,
           ],
           disproved: 'every DNS pod and every upstream answers the same query',
         },
