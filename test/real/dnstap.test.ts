@@ -109,17 +109,25 @@ describe('dnstap from a running server', { skip: skip ?? false }, () => {
         [TAP.CLIENT_RESPONSE, 'tcp', `AAAA 127.0.0.1:${upstream.port}`],
       ],
     );
+    const ids: number[] = [];
     for (const message of messages) {
       assert.deepEqual([message.identity, message.version, message.family], ['ns1', 'v1', 4]);
       assert.ok(message.queryMs! >= begun - 1000 && message.queryMs! <= Date.now() + 1000);
       const asks = message.type === TAP.CLIENT_QUERY || message.type === TAP.FORWARDER_QUERY;
       const bytes = asks ? message.queryMessage : message.responseMessage;
-      assert.equal(readMessage(bytes!).question[0]!.name, 'www.example.org.');
+      const { id, question } = readMessage(bytes!);
+      assert.equal(question[0]!.name, 'www.example.org.');
+      ids.push(id);
       if (!asks) assert.ok(message.responseMs! >= message.queryMs!);
       const address = message.queryAddress ?? message.responseAddress;
       assert.equal(printAddress(address!), '127.0.0.1');
       if (message.responseAddress !== null) assert.equal(message.responsePort, upstream.port);
     }
+    // Readers pair messages by id, so a query and its reply have the same one, also towards the upstream.
+    assert.deepEqual(ids, [
+      ...new Array<number>(4).fill(ids[0]!),
+      ...new Array<number>(4).fill(ids[4]!),
+    ]);
     assert.equal(await server.sum('ndots_dnstap_lost_total'), 0);
   });
 

@@ -221,9 +221,14 @@ export class DnstapWriter {
     this.#time(FIELD.responseSeconds, FIELD.responseNanoseconds, ms);
   }
 
-  responseMessage(bytes: Uint8Array, start: number, end: number): void {
+  /** @param id replaces the message's id, for a reply to a query that was sent with a different one */
+  responseMessage(bytes: Uint8Array, start: number, end: number, id: number | null = null): void {
     this.#message(FIELD.responseMessage, end - start);
     copy(bytes, start, this.bytes, this.at, end - start);
+    if (id !== null) {
+      this.bytes[this.at] = id >> 8;
+      this.bytes[this.at + 1] = id & 0xff;
+    }
     this.at += end - start;
   }
 

@@ -88,7 +88,8 @@ export class Tap implements ExchangeTap {
     if (hasQuery && query.end - query.start <= QUERY_MAX)
       writer.queryMessage(query.bytes, query.start, query.end);
     writer.responseTime(this.#wall(this.#clock.now()));
-    if (this.#full) writer.responseMessage(reply, start, end);
+    // The query went out with a random id, while the message above is the client's. Readers pair them by id.
+    if (this.#full) writer.responseMessage(reply, start, end, query.id);
     this.#send();
   }
 
