@@ -64,13 +64,17 @@ const SEVERAL_AT_MOST = 0.5;
 /** Beyond this, more lookups from a client do not change the result. */
 const LOOKUPS_MAX = 64;
 
+/** The size of a row of counts in bytes: the number of lookups, then two counts for each trait. */
+const ROW_BYTES = 1 + 2 * traitNames.length;
 const noCounts = new Uint8Array(0);
 const noPorts: readonly number[] = [];
 
 export class Recognition {
-  readonly #counts = new Counts();
-  /** For each trait in `splitBy`, counts the lookups that show it. */
-  #parts: readonly Counts[] = [];
+  /**
+   * A row that counts all lookups, and one for each trait in `splitBy` that counts the lookups that show it. Rows are
+   * views of one array, because a large capture has tens of thousands of clients. Most clients show no traits.
+   */
+  #rows = noCounts;
   #ports = noPorts;
   #last: SentPacket | null = null;
 
@@ -81,7 +85,7 @@ export class Recognition {
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
-    if (this.#counts.lookups >= LOOKUPS_MAX) return;
+    if (this.#lookups >= LOOKUPS_MAX) return;
     // Half of the resolvers' traits are about timing.
     if (lookup.exchanges[0]!.logged === 'without times') {
       this.untimed = true;
@@ -104,16 +108,24 @@ export class Recognition {
       this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
     if (goesOn !== null) seen.push(['IP IDs continue across ports', goesOn]);
     this.#best = undefined;
-    this.#counts.add(seen);
-    if (this.#parts.length === 0) this.#parts = splitBy.map(() => new Counts());
+    if (this.#rows === noCounts) this.#rows = new Uint8Array((1 + splitBy.length) * ROW_BYTES);
+    this.#row(0).add(seen);
     for (const [at, trait] of splitBy.entries())
-      if (traits.get(trait) === true) this.#parts[at]!.add(seen);
+      if (traits.get(trait) === true) this.#row(1 + at).add(seen);
     const last = datagrams.at(-1);
     // Copied, because the exchange shares its memory with many others.
     if (last !== undefined) {
       const { ipId, sentMs, server, client } = last;
       this.#last = { ipId, sentMs, server, client };
     }
+  }
+
+  get #lookups(): number {
+    return this.#rows[0] ?? 0;
+  }
+
+  #row(index: number): Counts {
+    return new Counts(this.#rows, index * ROW_BYTES);
   }
 
   /** Null if there were no lookups. */
@@ -123,9 +135,10 @@ export class Recognition {
   }
 
   #recognise(): Recognised | null {
-    const { lookups } = this.#counts;
+    const lookups = this.#lookups;
     if (lookups === 0) return null;
-    const scores = this.#counts.scores();
+    const counts = this.#row(0);
+    const scores = counts.scores();
     const most = Math.max(...scores);
     const weights = kinds.map((kind) =>
       scores.reduce(
@@ -133,10 +146,7 @@ export class Recognition {
         0,
       ),
     );
-    const total = weights.reduce(
-      (sum, weight) => sum + weight,
-      Math.exp(this.#counts.unlike() - most),
-    );
+    const total = weights.reduce((sum, weight) => sum + weight, Math.exp(counts.unlike() - most));
     const best = Math.max(...weights);
     const kind = kinds[weights.indexOf(best)]!;
     const isAlike = kind === 'glibc' || kind === 'c-ares';
@@ -165,13 +175,15 @@ export class Recognition {
    * @param one how well the likeliest class explains all lookups
    */
   #several(one: number): readonly Kind[] {
-    const least = Math.max(PART.lookups, PART.share * this.#counts.lookups);
+    const all = this.#row(0);
+    const least = Math.max(PART.lookups, PART.share * all.lookups);
     let most = one + SPLIT;
     let found: readonly Kind[] = [];
-    for (const part of this.#parts) {
-      const rest = this.#counts.lookups - part.lookups;
+    for (const index of splitBy.keys()) {
+      const part = this.#row(1 + index);
+      const rest = all.lookups - part.lookups;
       if (part.lookups < least || rest < least) continue;
-      const pair = [part, this.#counts.without(part)].map((counts) => {
+      const pair = [part, all.without(part)].map((counts) => {
         const scores = counts.scores();
         const score = Math.max(...scores);
         return { score, kind: classes[scores.indexOf(score)]!.kind };
@@ -187,31 +199,43 @@ export class Recognition {
 
 /** For each trait, counts the lookups that show it and those that show its absence. */
 class Counts {
-  lookups = 0;
-  /** In the order of trait names. */
-  #counts = noCounts;
+  readonly #rows: Uint8Array;
+  /** Where the row begins: the number of lookups, then the counts in the order of trait names. */
+  readonly #at: number;
+
+  /** @param rows contains the row of `ROW_BYTES` bytes at `at`, which this counts in */
+  constructor(rows: Uint8Array, at: number) {
+    this.#rows = rows;
+    this.#at = at;
+  }
+
+  get lookups(): number {
+    return this.#rows[this.#at]!;
+  }
 
   add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
-    // Most clients show no traits.
-    if (this.#counts === noCounts) this.#counts = new Uint8Array(2 * traitNames.length);
-    this.lookups++;
+    this.#rows[this.#at]!++;
     for (const [trait, present] of traits)
-      this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+      this.#rows[this.#at + 1 + 2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
   }
 
   /** Subtracts the counts of a subset. */
   without(part: Counts): Counts {
-    const rest = new Counts();
-    rest.lookups = this.lookups - part.lookups;
-    rest.#counts = this.#counts.map((count, at) => count - (part.#counts[at] ?? 0));
-    return rest;
+    const rest = this.#rows.slice(this.#at, this.#at + ROW_BYTES);
+    return new Counts(
+      rest.map((count, at) => count - part.#rows[part.#at + at]!),
+      0,
+    );
   }
 
   /** Traits that at least one lookup shows to be present or absent. */
   get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
-    const counts = this.#counts;
+    const first = this.#at + 1;
     return traitNames
-      .map((trait, at) => [trait, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
+      .map(
+        (trait, at) =>
+          [trait, this.#rows[first + 2 * at]!, this.#rows[first + 2 * at + 1]!] as const,
+      )
       .filter(([, present, absent]) => present + absent > 0);
   }
 
