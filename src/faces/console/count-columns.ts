@@ -12,7 +12,7 @@ export const countColumns: readonly LiveColumn<LiveCounts>[] = [
     cell: ({ queries }) => printNumber(queries),
   },
   { head: 'Lost', sort: 'lost', numeric: true, cell: ({ lost }) => printNumber(lost) },
-  { head: 'Errors', sort: 'failed', numeric: true, cell: ({ failed }) => printNumber(failed) },
+  { head: 'Errors', sort: 'errors', numeric: true, cell: ({ failed }) => printNumber(failed) },
   {
     head: 'Wasted',
     numeric: true,

@@ -156,7 +156,7 @@ function listOf<Extra, Row>(
   const orders: Readonly<Record<string, RowOrder<Sum<Extra>>>> = {
     ...how.orders,
     lost: byMost(({ tally }) => tally.lost),
-    failed: byMost(({ tally }) => tally.failed),
+    errors: byMost(({ tally }) => tally.failed),
     wasted: byMost(({ tally }) => tally.wasted),
     latency: byMost(({ tally }) => tally.latency.quantile(0.99) ?? -1),
     seen: byMost(({ tally }) => tally.lastMs),

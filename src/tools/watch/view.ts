@@ -16,9 +16,9 @@ export type ViewName = (typeof viewNames)[number];
 export const sortKeys = {
   now: [],
   lookups: ['time', 'took', 'queries', 'name', 'client'],
-  clients: ['queries', 'lookups', 'lost', 'failed', 'wasted', 'latency', 'name', 'seen'],
-  names: ['lookups', 'queries', 'lost', 'failed', 'wasted', 'latency', 'clients', 'name', 'seen'],
-  servers: ['queries', 'lost', 'failed', 'latency', 'clients', 'name', 'seen'],
+  clients: ['queries', 'lookups', 'lost', 'errors', 'wasted', 'latency', 'name', 'seen'],
+  names: ['lookups', 'queries', 'lost', 'errors', 'wasted', 'latency', 'clients', 'name', 'seen'],
+  servers: ['queries', 'lost', 'errors', 'latency', 'clients', 'name', 'seen'],
   findings: ['state', 'severity', 'began', 'code'],
 } as const;
 export type SortKeys = { readonly [V in ViewName]: (typeof sortKeys)[V][number] };

@@ -33,7 +33,7 @@ export function helpLines(width: number): readonly StyledLine[] {
     ...paragraph(`Words: ${filterWords.join(', ')}`, width),
     ...heading('Columns'),
     ...field('LOST', 'queries that got no reply', width),
-    ...field('FAILED', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
+    ...field('ERRORS', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
     ...field('WASTED', 'the share of queries for names that only a search path created', width),
     ...field(
       'Reply p99',

@@ -35,7 +35,7 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
       queries: 1,
       lookups: 5,
       lost: 1,
-      failed: 2,
+      errors: 2,
       wasted: 3,
       p50: 6,
       p99: 4,

@@ -32,7 +32,7 @@ type CountColumn =
   | 'queries'
   | 'lookups'
   | 'lost'
-  | 'failed'
+  | 'errors'
   | 'wasted'
   | 'p50'
   | 'p99'
@@ -53,7 +53,7 @@ export function countColumns(
     queries: { sort: 'queries', cell: ({ queries }) => number(queries) },
     lookups: { sort: 'lookups', cell: ({ lookups = 0 }) => number(lookups) },
     lost: { sort: 'lost', cell: ({ lost }) => badCount(lost) },
-    failed: { sort: 'failed', cell: ({ failed }) => badCount(failed) },
+    errors: { sort: 'errors', cell: ({ failed }) => badCount(failed) },
     wasted: { sort: 'wasted', cell: wasteSpan },
     p50: { least: 7, cell: ({ latency }) => latencySpan(latency.p50) },
     p99: { least: 7, sort: 'latency', cell: ({ latency }) => latencySpan(latency.p99) },
@@ -114,7 +114,7 @@ export function countFields(row: Omit<CountedRow, 'lastMs'>, width: number): rea
     ...field('Lookups', lookupTexts.join(', '), width),
     ...field('Queries', printNumber(queries), width),
     ...field('Lost', `${printNumber(lost)}${of(lost)}`, width, lost > 0 ? 'bad' : 'plain'),
-    ...field('Failed', `${printNumber(failed)}${of(failed)}`, width, failed > 0 ? 'bad' : 'plain'),
+    ...field('Errors', `${printNumber(failed)}${of(failed)}`, width, failed > 0 ? 'bad' : 'plain'),
     ...field(
       'Wasted',
       `${printNumber(wasted)}${of(wasted)}, for names that only a search path created`,

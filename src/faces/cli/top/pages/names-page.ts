@@ -29,7 +29,7 @@ function columns(atMs: number): readonly ScreenColumn<NameRow>[] {
       lookups: 1,
       queries: 4,
       lost: 1,
-      failed: 2,
+      errors: 2,
       wasted: 2,
       p50: 7,
       p99: 5,
