@@ -17,6 +17,8 @@ export interface ChartParts {
   readonly title: string;
   readonly fromMs: number;
   readonly stepMs: number;
+  /** The number of steps on the time axis. Lines may end earlier. */
+  readonly steps: number;
   readonly lines: readonly ChartLine[];
   readonly print: (value: number) => string;
   /** Times of events, which are drawn as vertical lines. */
@@ -33,12 +35,12 @@ const pointed: Signal<{ readonly id: string; readonly at: number } | null> = sig
 const asTable: Signal<ReadonlySet<string>> = signal(new Set());
 
 export function lineChart(parts: ChartParts): TemplateResult {
-  const { id, title, lines, print } = parts;
-  const steps = Math.max(0, ...lines.map(({ values }) => values.length));
+  const { id, title, lines, print, steps } = parts;
+  const last = Math.max(0, ...lines.map(({ values }) => values.length)) - 1;
   const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const top = niceTop(most);
   const at = pointed.value?.id === id ? pointed.value.at : null;
-  const shown = at ?? steps - 1;
+  const shown = at ?? last;
   const tabled = asTable.value.has(id);
   const point = (event: PointerEvent): void => {
     const box = (event.currentTarget as Element).getBoundingClientRect();

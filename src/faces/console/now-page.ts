@@ -1,6 +1,6 @@
 /** The Now page: key figures and their history, active findings, and recent changes. */
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { NowView } from '../../tools/watch/view.ts';
+import type { Listed, NowView } from '../../tools/watch/view.ts';
 import {
   printLatency,
   printNumber,
@@ -9,6 +9,7 @@ import {
   printSpan,
   printTime,
 } from '../cli/live/figures.ts';
+import { changeWords, coursesOf, NOW_LISTED, planText } from '../cli/live/now-parts.ts';
 import { table } from '../web/table.ts';
 import { clusterTable } from './cluster-choice.ts';
 import { grafanaLink } from './grafana-link.ts';
@@ -18,11 +19,9 @@ import { opened, show, showTool } from './page-state.ts';
 import { reloadText } from './reload-text.ts';
 
 export function nowPage(now: NowView): TemplateResult {
-  const { series } = now;
-  const perSecond = (counts: readonly number[]): readonly number[] =>
-    counts.map((count) => count / (series.stepMs / 1000));
+  const { rates, p50, p99, fromMs, stepMs } = coursesOf(now.series, now.window.toMs);
   const marks = now.reloads.map(({ atMs }) => atMs);
-  const times = { fromMs: series.fromMs, stepMs: series.stepMs, marks };
+  const times = { fromMs, stepMs, steps: now.series.queries.length, marks };
   return html`<p class="quiet">
       ${printSpan(now.window.fromMs, now.window.toMs)} UTC · ${leftOut(now)} · ${memory(now)}
       ${grafanaLink('Grafana', now.window.fromMs, now.window.toMs)}
@@ -45,8 +44,8 @@ export function nowPage(now: NowView): TemplateResult {
         title: 'Queries a second',
         print: printRate,
         lines: [
-          { label: 'all', tone: 'line-1', values: perSecond(series.queries) },
-          { label: 'wasted', tone: 'line-2', values: perSecond(series.wasted) },
+          { label: 'all', tone: 'line-1', values: rates.queries },
+          { label: 'wasted', tone: 'line-2', values: rates.wasted },
         ],
       })}
       ${lineChart({
@@ -55,8 +54,8 @@ export function nowPage(now: NowView): TemplateResult {
         title: 'Lost and failed per second',
         print: printRate,
         lines: [
-          { label: 'lost', tone: 'line-3', values: perSecond(series.lost) },
-          { label: 'error replies', tone: 'line-4', values: perSecond(series.failed) },
+          { label: 'lost', tone: 'line-3', values: rates.lost },
+          { label: 'error replies', tone: 'line-4', values: rates.failed },
         ],
       })}
       ${lineChart({
@@ -65,8 +64,8 @@ export function nowPage(now: NowView): TemplateResult {
         title: 'Reply time',
         print: printLatency,
         lines: [
-          { label: 'median', tone: 'line-1', values: series.p50 },
-          { label: 'p99', tone: 'line-3', values: series.p99 },
+          { label: 'median', tone: 'line-1', values: p50 },
+          { label: 'p99', tone: 'line-3', values: p99 },
         ],
       })}
     </div>
@@ -80,11 +79,17 @@ export function nowPage(now: NowView): TemplateResult {
       now.changes.rows.length === 0
         ? html`<p class="empty">Nothing in this window.</p>`
         : html`<ul class="changes">
-            ${now.changes.rows.map(
-              ({ atMs, text }) =>
-                html`<li><span class="quiet code">${printTime(atMs)}</span> ${text}</li>`,
-            )}
-          </ul>`
+              ${now.changes.rows
+                .slice(0, NOW_LISTED)
+                .map(
+                  ({ atMs, kind, text }) =>
+                    html`<li>
+                      <span class="quiet code">${printTime(atMs)}</span> ${changeWords[kind]}
+                      ${text}
+                    </li>`,
+                )}
+            </ul>
+            ${more(now.changes, 'earlier')}`
     }`;
 }
 
@@ -148,7 +153,7 @@ function findings(now: NowView): TemplateResult {
 function waste({ waste: { workloads } }: NowView): TemplateResult {
   if (workloads.rows.length === 0)
     return html`<p class="empty">No queries were wasted by search paths.</p>`;
-  return table(
+  return html`${table(
     'Most wasteful workloads',
     [
       {
@@ -164,17 +169,16 @@ function waste({ waste: { workloads } }: NowView): TemplateResult {
       },
       {
         head: 'What ends it',
-        cell: ({ plan }) => {
-          if (plan === null) return 'Not computed yet.';
-          if (plan.ndots !== null)
-            return `ndots:${plan.ndots} saves ${printNumber(plan.queriesNow - plan.queriesThen)} queries and breaks no name.`;
-          const [name] = plan.dotted;
-          return name === undefined
-            ? 'No lower ndots saves queries without breaking a name.'
-            : `A final dot: ${name.name}.`;
-        },
+        cell: ({ plan }) => planText(plan),
       },
     ],
-    workloads.rows,
-  );
+    workloads.rows.slice(0, NOW_LISTED),
+  )}${more(workloads, 'more')}`;
+}
+
+/** The number of rows beyond those shown. */
+function more({ total }: Listed<unknown>, word: string): TemplateResult | typeof nothing {
+  return total > NOW_LISTED
+    ? html`<p class="quiet">and ${printNumber(total - NOW_LISTED)} ${word}</p>`
+    : nothing;
 }

@@ -90,7 +90,11 @@ function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
       least: 5,
       cell: ({ beganMs, endedMs }) => [printAge((endedMs ?? atMs) - beganMs), 'dim'],
     }),
-    fixed('QUERIES', { rank: 5, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
+    fixed('QUERIES', {
+      rank: 5,
+      // Some findings have no example queries, because they concern all of them.
+      cell: ({ queries }) => [queries === 0 ? '-' : printNumber(queries), 'plain'],
+    }),
     fixed('CLIENTS', { rank: 6, cell: ({ who }) => [printNumber(who.clients), 'plain'] }),
     shrinking('FINDING', {
       rank: 0,
@@ -118,7 +122,7 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
         { style: 'good' },
       ).map(asRow),
     );
-  rows.push(...notFound('Excluded', view.excluded, fit.width));
+  rows.push(...notFound('Ruled out', view.excluded, fit.width));
   rows.push(...notFound('Cannot be checked with this input', view.unknown, fit.width));
   return {
     header: view.rows.length === 0 ? [] : table.header,

@@ -26,6 +26,8 @@ import {
   type TopItem,
   type TopRow,
 } from './top-page.ts';
+import { changeWords, coursesOf, NOW_LISTED, planText } from '../../live/now-parts.ts';
+import type { StyleName } from '../../screen/cell-style.ts';
 import { findingItem, findingStyle, findingTime } from './findings-page.ts';
 
 /** Column widths in an overview row, for the label, the rate, and totals on the right. */
@@ -34,9 +36,6 @@ const RATE = 8;
 const SUMS = 43;
 /** On narrower screens, the sparkline is omitted. */
 const SPARK_LEAST = 10;
-/** Limit on listed workloads and changes. Other pages list all of them. */
-const LISTED = 8;
-
 export function nowBody(view: NowView, { width }: { readonly width: number }): TopBody {
   return {
     header: [],
@@ -63,7 +62,8 @@ interface Measure {
 }
 
 function measures(view: NowView): readonly Measure[] {
-  const { rates, series, queries, lookups, lost, failed, latency } = view;
+  const { rates, queries, lookups, lost, failed, latency } = view;
+  const course = coursesOf(view.series, view.window.toMs);
   const share = (some: number, of: number): string =>
     `${printNumber(some)} (${printPart(some, of)})`;
   const bad = (rate: number): StyledSpan => [printRate(rate), rate === 0 ? 'dim' : 'bad'];
@@ -72,32 +72,32 @@ function measures(view: NowView): readonly Measure[] {
     {
       label: 'Queries',
       now: [printRate(rates.queries), 'strong'],
-      course: series.queries,
+      course: course.rates.queries,
       sums: `${printNumber(queries)}, ${printNumber(view.waiting)} waiting`,
     },
     {
       label: 'Lookups',
       now: [printRate(rates.lookups), 'strong'],
-      course: series.lookups,
+      course: course.rates.lookups,
       sums: `${printNumber(lookups)}, ${printNumber(view.slowLookups)} slow, ${printNumber(view.failedLookups)} failed`,
     },
-    { label: 'Lost', now: bad(rates.lost), course: series.lost, sums: share(lost, queries) },
+    { label: 'Lost', now: bad(rates.lost), course: course.rates.lost, sums: share(lost, queries) },
     {
       label: 'Errors',
       now: bad(rates.failed),
-      course: series.failed,
+      course: course.rates.failed,
       sums: share(failed, queries),
     },
     {
       label: 'Wasted',
       now: [printRate(rates.wasted), rates.wasted === 0 ? 'dim' : 'warn'],
-      course: series.wasted,
+      course: course.rates.wasted,
       sums: share(view.wasted, queries),
     },
     {
       label: 'Reply p99',
-      now: latencySpan(series.p99.findLast((each) => each !== null) ?? p99),
-      course: series.p99,
+      now: latencySpan(course.p99.findLast((each) => each !== null) ?? p99),
+      course: course.p99,
       sums: `of all: p50 ${printLatency(p50)} p99 ${printLatency(p99)} max ${printLatency(max)}`,
     },
   ];
@@ -159,7 +159,7 @@ function packedFields(
 
 function findings(view: NowView, width: number): readonly TopRow[] {
   const { findings: rows, excluded, unknown, atMs } = view;
-  const checked = `${excluded} excluded, ${unknown} cannot be checked with this input`;
+  const checked = `${excluded} ruled out, ${unknown} cannot be checked with this input`;
   const title = heading('Findings');
   if (rows.length === 0)
     return [
@@ -203,17 +203,6 @@ const wasteColumns: readonly ScreenColumn<WasteRow>[] = [
   shrinking('WHAT ENDS IT', { rank: 1, least: 20, cell: ({ plan }) => [planText(plan), 'good'] }),
 ];
 
-/** `ndots 2: 41.0k queries become 12.1k`. */
-function planText(plan: WasteRow['plan']): string {
-  if (plan === null) return '';
-  const { ndots, queriesNow: now, queriesThen: then, dotted, broken } = plan;
-  if (ndots !== null)
-    return `ndots ${ndots}: ${printNumber(now)} queries become ${printNumber(then)}`;
-  const [first] = dotted;
-  if (first !== undefined) return `a final dot: ${first.name}`;
-  return broken.length > 0 ? `a lower ndots would break ${broken[0]}` : '';
-}
-
 function waste(view: NowView, width: number): readonly TopRow[] {
   const { workloads, share, queries } = view.waste;
   if (queries === 0) return [];
@@ -225,7 +214,7 @@ function waste(view: NowView, width: number): readonly TopRow[] {
       { style: 'title' },
     ),
   ];
-  const rows = workloads.rows.slice(0, LISTED);
+  const rows = workloads.rows.slice(0, NOW_LISTED);
   const table = fitTable(wasteColumns, rows, width, new Map(), null);
   const left = workloads.total - rows.length;
   return [
@@ -279,7 +268,7 @@ function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
       'Fix',
       ndots === null
         ? 'no lower ndots is safe for it'
-        : `ndots ${ndots}: ${printNumber(now)} queries become ${printNumber(then)}`,
+        : `${planText(plan)}: of its most queried names, ${printNumber(now)} queries become ${printNumber(then)}`,
       width,
       ndots === null ? 'warn' : 'good',
     ),
@@ -297,24 +286,28 @@ function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
   ];
 }
 
-const changeKinds: Readonly<Record<ChangeRow['kind'], StyledSpan>> = {
-  'finding-began': ['began', 'bad'],
-  'finding-ended': ['ended', 'good'],
-  'server-new': ['new', 'accent'],
-  'server-gone': ['gone', 'dim'],
-  'server-back': ['back', 'good'],
-  'pod-gone': ['gone', 'dim'],
-  rate: ['rate', 'warn'],
-  reload: ['reload', 'accent'],
-  input: ['input', 'dim'],
+const changeStyles: Readonly<Record<ChangeRow['kind'], StyleName>> = {
+  'finding-began': 'bad',
+  'finding-ended': 'good',
+  'server-new': 'accent',
+  'server-gone': 'dim',
+  'server-back': 'good',
+  'pod-gone': 'dim',
+  rate: 'warn',
+  reload: 'accent',
+  input: 'dim',
 };
 
 function changes({ changes: list, reloads }: NowView, width: number): readonly TopRow[] {
   if (list.rows.length === 0) return [];
-  const rows = list.rows.slice(0, LISTED);
+  const rows = list.rows.slice(0, NOW_LISTED);
   const columns: readonly ScreenColumn<ChangeRow>[] = [
     fixed('', { rank: 0, align: 'left', cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
-    fixed('', { rank: 0, align: 'left', cell: ({ kind }) => changeKinds[kind] }),
+    fixed('', {
+      rank: 0,
+      align: 'left',
+      cell: ({ kind }) => [changeWords[kind], changeStyles[kind]],
+    }),
     shrinking('', { rank: 0, least: 20, cell: ({ text }) => [text, 'plain'] }),
   ];
   const table = fitTable(columns, rows, width, new Map(), null);
