@@ -12,6 +12,7 @@ import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { ReplicaStreams } from './replica-streams.ts';
+import { NO_MESSAGE } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-replicas-'));
@@ -135,7 +136,9 @@ for (const [title, change, token, why] of [
     }
     api.isForbidden = 'isForbidden' in change;
     const [model] = await follow(t, api, token);
-    await modelUntil(model, worlds, () => model.inputs.every((input) => input.row().why !== ''));
+    await modelUntil(model, worlds, () =>
+      model.inputs.every((input) => ![NO_MESSAGE, ''].includes(input.row().why)),
+    );
     assert.match(model.inputs[0]!.row().why, why);
   });
 

@@ -16,7 +16,7 @@ import { DnstapWriter, dnstapPrefix, TAP } from '../../../server/wire/dnstap.ts'
 import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { directStream } from './direct-stream.ts';
-import { peerOf, ServerStream, type StreamEvents } from './server-stream.ts';
+import { NO_MESSAGE, peerOf, ServerStream, type StreamEvents } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
@@ -59,7 +59,11 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   return model;
 }
 
-const whyOf = (model: LiveModel): string => model.inputs[0]!.row().why;
+/** Why the server is unavailable; empty until that is known. */
+const whyOf = (model: LiveModel): string => {
+  const { why } = model.inputs[0]!.row();
+  return why === NO_MESSAGE ? '' : why;
+};
 
 async function other(t: TestContext, answer: RequestListener): Promise<number> {
   const server = createServer(answer);
@@ -193,6 +197,15 @@ function connected(t: TestContext): {
   t.after(() => stream.stop());
   return { clock, model, send: (bytes) => void events!.bytes(bytes), opened: () => times };
 }
+
+test('a server is unavailable until its first message', async (t) => {
+  const { clock, model, send } = connected(t);
+  const stateOf = (): string => model.inputs[0]!.row().state;
+  assert.deepEqual([stateOf(), model.inputs[0]!.row().why], ['away', NO_MESSAGE]);
+  await clock.advance(1000);
+  send(writeControl(CONTROL.START, ['protobuf:dnstap.Dnstap']));
+  assert.equal(stateOf(), 'reading');
+});
 
 test('a server that sends single bytes, but no complete message, is unavailable', async (t) => {
   const { clock, model, send } = connected(t);

@@ -62,6 +62,9 @@ export interface ServerStreamParts {
   readonly turn: StreamTurn;
 }
 
+/** The reason why a server is unavailable until its first message. It may be the wrong port. */
+export const NO_MESSAGE = 'no message yet';
+
 export class ServerStream {
   readonly #parts: ServerStreamParts;
   #close: (() => void) | null = null;
@@ -76,6 +79,7 @@ export class ServerStream {
 
   constructor(parts: ServerStreamParts) {
     this.#parts = parts;
+    parts.input.away(NO_MESSAGE);
     this.#connect();
   }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import type { Views } from '../../../tools/watch/view.ts';
 import { top } from './top.ts';
@@ -76,6 +77,16 @@ describe('top --once', () => {
     );
     assert.match(inputs[1]!.why, /no such file/);
   });
+});
+
+test('a server that cannot be reached is reported, and ends with exit code 2', async () => {
+  const [port] = (await freePorts(1)) as [number];
+  const token = written('token', 'a-token-that-is-long-enough');
+  const words = ['--server', `127.0.0.1:${port}`, '--server-token', token, '--for', '1s'];
+  const once = await runCommand(top, [...words, '--once']);
+  assert.equal(once.code, 2);
+  assert.match(once.out, /1 of 1 inputs is away since .* nothing listens there/);
+  assert.equal((await runCommand(top, [...words, '-o', 'json'])).code, 2);
 });
 
 describe('wrong input', () => {

@@ -42,9 +42,9 @@ export const top: Command = {
       stop();
       if (timer !== null) clearTimeout(timer);
     }
-    return asked.aborted && options.files.length > 0 && terminal === null
-      ? EXIT.interrupted
-      : EXIT.ok;
+    if (terminal !== null) return EXIT.ok;
+    if (asked.aborted && options.files.length > 0) return EXIT.interrupted;
+    return clusters.every(isUnread) ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -100,6 +100,14 @@ async function onScreen(
     terminal.close();
   }
   if (failed.length > 0) throw failed[0];
+}
+
+/** True if no input could be read, for example because no server answers. The output contains the reasons. */
+function isUnread({ model }: LiveCluster): boolean {
+  return model.inputs.every((input) => {
+    const { state, queries } = input.row();
+    return state === 'failed' && queries === 0;
+  });
 }
 
 async function printedOnce({ options, io, clusters }: Run): Promise<void> {

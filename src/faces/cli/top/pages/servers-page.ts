@@ -23,7 +23,7 @@ function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
       cell: (row) => [serverName(row), row.isGone ? 'dim' : 'strong'],
     }),
     fixed('ROLE', { rank: 4, align: 'left', least: 8, cell: ({ role }) => [role, 'dim'] }),
-    ...countColumns(atMs, { queries: 1, lost: 1, failed: 2 }),
+    ...countColumns(atMs, { queries: 1, lost: 1, errors: 2 }),
     fixed('NXDOMAIN', { rank: 6, cell: (row) => [nxdomainShare(row), 'plain'] }),
     ...countColumns(atMs, { p50: 3, p99: 2 }),
     fixed('MAX', { rank: 7, least: 7, cell: ({ latency }) => latencySpan(latency.max) }),
