@@ -3,7 +3,7 @@ import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { wantsColour, type Io } from '../command.ts';
 import { paintFor } from '../page.ts';
 import { paintLine } from '../screen/styled-line.ts';
-import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
+import { fitPage, seePage, unfiltered, type SeenView } from './pages/top-pages.ts';
 import type { TopOptions } from './top-options.ts';
 import type { SortKey } from './pages/top-page.ts';
 
@@ -41,5 +41,11 @@ export function printPage(options: TopOptions, model: Pick<LiveModel, 'view'>, i
   });
   const lines = [...header, ...rows.map(({ line }) => line)].map((line) => paintLine(line, paint));
   const remarks = seen.remarks.map((remark) => paint.warn(remark));
-  return [...lines, '', ...remarks, paint.dim(leavesOut), ''].join('\n');
+  return [
+    ...lines,
+    '',
+    ...remarks,
+    paint.dim(`${leavesOut}${unfiltered(options.view, options.filters)}`),
+    '',
+  ].join('\n');
 }

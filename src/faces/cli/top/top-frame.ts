@@ -9,7 +9,7 @@ import { drawLine, lineWidth, type StyledSpan, type StyledLine } from '../screen
 import { printAge, printNumber, printTime } from '../live/figures.ts';
 import type { FilterPrompt } from './filter-prompt.ts';
 import type { ListCursor } from './list-cursor.ts';
-import { pageTitles } from './pages/top-pages.ts';
+import { pageTitles, unfiltered } from './pages/top-pages.ts';
 import type { PacketFeed } from '../live/live-feed.ts';
 import type { TopBody } from './pages/top-page.ts';
 
@@ -50,7 +50,10 @@ export function drawFrame(grid: CellGrid, frame: TopFrame): number {
       ? drawPage(grid, top, bottom, frame)
       : drawPane(grid, top, bottom, frame.pane);
   const { pane, body } = frame;
-  const left = pane === null ? (body?.leavesOut ?? '') : paneEnd(pane, height);
+  const left =
+    pane === null
+      ? `${body?.leavesOut ?? ''}${unfiltered(frame.view, frame.filters)}`
+      : paneEnd(pane, height);
   if (!isLow) grid.text(1, grid.rows - 2, left, STYLE.dim, grid.columns - 2);
   drawLast(grid, grid.rows - 1, frame, isLow ? left : '');
   return height;

@@ -208,6 +208,30 @@ describe('rows', () => {
     assert.ok(model.asked.at(-1)!.most! > model.asked.at(1)!.most!);
   });
 
+  test('End goes to the last row of a list that is much longer than the screen', async () => {
+    const { terminal, model, clock } = started({ columns: 110 });
+    model.lookups = 900;
+    terminal.press('2');
+    terminal.press(KEY.end);
+    assert.match((await selectedLine(terminal))!, /lookup-899\.example/);
+    assert.match((await terminal.screen()).at(-2)!, /all 900 lookups/);
+    await clock.advance(1000);
+    assert.match((await selectedLine(terminal))!, /lookup-899\.example/);
+    terminal.press('g');
+    assert.match((await selectedLine(terminal))!, /lookup-0\.example/);
+  });
+
+  test('a list that filters do not affect says so', async () => {
+    const { terminal } = started();
+    terminal.press('/rcode=NXDOMAIN');
+    terminal.press(KEY.enter);
+    terminal.press('6');
+    assert.match(
+      (await terminal.screen()).at(-2)!,
+      /all 3 findings, kernel lost 0, filters do not apply here/,
+    );
+  });
+
   test('l shows the lookups that a row counts', async () => {
     const { terminal, model } = started();
     terminal.press('3');
@@ -285,6 +309,15 @@ describe('keys', () => {
     terminal.press('r');
     assert.equal(model.asked.at(-1)!.reversed, true);
     assert.match(await terminal.text(), /LOOKUPS↑/);
+  });
+
+  test('a message about one page is not shown on the next', async () => {
+    const { terminal } = started();
+    terminal.press('3');
+    terminal.press('s');
+    assert.match((await terminal.screen()).at(-1)!, /Sorted by lookups/);
+    terminal.press('5');
+    assert.doesNotMatch((await terminal.screen()).at(-1)!, /Sorted by/);
   });
 
   test('p pauses the display but not the model, and p again resumes', async () => {
@@ -394,9 +427,19 @@ describe('foreign text', () => {
 class ChangingModel extends SampleModel {
   skip = 0;
   evil = '';
+  /** The number of lookups; null: those of the sample. */
+  lookups: number | null = null;
 
   override view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     const seen = super.view(query) as Views[ViewName];
+    if (seen.view === 'lookups' && this.lookups !== null) {
+      const all = Array.from({ length: this.lookups }, (_, id) => ({
+        ...seen.rows[0]!,
+        ...{ id, name: `lookup-${id}.example.` },
+      }));
+      const rows = all.slice(0, query.most);
+      return { ...seen, rows, total: all.length, shown: rows.length } as unknown as Views[V];
+    }
     if (seen.view === 'lookups' && this.skip < 0)
       return {
         ...seen,

@@ -33,6 +33,8 @@ import { planTrace } from './trace-as-client.ts';
 const REFRESH_MS = 1000;
 /** Display time of a message, milliseconds. */
 const MESSAGE_MS = 4000;
+/** The number of rows that End looks for. Laying out this many takes about 50 ms. */
+const END_ROWS = 5000;
 /** Time spans that `w` cycles through, in milliseconds. Null is the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
@@ -132,7 +134,8 @@ export class TopScreen {
     return page;
   }
 
-  #see(): void {
+  /** @param least the number of rows that are needed in any case */
+  #see(least = 0): void {
     const { sort, reversed, cursor } = this.#page(this.#view);
     try {
       this.#seen = seePage(this.#parts.ask, this.#view, {
@@ -140,7 +143,7 @@ export class TopScreen {
         sort,
         reversed,
         // Rows up to the scroll position, plus some more.
-        most: cursor.offset + 2 * this.#height + 20,
+        most: Math.max(least, cursor.offset + 2 * this.#height + 20),
         lastMs: SPANS[this.#span]!,
       });
       this.#problem = '';
@@ -150,14 +153,20 @@ export class TopScreen {
     }
   }
 
+  /** Lays out the current page from what the model returned. */
+  #fit(): void {
+    const { sort, reversed, widths } = this.#page(this.#view);
+    if (this.#seen !== null && this.#seen.view === this.#view)
+      this.#body = fitPage(this.#seen, { width: this.#width - 2, widths, sort, reversed });
+  }
+
   #draw(grid: CellGrid): void {
     const pane = this.#panes.at(-1) ?? null;
-    const { sort, reversed, cursor, widths } = this.#page(this.#view);
+    const { cursor } = this.#page(this.#view);
     if (this.#width !== grid.columns) for (const each of this.#pages.values()) each.widths.clear();
     this.#width = grid.columns;
     const width = grid.columns - 2;
-    if (this.#seen !== null && this.#seen.view === this.#view)
-      this.#body = fitPage(this.#seen, { width, widths, sort, reversed });
+    this.#fit();
     this.#height = drawFrame(grid, {
       view: this.#view,
       seen: this.#seen,
@@ -244,7 +253,7 @@ export class TopScreen {
         return this.#move(-1e6);
       case 'end':
       case 'G':
-        return this.#move(1e6);
+        return this.#end();
       case 'enter':
         return this.#enter();
       case 'escape':
@@ -281,9 +290,19 @@ export class TopScreen {
 
   #open(view: ViewName): void {
     this.#closeAll();
+    this.#message = null;
     this.#view = view;
     this.#body = null;
     this.#see();
+  }
+
+  /** Moves to the last row, even if it has not been requested yet. */
+  #end(): void {
+    if (this.#panes.length === 0 && !this.#isPaused) {
+      this.#see(END_ROWS);
+      this.#fit();
+    }
+    this.#move(1e6);
   }
 
   #move(by: number): void {

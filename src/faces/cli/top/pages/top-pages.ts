@@ -42,6 +42,13 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
+/** What the filters leave unchanged on a page. Findings follow from all the traffic. */
+export function unfiltered(view: ViewName, filters: readonly GivenFilter[]): string {
+  if (filters.length === 0) return '';
+  if (view === 'findings') return ', filters do not apply here';
+  return view === 'now' ? ', filters do not apply to findings and changes' : '';
+}
+
 export function fitPage(seen: SeenView, fit: PageFit): TopBody {
   switch (seen.view) {
     case 'now':
