@@ -123,17 +123,30 @@ export const pair: OptionValue<readonly [string, string]> = {
   },
 };
 
-/** `5`, `5s`, `500ms`, `1m` as milliseconds. */
+const unitMs = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
+const units = Object.keys(unitMs) as (keyof typeof unitMs)[];
+
+/** `5`, `5s`, `500ms`, `1m`, `2h` as milliseconds. */
 export function duration(least: number, most: number): OptionValue<number> {
   return {
     placeholder: 'TIME',
     read(given, name) {
-      const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)?$/.exec(given) ?? [];
-      const ms = Number(number) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000);
-      if (number !== undefined && ms >= least && ms <= most) return ms;
-      throw usage(`${name} takes a time such as 5s or 500ms, not "${given}"`);
+      const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(given) ?? [];
+      if (number === undefined)
+        throw usage(`${name} takes a time such as 5s, 500ms or 2m, not "${given}"`);
+      const ms = Number(number) * unitMs[unit as keyof typeof unitMs];
+      if (ms >= least && ms <= most) return ms;
+      throw usage(
+        `${name} takes a time from ${printWhole(least)} to ${printWhole(most)}, not "${given}"`,
+      );
     },
   };
+}
+
+/** Prints a time in the largest unit that makes it a whole number: `90s`, `24h`. */
+function printWhole(ms: number): string {
+  const unit = units.find((each) => ms % unitMs[each] === 0) ?? 'ms';
+  return `${ms / unitMs[unit]}${unit}`;
 }
 
 export function listed(words: readonly string[]): string {

@@ -88,8 +88,18 @@ describe('options in GNU syntax', () => {
       ['2.5s', 2500],
     ] as const)
       assert.equal(parse(`--wait ${given}`).values.wait, ms);
-    for (const wrong of ['0', '2h', 'soon', '-1', '61s'])
-      refused(() => parse(`--wait=${wrong}`), /takes a time such as 5s/);
+    assert.equal(duration(1, 86_400_000).read('2h', '--wait'), 7_200_000);
+    for (const wrong of ['soon', '-1', '5d'])
+      refused(() => parse(`--wait=${wrong}`), /takes a time such as 5s, 500ms or 2m, not/);
+  });
+
+  test('a duration outside its range is refused with the range', () => {
+    for (const wrong of ['0', '61s', '2h'])
+      refused(() => parse(`--wait=${wrong}`), /--wait takes a time from 1ms to 1m, not/);
+    refused(
+      () => duration(10_000, 86_400_000).read('1s', '--window'),
+      /--window takes a time from 10s to 24h, not "1s"/,
+    );
   });
 
   test('errors name the option and suggest what was meant', () => {
