@@ -3,7 +3,7 @@ import { CLIENTS_MAX } from '../../../tools/doctor/observe/client-list.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
 import { redactionKey, redactionOptions } from '../live-source-options.ts';
-import { flag, group, one, type Usage } from '../option.ts';
+import { beside, flag, group, one, type Usage } from '../option.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
 import { filtersOf, sourcesOf, trafficOptions, type TrafficSources } from './traffic-options.ts';
@@ -39,7 +39,9 @@ const table = {
   ...trafficOptions,
   ...group('Processes', {
     process: flag('--process', 'show the client and server processes (live only, as root)'),
-    bpf: flag('--bpf', 'find processes in the kernel, including short-lived ones (eBPF)'),
+    ...beside(['--process'], {
+      bpf: flag('--bpf', 'find processes in the kernel, including short-lived ones (eBPF)'),
+    }),
   }),
   ...group('Limits', {
     count: one(

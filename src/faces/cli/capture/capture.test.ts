@@ -758,6 +758,8 @@ describe('ndots capture', () => {
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
       [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join does not take --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a prefix/],
+      [['-i', 'lo', '--bpf'], /--bpf needs --process/],
+      [['a.pcap', '--command', 'curl'], /--command needs ndots capture --process/],
       [['a.pcap', '--pod', 'shop/cart'], /--pod needs --cluster or --manifests/],
       [['-i', 'lo', '--not', 'service=kube-dns'], /--not service= needs --cluster or --manifests/],
     ] as const) {

@@ -37,8 +37,8 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   verdict: ['VERDICT', 'answered, lost, or error (a reply other than NOERROR or NXDOMAIN)'],
   protocol: ['udp|tcp', 'transport of the query'],
   'slower-than': ['TIME', 'slower than this, and lost'],
-  command: ['NAME', 'from processes with this name (needs --process); * is a wildcard'],
-  container: ['ID', 'from the container whose ID starts with this (needs --process)'],
+  command: ['NAME', 'from processes with this name (capture --process only); * is a wildcard'],
+  container: ['ID', 'from the container whose ID starts with this (capture --process only)'],
 };
 
 const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
@@ -156,7 +156,7 @@ export function filtersOf(
   const processless = knowsProcesses ? undefined : given.find(({ word }) => ofProcesses.has(word));
   if (processless !== undefined)
     throw usage(
-      `--${processless.word} needs --process`,
+      `--${processless.negated ? `not ${processless.word}=` : processless.word} needs ndots capture --process`,
       'Example: ndots capture -i any --process --command curl',
     );
   return { filters: given, cluster };
