@@ -103,6 +103,7 @@ export class TestConsole {
         caches: parts.caches ?? new ServerCaches({ choice: null, mayFlush: false, io: testIo }),
       })),
       privacy,
+      hasOwners: options.cluster || options.manifests !== null,
       corefile: () => ({ name: 'deploy/Corefile', text: corefile }),
       checks: parts.checks ?? new CheckSources({ servers: [], clock: systemClock }),
     });

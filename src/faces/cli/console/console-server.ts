@@ -95,6 +95,8 @@ export interface ConsoleServerParts {
   /** The first cluster is the default. */
   readonly clusters: readonly ConsoleCluster[];
   readonly privacy: PrivacyLevel;
+  /** True if the pods behind addresses are known, so that filters may name them. */
+  readonly hasOwners: boolean;
   /** Reads the `--corefile` file. The name is empty if there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
   readonly checks: CheckSources;
@@ -229,7 +231,7 @@ export class ConsoleServer {
         if (response.socket === null) return void response.req.socket.destroy();
         const key = `${view}?${query}`;
         // Rejects an invalid request before the stream starts.
-        parseViewRequest(key);
+        parseViewRequest(key, this.#parts.hasOwners);
         this.#cluster(parameters);
         this.#streams.add(key, response);
         decideAgain(gate, asked, response, clock, () => response.destroy());
@@ -257,7 +259,7 @@ export class ConsoleServer {
    * @throws Problem (`usage`)
    */
   #view(key: string): unknown {
-    const query = parseViewRequest(key);
+    const query = parseViewRequest(key, this.#parts.hasOwners);
     const { views } = this.#cluster(new URLSearchParams(key.slice(key.indexOf('?') + 1)));
     if (query.view === 'reloads') return views.reloads();
     return query.view === 'map' ? views.map(query) : views.view(query);
@@ -302,7 +304,10 @@ export class ConsoleServer {
     [FLUSH_PATH]: (parameters, response) => this.#caches('flush', parameters, response),
     '/api/checks': async (_, response) => json(await this.#parts.checks.view(), response),
     '/api/hand-over': async (parameters, response) =>
-      json(await this.#cluster(parameters).handOver.view(filtersIn(parameters)), response),
+      json(
+        await this.#cluster(parameters).handOver.view(filtersIn(parameters, this.#parts.hasOwners)),
+        response,
+      ),
     '/api/clusters': (_, response) => json(this.#overview(), response),
     '/api/findings.html': (parameters, response) => {
       const { views, source } = this.#cluster(parameters);
@@ -314,14 +319,18 @@ export class ConsoleServer {
       const closed = new AbortController();
       response.on('close', () => closed.abort());
       const { handOver } = this.#cluster(parameters);
-      await handOver.packets(filtersIn(parameters), closed.signal, async (bytes) => {
-        if (!response.headersSent) {
-          downloadAs('lookups.pcapng', response);
-          response.writeHead(200, { 'content-type': 'application/vnd.tcpdump.pcap' });
-        }
-        if (!response.write(bytes) && !closed.signal.aborted)
-          await once(response, 'drain', { signal: closed.signal }).catch(() => undefined);
-      });
+      await handOver.packets(
+        filtersIn(parameters, this.#parts.hasOwners),
+        closed.signal,
+        async (bytes) => {
+          if (!response.headersSent) {
+            downloadAs('lookups.pcapng', response);
+            response.writeHead(200, { 'content-type': 'application/vnd.tcpdump.pcap' });
+          }
+          if (!response.write(bytes) && !closed.signal.aborted)
+            await once(response, 'drain', { signal: closed.signal }).catch(() => undefined);
+        },
+      );
       response.end();
     },
   };

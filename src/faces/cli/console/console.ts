@@ -62,6 +62,7 @@ export const console: Command = {
       const server = await listening({
         ...options,
         ...{ gate, token },
+        hasOwners: options.cluster || options.manifests !== null,
         assets,
         clock: systemClock,
         clusters: clusters.map(({ name, options: own, model, feed }) => ({

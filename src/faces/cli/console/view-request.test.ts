@@ -5,24 +5,27 @@ import { parseViewRequest } from './view-request.ts';
 
 test('an address is parsed as a query of the live model', () => {
   const filter = encodeURIComponent('name=*.example.com not rcode=NXDOMAIN');
-  assert.deepEqual(parseViewRequest(`lookups?filter=${filter}&sort=took&reversed=1&rows=50&id=7`), {
-    view: 'lookups',
-    filters: [
-      { word: 'name', value: '*.example.com', negated: false },
-      { word: 'rcode', value: 'NXDOMAIN', negated: true },
-    ],
-    sort: 'took',
-    reversed: true,
-    most: 50,
-    id: 7,
-  });
-  assert.deepEqual(parseViewRequest('now?'), { view: 'now', reversed: false, most: 200 });
+  assert.deepEqual(
+    parseViewRequest(`lookups?filter=${filter}&sort=took&reversed=1&rows=50&id=7`, false),
+    {
+      view: 'lookups',
+      filters: [
+        { word: 'name', value: '*.example.com', negated: false },
+        { word: 'rcode', value: 'NXDOMAIN', negated: true },
+      ],
+      sort: 'took',
+      reversed: true,
+      most: 50,
+      id: 7,
+    },
+  );
+  assert.deepEqual(parseViewRequest('now?', false), { view: 'now', reversed: false, most: 200 });
 });
 
 test('an invalid request is rejected with the valid values', () => {
   const refused = (key: string, text: RegExp): void =>
     assert.throws(
-      () => parseViewRequest(key),
+      () => parseViewRequest(key, false),
       (error: unknown) =>
         error instanceof Problem && error.code === 'usage' && text.test(error.print()),
     );
@@ -32,4 +35,6 @@ test('an invalid request is rejected with the valid values', () => {
   refused('lookups?rows=1e9', /rows takes a whole number/);
   refused('lookups?filter=rcod=NXDOMAIN', /did you mean rcode/);
   refused('lookups?filter=ip=300.1.2.3', /300\.1\.2\.3/);
+  refused('lookups?filter=namespace=shop', /namespace: start with --cluster or --manifests/);
+  refused('lookups?filter=command=curl', /command: only ndots capture --process/);
 });

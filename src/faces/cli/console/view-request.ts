@@ -4,6 +4,7 @@ import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import type { ReloadsQuery } from '../../../tools/watch/reload-shape.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
+import { whyUseless } from '../live/live-filters.ts';
 import { usage } from '../option-values.ts';
 
 /** Limit of rows in a reply. */
@@ -11,13 +12,17 @@ const ROWS_MAX = 1000;
 
 /**
  * Parses a view request such as `now?filter=namespace=shop`.
+ * @param hasOwners true if the pods behind addresses are known
  * @throws Problem (`usage`)
  */
-export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQuery {
+export function parseViewRequest(
+  key: string,
+  hasOwners: boolean,
+): ViewQuery | MapQuery | ReloadsQuery {
   const mark = key.indexOf('?');
   const name = mark < 0 ? key : key.slice(0, mark);
   const parameters = new URLSearchParams(mark < 0 ? '' : key.slice(mark + 1));
-  const filters = filtersIn(parameters);
+  const filters = filtersIn(parameters, hasOwners);
   if (name === 'map') return { view: 'map', filters };
   if (name === 'reloads') return { view: 'reloads' };
   const view = viewNames.find((each) => each === name);
@@ -42,10 +47,17 @@ export function parseViewRequest(key: string): ViewQuery | MapQuery | ReloadsQue
   } as ViewQuery;
 }
 
-/** @throws Problem (`usage`) */
-export function filtersIn(parameters: URLSearchParams): readonly GivenFilter[] {
+/**
+ * @param hasOwners true if the pods behind addresses are known
+ * @throws Problem (`usage`)
+ */
+export function filtersIn(parameters: URLSearchParams, hasOwners: boolean): readonly GivenFilter[] {
   const line = parameters.get('filter') ?? '';
-  return line.trim() === '' ? [] : parseFilterLine(line);
+  if (line.trim() === '') return [];
+  const filters = parseFilterLine(line);
+  const why = whyUseless(filters, hasOwners);
+  if (why !== null) throw usage(why);
+  return filters;
 }
 
 function sortOf(view: ViewName, given: string | null): string | null {

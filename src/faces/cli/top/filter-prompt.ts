@@ -1,7 +1,8 @@
 /** The filter prompt at the bottom of the screen. */
 import { Problem } from '../../../server/base/problem.ts';
-import { filterWords, ofOwners, type GivenFilter } from '../../../tools/capture/filter.ts';
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
+import { liveFilterWords, whyUseless } from '../live/live-filters.ts';
 import type { KeyPress } from '../screen/key-input.ts';
 
 /** Maximum line length, characters. */
@@ -87,7 +88,7 @@ export class FilterPrompt {
   /** Completes the word before the cursor, up to the longest common prefix. */
   #complete(): void {
     const begun = this.#begun;
-    const matches = begun === '' ? [] : filterWords.filter((word) => word.startsWith(begun));
+    const matches = begun === '' ? [] : liveFilterWords.filter((word) => word.startsWith(begun));
     const [first] = matches;
     if (first === undefined) return;
     let common = first.length;
@@ -104,16 +105,16 @@ export class FilterPrompt {
 
   /** Words that could follow, shown as a hint. */
   get offers(): readonly string[] {
-    return filterWords.filter((word) => word.startsWith(this.#begun));
+    return liveFilterWords.filter((word) => word.startsWith(this.#begun));
   }
 
   #check(): readonly GivenFilter[] | null {
     this.mistake = '';
     try {
       const filters = parseFilterLine(this.text);
-      const nameless = this.#hasOwners ? undefined : filters.find(({ word }) => ofOwners.has(word));
-      if (nameless === undefined) return filters;
-      this.mistake = `${nameless.word}: start with --cluster or --manifests, which map addresses to pods`;
+      const why = whyUseless(filters, this.#hasOwners);
+      if (why === null) return filters;
+      this.mistake = why;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.mistake = error.message;

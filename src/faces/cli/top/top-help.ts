@@ -1,5 +1,5 @@
 /** The live view's help page, opened with `?`. */
-import { filterWords } from '../../../tools/capture/filter.ts';
+import { liveFilterWords } from '../live/live-filters.ts';
 import type { StyledLine } from '../screen/styled-line.ts';
 import { field, heading, paragraph } from './pages/top-page.ts';
 
@@ -30,7 +30,7 @@ export function helpLines(width: number): readonly StyledLine[] {
       'namespace=shop rcode=NXDOMAIN: both must match. Several values for one filter are alternatives. Put not before a filter to exclude matches: not verdict=answered. A single word matches part of a name: redis.',
       width,
     ),
-    ...paragraph(`Words: ${filterWords.join(', ')}`, width),
+    ...paragraph(`Words: ${liveFilterWords.join(', ')}`, width),
     ...heading('Columns'),
     ...field('LOST', 'queries that got no reply', width),
     ...field('ERRORS', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),

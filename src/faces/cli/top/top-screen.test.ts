@@ -274,6 +274,15 @@ describe('filters', () => {
     assert.match((await terminal.screen()).at(-2)!, /start with --cluster or --manifests/);
   });
 
+  test('processes are unknown here, so their filters are explained and not offered', async () => {
+    const { terminal } = started();
+    terminal.press('/command=curl');
+    assert.match((await terminal.screen()).at(-2)!, /command: only ndots capture --process/);
+    terminal.press(KEY.escape);
+    terminal.press('?');
+    assert.doesNotMatch(await terminal.text(), /slower-than, command/);
+  });
+
   test('Tab completes words, and Up recalls an earlier line', async () => {
     const { terminal } = started();
     terminal.press('/rc');
