@@ -10,9 +10,13 @@ const SECRET_MIN = 16;
 
 /**
  * Reads the file named by a `token_file` property.
+ * @param remedy what to do if the secret is too short
  * @throws Problem `token-file`
  */
-export function readSecret(file: string): string {
+export function readSecret(
+  file: string,
+  remedy: string = `openssl rand -base64 24 -out ${file}`,
+): string {
   let text: string;
   try {
     text = readFileText(file, FILE_MAX.small).trim();
@@ -28,7 +32,7 @@ export function readSecret(file: string): string {
   throw new Problem({
     code: 'token-file',
     text: `the token in ${file} has ${text.length} characters, but at least ${SECRET_MIN} are required`,
-    remedy: `openssl rand -base64 24 -out ${file}`,
+    remedy,
   });
 }
 

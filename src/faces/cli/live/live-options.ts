@@ -175,7 +175,7 @@ export function serverTokenOf(
 ): () => string {
   if (servers.length === 0 && replicas === null) return () => '';
   if (serverToken !== null) {
-    let last = readSecret(serverToken);
+    let last = readSecret(serverToken, 'Copy the token from the server’s token file or its log.');
     // If the file is being replaced, the next attempt will be able to read it.
     return () => (last = readSecretOrLog(serverToken, { error: () => undefined }) ?? last);
   }

@@ -89,6 +89,15 @@ test('a server that cannot be reached is reported, and ends with exit code 2', a
   assert.equal((await runCommand(top, [...words, '-o', 'json'])).code, 2);
 });
 
+test('a short token is not replaced by a new one, which the server would not know', async () => {
+  const words = ['--server', '127.0.0.1', '--server-token', written('short', 'short'), '--once'];
+  const { code, err } = await runCommand(top, words);
+  assert.equal(code, 2);
+  assert.match(err, /has 5 characters, but at least 16 are required/);
+  assert.doesNotMatch(err, /openssl/);
+  assert.match(err, /Copy the token from the server’s token file or its log/);
+});
+
 describe('wrong input', () => {
   for (const [words, code, told] of [
     [[capture], 2, /there is no terminal to draw on[^]*top --once prints the view/],
