@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NotFound } from '../../tools/doctor/diagnosis.ts';
+import { printShare } from '../cli/live/figures.ts';
 import { shellWord } from '../cli/shell-word.ts';
 import { table, type Column } from '../web/table.ts';
 import { commandLine } from './command-line.ts';
@@ -178,7 +179,7 @@ function whoText({ clients, groups, resolvers }: ShownFinding['who']): readonly 
   if (clients === 0) return [];
   const shown = groups
     .slice(0, GROUPS_MAX)
-    .map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
+    .map(({ name, share }) => `${name} ${printShare(share)}`);
   const kinds = resolvers.map(([kind, number]) => `${kind} ${number}`);
   return [
     `${clients} ${clients === 1 ? 'client' : 'clients'}: ${shown.join(', ')}${groups.length > GROUPS_MAX ? ` and ${groups.length - GROUPS_MAX} more` : ''}`,

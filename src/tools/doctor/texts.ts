@@ -9,9 +9,10 @@ export function share(part: number, whole: number): string {
   return `${part} of ${whole} (${percent(part, whole)})`;
 }
 
-/** `3.5 %`. */
+/** `3.5 %`. A share that is not zero is not printed as zero. */
 export function percent(part: number, whole: number): string {
   const value = whole === 0 ? 0 : (100 * part) / whole;
+  if (value > 0 && value < 0.05) return '<0.1 %';
   return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
 }
 

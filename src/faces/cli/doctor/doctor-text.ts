@@ -2,6 +2,7 @@
 import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
 import type { Finding } from '../../../tools/doctor/findings/finding.ts';
 import type { Who } from '../../../tools/doctor/report/who.ts';
+import { printShare } from '../live/figures.ts';
 import { count } from '../../../server/base/counted.ts';
 import { wrap, type Page } from '../page.ts';
 
@@ -114,7 +115,7 @@ function affectedText({ affected = [] }: Finding): string {
 
 function whoText({ clients, nodes, groups, resolvers }: Who): string {
   if (clients === 0) return '';
-  const shown = groups.slice(0, 4).map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
+  const shown = groups.slice(0, 4).map(({ name, share }) => `${name} ${printShare(share)}`);
   const kinds = resolvers.map(([kind, number]) => `${kind} ${number}`);
   return [
     `${count(clients, 'client', 'clients')}${nodes > 0 ? ` on ${count(nodes, 'node', 'nodes')}` : ''}`,

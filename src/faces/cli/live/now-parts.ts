@@ -45,7 +45,7 @@ export function coursesOf(series: Series, toMs: number): Courses {
 }
 
 /**
- * What saves a workload's wasted queries, or nothing if it is not known. A plan covers only the most queried names,
+ * The change that saves a workload's wasted queries; empty if it is not known. A plan covers only the most queried names,
  * so its counts differ from the workload's.
  */
 export function planText(plan: WastePlan | null): string {
@@ -57,7 +57,7 @@ export function planText(plan: WastePlan | null): string {
   return broken.length > 0 ? `a lower ndots would break ${broken[0]}` : '';
 }
 
-/** What happened, in a word. A finding is found some time after the fault began. */
+/** The kind of change, in a word. A finding is found some time after the fault began. */
 export const changeWords: Readonly<Record<ChangeRow['kind'], string>> = {
   'finding-began': 'found',
   'finding-ended': 'ended',

@@ -37,7 +37,7 @@ export function captureHead(
   return [
     ...ofLogs,
     `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${waits}), ${lost} without reply${unfinishedText(observed.unfinished)}`,
-    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${found}`,
+    `${observed.clients.leftOut > 0 ? 'more than ' : ''}${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${found}`,
     ...(failing === '' ? [] : [failing]),
   ].join('\n');
 }

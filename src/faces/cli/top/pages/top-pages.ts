@@ -42,7 +42,7 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
-/** What the filters leave unchanged on a page. Findings follow from all the traffic. */
+/** The part of a page that the filters leave unchanged. Findings follow from all the traffic. */
 export function unfiltered(view: ViewName, filters: readonly GivenFilter[]): string {
   if (filters.length === 0) return '';
   if (view === 'findings') return ', filters do not apply here';
