@@ -16,7 +16,11 @@ export function findingsPage(view: FindingsView): TemplateResult {
       usual: 'state',
       idOf: ({ id }) => id,
       toneOf: ({ state, severity }) =>
-        state === 'ended' ? 'plain' : severity === 'critical' ? 'error' : 'warning',
+        state === 'ended' || severity === 'info'
+          ? 'plain'
+          : severity === 'critical'
+            ? 'error'
+            : 'warning',
       none:
         view.checkedMs === null
           ? 'The rules have not run yet.'

@@ -47,7 +47,10 @@ export function liveTable<Row>(parts: LiveTableParts<Row>): TemplateResult {
                 ${repeat(list.rows, idOf, (row) => {
                   const id = idOf(row);
                   const isOpen = opened.value === id;
-                  return html`<tr class=${toneOf?.(row) ?? nothing}>
+                  return html`<tr
+                      class=${toneOf?.(row) ?? nothing}
+                      @click=${(event: Event) => clicked(event, id)}
+                    >
                       ${columns.map((column, index) => bodyCell(column, row, index === 0 ? id : null))}
                     </tr>
                     ${
@@ -62,6 +65,13 @@ export function liveTable<Row>(parts: LiveTableParts<Row>): TemplateResult {
             </table>
           </div>`
     }`;
+}
+
+/** Opens or closes a row. A click on a control or the end of a text selection does something else. */
+function clicked({ target }: Event, id: string): void {
+  if ((target as Element).closest('button, a') !== null) return;
+  if (getSelection()?.isCollapsed === false) return;
+  opened.value = opened.value === id ? '' : id;
 }
 
 function headCell<Row>(

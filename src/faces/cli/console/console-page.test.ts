@@ -173,6 +173,26 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
+  test('a click anywhere in a row opens it, and another one closes it', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('6');
+      const severity = page.getByRole('cell', { name: 'critical' });
+      await severity.click();
+      const fix = page.getByText('Open TCP port 53 to 10.96.0.10', { exact: false });
+      await fix.waitFor();
+      await severity.click();
+      await fix.waitFor({ state: 'detached' });
+    });
+  });
+
+  test('the Now page says that a finding was found, like top', async () => {
+    await inPage({}, async (page) => {
+      const change = page.locator('.changes > li').first();
+      await change.waitFor();
+      assert.match(await change.innerText(), /^02:43:10 found ND3011 Large answers/);
+    });
+  });
+
   test('an address restores its view, and an invalid filter is explained', async () => {
     await inPage({}, async (page) => {
       await page.goto(`http://127.0.0.1:${server.port}/#clients?sort=lost`);
