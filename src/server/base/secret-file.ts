@@ -9,8 +9,7 @@ import { whyFailed } from './why-failed.ts';
 const SECRET_MIN = 16;
 
 /**
- * Reads the file named by a `token_file` property.
- * @param remedy what to do if the secret is too short
+ * Reads the file named by a `token_file` property. The last parameter is the advice if the secret is too short.
  * @throws Problem `token-file`
  */
 export function readSecret(

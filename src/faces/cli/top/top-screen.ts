@@ -153,7 +153,7 @@ export class TopScreen {
     }
   }
 
-  /** Lays out the current page from what the model returned. */
+  /** Lays out the current page from the model's reply. */
   #fit(): void {
     const { sort, reversed, widths } = this.#page(this.#view);
     if (this.#seen !== null && this.#seen.view === this.#view)

@@ -200,7 +200,7 @@ export class Recognition {
 /** For each trait, counts the lookups that show it and those that show its absence. */
 class Counts {
   readonly #rows: Uint8Array;
-  /** Where the row begins: the number of lookups, then the counts in the order of trait names. */
+  /** The row's beginning: the number of lookups, then the counts in the order of trait names. */
   readonly #at: number;
 
   /** @param rows contains the row of `ROW_BYTES` bytes at `at`, which this counts in */

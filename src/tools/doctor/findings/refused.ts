@@ -27,7 +27,7 @@ import {
   refusesZone,
   somePodsRefuse,
   type RefusalCause,
-} from './refusal-causes.ts';
+} from '../observe/refusal-causes.ts';
 import { listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,

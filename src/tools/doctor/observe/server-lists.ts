@@ -20,7 +20,7 @@ interface AskedServer {
   readonly asked: number;
 }
 
-/** How clients use their servers, by client: a capture may have thousands of both. */
+/** The use of servers by their clients, by client: a capture may have thousands of both. */
 export class ServerLists {
   readonly #observed: Observations;
   readonly #affected: ReadonlyMap<string, readonly SeenLookup[]>;

@@ -1,14 +1,19 @@
 /** The reasons that servers refuse queries, as ND4010 reports them. */
-import type { Failure, Observations } from '../observe/observations.ts';
-import { proxyText, type RefusalRule } from '../observe/refusal-rule.ts';
-import type { Refusers } from '../observe/refusers.ts';
-import { stubText } from '../observe/stub-zone.ts';
+import type { Failure, Observations } from './observations.ts';
+import { proxyText, type RefusalRule } from './refusal-rule.ts';
+import type { Refusers } from './refusers.ts';
+import { stubText } from './stub-zone.ts';
 import { keysOf, listed } from '../texts.ts';
-import type { Finding } from './finding.ts';
 
 /** The reason that a server refuses. */
-export type RefusalCause = Pick<Finding, 'seen' | 'why' | 'fix'> &
-  Partial<Pick<Finding, 'title' | 'confidence' | 'disproved'>>;
+export interface RefusalCause {
+  readonly seen: readonly string[];
+  readonly why: string;
+  readonly fix: readonly string[];
+  readonly title?: string;
+  readonly confidence?: number;
+  readonly disproved?: string;
+}
 
 export const ACCEPT_PODS =
   'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
