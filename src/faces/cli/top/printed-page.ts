@@ -1,11 +1,12 @@
 /** Prints a live view page as text or JSON, for scripts. */
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import type { Views } from '../../../tools/watch/view.ts';
 import { wantsColour, type Io } from '../command.ts';
 import { paintFor } from '../page.ts';
-import { paintLine } from '../screen/styled-line.ts';
+import { paintLine, type StyledLine } from '../screen/styled-line.ts';
 import { fitPage, seePage, unfiltered, type SeenView } from './pages/top-pages.ts';
 import type { TopOptions } from './top-options.ts';
-import type { SortKey } from './pages/top-page.ts';
+import { paragraph, type AskModel, type SortKey, type TopRow } from './pages/top-page.ts';
 
 /** Default limit of printed rows. */
 const ROWS = 200;
@@ -29,6 +30,30 @@ export function printDocument(
   return `${JSON.stringify({ ...(cluster !== '' && { cluster }), ...see(options, model) })}\n`;
 }
 
+/** The findings with their details, which the screen shows on request, instead of all other causes. */
+function findingLines(
+  { rows: findings, excluded, unknown }: Views['findings'],
+  rows: readonly TopRow[],
+  ask: AskModel,
+  width: number,
+): readonly StyledLine[] {
+  const items = rows.flatMap(({ item }) => item ?? []);
+  return [
+    ...rows.slice(0, Math.max(1, findings.length)).map(({ line }) => line),
+    ...items.flatMap(({ details }) => [[], ...details(ask, width)]),
+    ...(excluded.length + unknown.length === 0
+      ? []
+      : [
+          [],
+          ...paragraph(
+            `${excluded.length} causes are ruled out, ${unknown.length} cannot be checked with this input: -o json`,
+            width,
+            { style: 'dim' },
+          ),
+        ]),
+  ];
+}
+
 /** Prints the page as on the screen, but with all rows. */
 export function printPage(options: TopOptions, model: Pick<LiveModel, 'view'>, io: Io): string {
   const seen = see(options, model);
@@ -39,7 +64,11 @@ export function printPage(options: TopOptions, model: Pick<LiveModel, 'view'>, i
     sort: options.sort as SortKey | null,
     reversed: options.reversed,
   });
-  const lines = [...header, ...rows.map(({ line }) => line)].map((line) => paintLine(line, paint));
+  const body =
+    seen.view === 'findings'
+      ? findingLines(seen, rows, (query) => model.view(query), io.columns)
+      : rows.map(({ line }) => line);
+  const lines = [...header, ...body].map((line) => paintLine(line, paint));
   const remarks = seen.remarks.map((remark) => paint.warn(remark));
   return [
     ...lines,

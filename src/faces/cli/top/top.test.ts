@@ -43,6 +43,18 @@ describe('top --once', () => {
     assert.match(out, /2 of 7 lookups/);
   });
 
+  test('prints each finding with its fix and proof, but not the causes that are ruled out', async () => {
+    const { out } = await runCommand(top, [capture, '--once', '--view', 'findings']);
+    assert.match(out, /^new +critical ND3011/m);
+    assert.match(out, /^Fix +- Open TCP port 53 to 10\.96\.0\.10/m);
+    assert.match(out, /^Prove +ndots query large\.example\.com\./m);
+    assert.match(
+      out,
+      /^\d+ causes are ruled out, \d+ cannot be checked with this input: -o json$/m,
+    );
+    assert.doesNotMatch(out, /ND3028/);
+  });
+
   test('filters like capture', async () => {
     const words = [capture, '--once', '--view', 'lookups', '--protocol', 'tcp'];
     const { out } = await runCommand(top, words);
