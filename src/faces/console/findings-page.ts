@@ -2,6 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';
+import { NOTHING_SEEN, seesNothing } from '../cli/live/now-parts.ts';
 import { copyButton } from '../web/copy-button.ts';
 import { table } from '../web/table.ts';
 import { liveTable } from './live-table.ts';
@@ -21,8 +22,9 @@ export function findingsPage(view: FindingsView): TemplateResult {
           : severity === 'critical'
             ? 'error'
             : 'warning',
-      none:
-        view.checkedMs === null
+      none: seesNothing(view)
+        ? NOTHING_SEEN
+        : view.checkedMs === null
           ? 'The rules have not run yet.'
           : `No problems as of ${printTime(view.checkedMs)} UTC.`,
       columns: [

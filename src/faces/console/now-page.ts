@@ -9,7 +9,14 @@ import {
   printSpan,
   printTime,
 } from '../cli/live/figures.ts';
-import { changeWords, coursesOf, NOW_LISTED, planText } from '../cli/live/now-parts.ts';
+import {
+  changeWords,
+  coursesOf,
+  NOTHING_SEEN,
+  NOW_LISTED,
+  planText,
+  seesNothing,
+} from '../cli/live/now-parts.ts';
 import { table } from '../web/table.ts';
 import { clusterTable } from './cluster-choice.ts';
 import { grafanaLink } from './grafana-link.ts';
@@ -123,6 +130,8 @@ function memory({ memory: { usedBytes, limitBytes, dropped } }: NowView): string
 }
 
 function findings(now: NowView): TemplateResult {
+  if (now.findings.length === 0 && seesNothing(now))
+    return html`<p class="empty">${NOTHING_SEEN}</p>`;
   if (now.findings.length === 0)
     return html`<p class="empty">
       None. ${now.excluded} causes are ruled

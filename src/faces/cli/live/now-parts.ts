@@ -1,9 +1,23 @@
 /** Parts of the Now page that top and the console share. */
-import type { ChangeRow, Series, WastePlan } from '../../../tools/watch/view.ts';
+import type {
+  ChangeRow,
+  Series,
+  ViewHead,
+  ViewName,
+  WastePlan,
+} from '../../../tools/watch/view.ts';
 import { printShare } from './figures.ts';
 
 /** Limit on listed workloads and changes. Other pages list all of them. */
 export const NOW_LISTED = 8;
+
+/** Said instead of "no faults" while there is nothing to judge. */
+export const NOTHING_SEEN = 'No query has been seen.';
+
+/** True if no input has had a query. */
+export function seesNothing({ inputs }: Pick<ViewHead<ViewName>, 'inputs'>): boolean {
+  return inputs.every(({ queries }) => queries === 0);
+}
 
 /** A step that is shorter than this, in milliseconds, has too few queries for a rate. */
 const STEP_LEAST_MS = 1000;

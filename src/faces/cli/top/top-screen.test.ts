@@ -232,6 +232,17 @@ describe('rows', () => {
     );
   });
 
+  test('without any query, the absence of findings is not good news', async () => {
+    const { terminal, model } = started();
+    model.isSilent = true;
+    for (const key of ['1', '6']) {
+      terminal.press(key);
+      const text = await terminal.text();
+      assert.match(text, /No query has been seen\./);
+      assert.doesNotMatch(text, /None:|No faults were found/);
+    }
+  });
+
   test('l shows the lookups that a row counts', async () => {
     const { terminal, model } = started();
     terminal.press('3');
@@ -436,11 +447,15 @@ describe('foreign text', () => {
 class ChangingModel extends SampleModel {
   skip = 0;
   evil = '';
+  /** True if no query has been seen. */
+  isSilent = false;
   /** The number of lookups; null: those of the sample. */
   lookups: number | null = null;
 
   override view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
-    const seen = super.view(query) as Views[ViewName];
+    const sample = super.view(query) as Views[ViewName];
+    const inputs = sample.inputs.map((input) => ({ ...input, queries: 0 }));
+    const seen = this.isSilent ? { ...sample, inputs, findings: [], rows: [] } : sample;
     if (seen.view === 'lookups' && this.lookups !== null) {
       const all = Array.from({ length: this.lookups }, (_, id) => ({
         ...seen.rows[0]!,

@@ -20,6 +20,7 @@ import {
   printSpan,
   printTime,
 } from '../../live/figures.ts';
+import { NOTHING_SEEN, seesNothing } from '../../live/now-parts.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   asRow,
@@ -114,14 +115,12 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
     sort: fit.sort ?? 'state',
   });
   const rows: TopRow[] = [...table.rows];
-  if (rows.length === 0)
-    rows.push(
-      ...paragraph(
-        view.checkedMs === null ? 'The rules have not run yet.' : 'No faults were found.',
-        fit.width,
-        { style: 'good' },
-      ).map(asRow),
-    );
+  if (rows.length === 0) {
+    const none = view.checkedMs === null ? 'The rules have not run yet.' : 'No faults were found.';
+    const text = seesNothing(view) ? NOTHING_SEEN : none;
+    const style = seesNothing(view) ? 'dim' : 'good';
+    rows.push(...paragraph(text, fit.width, { style }).map(asRow));
+  }
   rows.push(...notFound('Ruled out', view.excluded, fit.width));
   rows.push(...notFound('Cannot be checked with this input', view.unknown, fit.width));
   return {

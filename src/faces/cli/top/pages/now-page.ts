@@ -26,7 +26,14 @@ import {
   type TopItem,
   type TopRow,
 } from './top-page.ts';
-import { changeWords, coursesOf, NOW_LISTED, planText } from '../../live/now-parts.ts';
+import {
+  changeWords,
+  coursesOf,
+  NOTHING_SEEN,
+  NOW_LISTED,
+  planText,
+  seesNothing,
+} from '../../live/now-parts.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import { findingItem, findingStyle, findingTime } from './findings-page.ts';
 
@@ -161,15 +168,13 @@ function findings(view: NowView, width: number): readonly TopRow[] {
   const { findings: rows, excluded, unknown, atMs } = view;
   const checked = `${excluded} ruled out, ${unknown} cannot be checked with this input`;
   const title = heading('Findings');
-  if (rows.length === 0)
-    return [
-      ...title.map(asRow),
-      ...paragraph(
-        excluded + unknown === 0 ? 'The rules have not run yet.' : `None: ${checked}.`,
-        width,
-        { style: excluded + unknown === 0 ? 'dim' : 'good' },
-      ).map(asRow),
-    ];
+  if (rows.length === 0) {
+    const isUnchecked = excluded + unknown === 0;
+    const none = isUnchecked ? 'The rules have not run yet.' : `None: ${checked}.`;
+    const text = seesNothing(view) ? NOTHING_SEEN : none;
+    const style = isUnchecked || seesNothing(view) ? 'dim' : 'good';
+    return [...title, ...paragraph(text, width, { style })].map(asRow);
+  }
   const columns: readonly ScreenColumn<FindingRow>[] = [
     fixed('', { rank: 0, align: 'left', cell: (row) => [row.severity, findingStyle(row)] }),
     fixed('', { rank: 1, align: 'left', cell: ({ code }) => [code, 'accent'] }),
