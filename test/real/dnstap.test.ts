@@ -125,8 +125,8 @@ describe('dnstap from a running server', { skip: skip ?? false }, () => {
     }
     // Readers pair messages by id, so a query and its reply have the same one, also towards the upstream.
     assert.deepEqual(ids, [
-      ...new Array<number>(4).fill(ids[0]!),
-      ...new Array<number>(4).fill(ids[4]!),
+      ...Array.from({ length: 4 }, () => ids[0]!),
+      ...Array.from({ length: 4 }, () => ids[4]!),
     ]);
     assert.equal(await server.sum('ndots_dnstap_lost_total'), 0);
   });
