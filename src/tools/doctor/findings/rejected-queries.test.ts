@@ -54,6 +54,27 @@ test('the node rejects for an address without endpoints: its ICMP errors come fr
   assert.match(found.seen.join(' '), /169\.254\.1\.1, not from 10\.96\.0\.10/);
 });
 
+test('pods reject a share, then the node rejects all queries: the Service has lost its last endpoint', async () => {
+  const all = Array.from({ length: 400 }, (_, i) => {
+    const [atMs, port, client] = [i * 100, 30_000 + i, CLIENTS[i % 2]!];
+    const isOfPod = (atMs >= 10_000 && atMs < 13_000 && i % 4 < 2) || within(13, 15)(atMs);
+    if (isOfPod) return rejected(atMs, client, port, SERVICE);
+    if (within(15, 30)(atMs)) return rejected(atMs, client, port, SERVICE, '10.0.1.101');
+    return asked(atMs, ends(client, port, SERVICE), `n${port % 7}.example.com.`, port);
+  });
+  const { findings } = await examine(inOrder(all));
+  const critical = findings.filter(({ severity }) => severity === 'critical');
+  assert.deepEqual(
+    critical.map(({ code }) => code),
+    ['ND5003'],
+  );
+  assert.match(critical[0]!.seen.join(' '), /from 10\.0\.1\.101, not from 10\.96\.0\.10/);
+  assert.match(
+    critical[0]!.seen.join(' '),
+    /Before the node did, 10\.96\.0\.10 .* rejected queries/,
+  );
+});
+
 test('the host of the address rejects once, all queries: its process was away', async () => {
   const found = await first(traffic(SERVICE, within(12, 25)));
   assert.equal(found?.code, 'ND3007');

@@ -2,6 +2,7 @@
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
+import type { Claims } from '../observe/claims.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
@@ -87,7 +88,13 @@ export const noEndpoints: FindingKind = {
         returned.every(({ hops }) => hops.length === 0),
     );
     if (host === undefined) return none;
-    const { address, senders, times, losses } = host;
+    const { address, senders, times } = host;
+    const ended = endedBefore(host, observed, claims);
+    const losses = [...new Set([host, ...ended].flatMap((each) => each.losses))];
+    const pods = ended.filter(({ isBehind }) => isBehind);
+    const first = (pods.length > 0 ? pods : ended).map(
+      (each) => `${each.address} (${timesText(each.times)})`,
+    );
     takeSilence(observed, claims, losses);
     return {
       code: this.code,
@@ -98,6 +105,11 @@ export const noEndpoints: FindingKind = {
         returnedText(host, observed),
         `These errors come from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself and does not pass any to a DNS pod.`,
         ...(host.runsAgain ? [`After that, ${address} answered again.`] : []),
+        ...(first.length === 0
+          ? []
+          : [
+              `Before the node did, ${listed(first)} rejected queries, so DNS pods’ processes ended first, and their endpoints were removed later.`,
+            ]),
       ],
       why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time. They were scaled to zero, replaced together or evicted, or failed their readiness probe.',
       fix: [
@@ -112,6 +124,30 @@ export const noEndpoints: FindingKind = {
     };
   },
 };
+
+/**
+ * Hosts of the Service, or the Service itself for hosts that are not visible, that rejected queries and then never answered
+ * until the node began to reject them. Their processes ended first.
+ */
+function endedBefore(
+  { address, times }: RejectingHost,
+  observed: Observations,
+  claims: Claims,
+): readonly RejectingHost[] {
+  const { backends, servers } = observed;
+  const nodeFromMs = times[0]!.fromMs;
+  return rejectingHosts(observed, claims).flatMap((each) => {
+    const view = backends.get(each.address) ?? servers.get(each.address);
+    const { fromMs, toMs } = each.times.at(-1)!;
+    const isOfService =
+      each.address === address || backends.get(each.address)?.services.has(address) === true;
+    if (!isOfService || view === undefined || !each.senders.has(each.host)) return [];
+    // Nodes learn at different times that the last endpoint is gone.
+    if (fromMs > nodeFromMs || answered(view.within(toMs, nodeFromMs)) > 0) return [];
+    const losses = each.losses.filter(({ sentMs }) => sentMs >= fromMs - SAME_MOMENT_MS);
+    return { ...each, losses, times: each.times.slice(-1) };
+  });
+}
 
 /** The node-local cache was down while its address was still on the node. */
 export const nodeCacheEnded: FindingKind = {
@@ -344,14 +380,15 @@ function outcomesOf(address: string, { backends, servers }: Observations): Outco
 /** Pods of the same Service that lose (nearly) nothing: only some of them end. */
 function othersText(
   hosts: readonly RejectingHost[],
-  { backends }: Observations,
+  { backends, unreachable }: Observations,
 ): readonly string[] {
   if (!hosts.some(({ isBehind }) => isBehind)) return [];
   const fine = backends.list.filter(
     ({ address, outcomes }) =>
       hosts.every((host) => host.address !== address) &&
       outcomes.asked >= MIN_CASES &&
-      lossRate(outcomes) <= SPARED_SHARE,
+      lossRate(outcomes) <= SPARED_SHARE &&
+      unreachable.get(address) === undefined,
   );
   return fine.length === 0
     ? []

@@ -82,6 +82,6 @@ export function lossRate({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): num
 }
 
 /** Queries that got any reply. */
-export function answered({ asked, lost }: Outcomes): number {
+export function answered({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): number {
   return asked - lost;
 }

@@ -3,6 +3,7 @@ import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts
 import type { Claims } from './claims.ts';
 import type { Rejection } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
+import type { QueryCounts } from './server-view.ts';
 import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { REJECTED_APART_MS, REJECTED_WITHIN_MS, RUNS_AGAIN } from '../thresholds/silence.ts';
 
@@ -20,7 +21,10 @@ export interface RejectingHost {
   readonly host: string;
   /** It is behind the address of a service. */
   readonly isBehind: boolean;
-  /** The senders of the ICMP errors. */
+  /**
+   * The senders of the ICMP errors: the host alone, or only others. A node that has no endpoint for an address rejects
+   * queries to it with its own address.
+   */
   readonly senders: ReadonlySet<string>;
   /** Queries that came back. */
   readonly returned: readonly SeenExchange[];
@@ -33,11 +37,17 @@ export interface RejectingHost {
   readonly partly: boolean;
 }
 
+/** A lost query and its ICMP error. */
+interface Rejected {
+  readonly loss: SeenExchange;
+  readonly error: Rejection;
+}
+
 /** The hosts that rejected at least a few lost queries that no finding has explained. */
 export function rejectingHosts(observed: Observations, claims: Claims): readonly RejectingHost[] {
   if (observed.rejections.length < MIN_CASES) return [];
   const errors = Map.groupBy(observed.rejections, ({ client, port }) => `${client} ${port}`);
-  const byHost = new Map<string, { loss: SeenExchange; error: Rejection }[]>();
+  const byHost = new Map<string, Rejected[]>();
   for (const loss of claims.open) {
     const { client, server, hops, sentMs } = loss;
     // A translation may change the client's end as well.
@@ -51,14 +61,23 @@ export function rejectingHosts(observed: Observations, claims: Claims): readonly
     if (theirs === undefined) byHost.set(host, [{ loss, error }]);
     else theirs.push({ loss, error });
   }
-  return [...byHost].flatMap(([address, theirs]) =>
-    theirs.length < MIN_CASES ? [] : hostOf(address, theirs, observed, claims),
-  );
+  return [...byHost].flatMap(([address, theirs]) => {
+    const host = observed.serverNames.hostOf(address);
+    const lots = Map.groupBy(theirs, ({ error }) => senderOf(error, host) === host);
+    return [...lots.values()].flatMap((lot) =>
+      lot.length < MIN_CASES ? [] : hostOf(address, lot, observed, claims),
+    );
+  });
+}
+
+/** A node's capture has an error before and after its translation. */
+function senderOf({ sender, target }: Rejection, host: string): string {
+  return sender === target ? host : sender;
 }
 
 function hostOf(
   address: string,
-  theirs: readonly { readonly loss: SeenExchange; readonly error: Rejection }[],
+  theirs: readonly Rejected[],
   observed: Observations,
   claims: Claims,
 ): RejectingHost {
@@ -79,15 +98,8 @@ function hostOf(
     times.some(
       ({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs + REJECTED_APART_MS,
     );
-  const replied = (fromMs: number, toMs: number): { asked: number; lost: number } => {
-    const sum = { asked: 0, lost: 0 };
-    for (const [second, { asked, lost }] of view?.history ?? []) {
-      if (second * 1000 <= fromMs || (second + 1) * 1000 >= toMs) continue;
-      sum.asked += asked;
-      sum.lost += lost;
-    }
-    return sum;
-  };
+  const replied = (fromMs: number, toMs: number): Pick<QueryCounts, 'asked' | 'lost'> =>
+    view?.within(fromMs, toMs) ?? { asked: 0, lost: 0 };
   const last = times.at(-1)!;
   const later = replied(last.toMs, Infinity);
   const partly = times.some(({ fromMs, toMs }) => {
@@ -98,10 +110,7 @@ function hostOf(
     address,
     host,
     isBehind: backends.get(address) !== undefined,
-    senders: new Set(
-      // A node's capture has an error before and after its translation.
-      theirs.map(({ error: { sender, target } }) => (sender === target ? host : sender)),
-    ),
+    senders: new Set(theirs.map(({ error }) => senderOf(error, host))),
     returned,
     losses: claims.openTo(address).filter(isIn),
     times,

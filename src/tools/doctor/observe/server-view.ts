@@ -165,6 +165,17 @@ export class ServerView {
     if ((cookie || !isLost(exchange)) && clients.size < CLIENTS_MAX) clients.add(client.address);
   }
 
+  /** The queries of the whole seconds between these times, and how many of them were lost. */
+  within(fromMs: number, toMs: number): Pick<QueryCounts, 'asked' | 'lost'> {
+    const sum = { asked: 0, lost: 0 };
+    for (const [second, { asked, lost }] of this.history) {
+      if (second * 1000 <= fromMs || (second + 1) * 1000 >= toMs) continue;
+      sum.asked += asked;
+      sum.lost += lost;
+    }
+    return sum;
+  }
+
   /**
    * Bytes of the longest UDP reply in the whole seconds of this time. If it has none, in the seconds that it touches.
    */
