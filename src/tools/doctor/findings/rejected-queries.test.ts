@@ -140,6 +140,27 @@ test('pods are rejected in turn and get nothing more: a rollout that does not wa
   assert.match(found.fix.join(' '), /lameduck/);
 });
 
+test('the Service’s address rejects while a forwarder sends nothing to the DNS pods: the cache of the node is down', async () => {
+  const isDown = (ms: number): boolean => within(8, 18)(ms) || within(25, 34)(ms);
+  const passedOn = (cache: string, name: (i: number) => string, server: string) =>
+    Array.from({ length: 200 }, (_, i) => i * 200 + 1)
+      .filter((ms) => !isDown(ms))
+      .map((ms, i) => asked(ms, ends(cache, 45_000 + i, server), name(i), i));
+  const cluster = (i: number): string => `s${i % 9}.shop.svc.cluster.local.`;
+  const own = Array.from({ length: 9 }, (_, i) =>
+    asked(500 + i, ends(CLIENTS[0], 50_000 + i, SERVICE), cluster(i), i),
+  );
+  const clients = [traffic(SERVICE, isDown), ...own];
+  const [node, pod] = ['10.0.1.21', PODS[1]];
+  const found = await first(inOrder([...clients, ...passedOn(node, cluster, PODS[0])]));
+  assert.equal(found?.code, 'ND3006');
+  assert.match(found.seen.join(' '), /10\.0\.1\.21, which queries the DNS pods, sent them nothing/);
+  // A DNS pod queries only external names, and its process has ended.
+  const outside = (i: number): string => `n${i % 7}.example.com.`;
+  const ended = await first(inOrder([...clients, ...passedOn(pod, outside, '10.0.0.2')]));
+  assert.equal(ended?.code, 'ND3007');
+});
+
 test('a link-local address rejects pods of one node, and the cache of another node answers its own', async () => {
   const cache = '169.254.20.10';
   const there = Array.from({ length: 100 }, (_, i) =>

@@ -2,6 +2,7 @@
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
+import { cacheAtService } from '../observe/cache-at-service.ts';
 import type { Claims } from '../observe/claims.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -157,12 +158,13 @@ export const nodeCacheEnded: FindingKind = {
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
       (each) =>
-        isLinkLocal(each.host) &&
+        (isLinkLocal(each.host) || cacheAtService(observed, each.address, each.times) !== null) &&
         each.senders.has(each.host) &&
         !(each.partly && answersThem(each, observed)),
     );
     if (host === undefined) return none;
     const { address, losses, times, partly } = host;
+    const cache = isLinkLocal(host.host) ? null : cacheAtService(observed, address, times);
     takeSilence(observed, claims, losses);
     return {
       code: this.code,
@@ -171,7 +173,9 @@ export const nodeCacheEnded: FindingKind = {
       confidence: 0.93,
       seen: [
         returnedText(host, observed),
-        `${address} is an address on the node itself, which sends these errors, so the node-local DNS cache was not running.`,
+        cache === null
+          ? `${address} is an address on the node itself, which sends these errors, so the node-local DNS cache was not running.`
+          : `No query to ${address} was passed on to a DNS pod, even while it answered. ${cache}, which queries the DNS pods, sent them nothing while ${address} rejected queries. So a node-local cache has both addresses, and it was not running.`,
         ...(partly
           ? [
               `Other clients got replies from ${address} at the same times, because they run on another node, whose cache has the same address.`,
