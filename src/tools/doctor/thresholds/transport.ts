@@ -334,6 +334,12 @@ export const PORTS_GONE_LOST = 10;
  */
 export const FLOW_SURGE = 25;
 
+/**
+ * A surge that filled the table before the losses: the time that counts, and the shortest one. Seconds; the first is the
+ * time for which an entry of UDP stays (nf_conntrack_udp_timeout), the second is chosen.
+ */
+export const SURGE_BEFORE = { mostS: 30, leastS: 10 };
+
 /** Addresses whose connections fail that a finding lists. Addresses; chosen. */
 export const MAX_LISTED_CONTACTS = 3;
 
