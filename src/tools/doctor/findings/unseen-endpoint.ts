@@ -12,7 +12,7 @@ import { isSilent } from '../observe/sockets.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { fromTo, keysOf, listed, percent, sentence, share } from '../texts.ts';
+import { clock, fromTo, keysOf, listed, percent, sentence, share } from '../texts.ts';
 import {
   MAX_CHANCE,
   MIN_CASES,
@@ -123,6 +123,8 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
   if (chance >= Math.log(MAX_CHANCE)) return null;
   claims.take(open);
   const [server] = servers;
+  const sudden = beganAt(observed, server!, fromMs, part);
+  if (sudden !== null) return ofUnknownPlace(observed, open, server!, sudden);
   return {
     code: 'ND3008',
     title: 'A DNS pod behind the Service does not answer',
@@ -140,6 +142,59 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
     prove: 'run ndots doctor -i any on the client’s node, where the endpoints are visible',
     disproved:
       'all endpoints answer (then new sockets are dropped because the conntrack table is full, as dmesg and conntrack -S show)',
+    exchanges: open,
+  };
+}
+
+/** Sockets before and after the first loss, if so many would not all be answered before it by chance. */
+interface SuddenLosses {
+  /** Sockets that were opened, and answered, before it. */
+  readonly before: number;
+  readonly opened: number;
+  readonly silent: number;
+  readonly fromMs: number;
+}
+
+/** @param part the share of queries from new sockets that are lost */
+function beganAt(
+  { flows }: Observations,
+  server: string,
+  fromMs: number,
+  part: number,
+): SuddenLosses | null {
+  const [before, later] = [0, 1].map((is) =>
+    flows.to(server).filter(({ firstMs }) => Number(firstMs >= fromMs) === is),
+  ) as [FlowView[], FlowView[]];
+  if ((1 - part) ** before.length >= MAX_CHANCE) return null;
+  const silent = later.filter(isSilent).length;
+  return { before: before.length, opened: later.length, silent, fromMs };
+}
+
+/** A pod that ends, and a full table on the client's node, look the same from the client. */
+function ofUnknownPlace(
+  { newSockets }: Observations,
+  open: readonly SeenExchange[],
+  server: string,
+  { before, opened, silent, fromMs }: SuddenLosses,
+): Finding {
+  return {
+    code: 'ND3008',
+    title: 'Many new sockets get no reply from a moment on, while answered ones lose nothing',
+    severity: 'critical',
+    confidence: 0.6,
+    seen: [
+      `From ${clock(fromMs)} on, ${share(silent, opened)} new sockets got no reply from ${server}. All ${before} sockets that were opened before that were answered.`,
+      `Sockets that had got a reply lost none of ${newSockets.all.known.asked} queries.`,
+    ],
+    why: `Either one of the pods behind ${server} has not answered since then, and the node still chooses it for a share of the new sockets. Or the connection tracking table of the client’s node is full, so that the node drops the first packets of new sockets. A client’s capture does not show which.`,
+    fix: [
+      'On the client’s node, compare nf_conntrack_count with nf_conntrack_max (sysctl), and check dmesg for "table full, dropping packet". If the table is full, find the source with the most entries in conntrack -L.',
+      'Otherwise, list the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+    ],
+    prove:
+      'run ndots doctor -i any on the client’s node, which shows whether the lost queries leave the node, and for which pod',
+    disproved:
+      'all endpoints answer, and the table has room on the clients’ and the DNS pods’ nodes',
     exchanges: open,
   };
 }
