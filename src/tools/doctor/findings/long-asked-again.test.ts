@@ -87,3 +87,24 @@ test('a forwarder asks again with another id for large names alone', async () =>
   // A program without a cache asks for names all the time.
   assert.deepEqual(await ofClients(3, false), []);
 });
+
+/** A program repeats questions with new ids. @param waitsMs until each repeat */
+async function ofProgram(waitsMs: readonly number[]) {
+  const packets = Array.from({ length: 60 }, (_, i) => {
+    const waitMs = i % 10 === 0 ? waitsMs[i / 10] : undefined;
+    const name = `key${i}.example.com.`;
+    return [
+      // Without a cache, it also queries small names again and again.
+      ...asked(i * 500, ends('10.244.1.5', 20_000 + i, POD), `n${i % 7}.example.com.`, 1000 + i),
+      ...(waitMs === undefined ? [] : large(i * 500 + 20, 22_000 + i, 2000 + i, name)),
+      ...(waitMs === undefined ? [] : large(i * 500 + 20 + waitMs, 23_000 + i, 3000 + i, name)),
+    ];
+  });
+  const { findings } = await examine(inOrder(packets));
+  return findings.map(({ code }) => code);
+}
+
+test('a program repeats several large names with other ids, always after the same time: its time-out', async () => {
+  assert.equal((await ofProgram([3013, 3022, 3014, 3018]))[0], 'ND3012');
+  assert.ok(!(await ofProgram([3013, 4500, 900, 6200])).includes('ND3012'));
+});

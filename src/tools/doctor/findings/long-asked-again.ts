@@ -1,10 +1,11 @@
 /** Large replies that pass this point but are lost after it, so their questions are repeated. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { keysOf, listed, share } from '../texts.ts';
+import { keysOf, listed, share, took } from '../texts.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isForwarder } from '../observe/roles.ts';
 import { needsFragments } from '../../capture/pair/seen-exchange.ts';
+import { MOST_TRIES, TIMEOUT_SPREAD_MS } from '../thresholds/transport.ts';
 import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 
 /** Clients repeat questions with large replies but none with small ones. */
@@ -14,9 +15,9 @@ export const longAskedAgain: FindingKind = {
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const { askedAgain } = observed;
-    const repeats = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)].filter(
-      ({ first }) => !claims.isExplained(first),
-    );
+    const all = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)];
+    const onTimeout = repeatsOnTimeout(observed, all);
+    const repeats = [...all, ...onTimeout].filter(({ first }) => !claims.isExplained(first));
     if (repeats.length < MIN_CASES)
       return excluded('questions with large replies are not repeated, or there are none');
     const clients = new Set(repeats.map(({ first }) => first.client.address));
@@ -39,7 +40,11 @@ export const longAskedAgain: FindingKind = {
       confidence: 0.85,
       seen: [
         `${listed([...clients])} repeated ${repeats.length} queries although replies of up to ${most} bytes had passed this point. They are for ${listed(keysOf(repeats, ({ first }) => first.name))}`,
-        `Of the queries with smaller replies, ${share(small.length, asked)} were repeated.`,
+        ...(onTimeout.length === 0
+          ? [`Of the queries with smaller replies, ${share(small.length, asked)} were repeated.`]
+          : [
+              `Each repeat came ${took(onTimeout[0]!.again.sentMs - onTimeout[0]!.first.sentMs)} after its query, which is the program’s timeout.`,
+            ]),
       ],
       why: 'The server answers, but large packets are lost between this point and the clients, without an ICMP error. The MTU of a link or tunnel is smaller than the hosts assume (an overlay takes up 50 bytes or more). Small packets get through.',
       fix: [
@@ -61,4 +66,26 @@ function repeatsOfCaches(observed: Observations): readonly RepeatedQuery[] {
     ({ first: { client } }) =>
       isForwarder(observed, client.address) || askedAgain.isProbing(client.address),
   );
+}
+
+/**
+ * Repeats with a different id from programs that repeat several names after the same time, which is their timeout. A
+ * program that queries a name at regular times does so more often.
+ */
+function repeatsOnTimeout(
+  { askedAgain }: Observations,
+  known: readonly RepeatedQuery[],
+): readonly RepeatedQuery[] {
+  const others = askedAgain.allLongAnew.filter((repeat) => !known.includes(repeat));
+  return [...Map.groupBy(others, ({ first }) => first.client.address).values()]
+    .filter((repeats) => {
+      const waits = repeats.map(({ first, again }) => again.sentMs - first.sentMs);
+      const byName = Map.groupBy(repeats, ({ first }) => first.name);
+      return (
+        byName.size >= MIN_CASES &&
+        Math.max(...waits) - Math.min(...waits) <= TIMEOUT_SPREAD_MS &&
+        [...byName.values()].every((ofName) => ofName.length <= MOST_TRIES)
+      );
+    })
+    .flat();
 }

@@ -198,6 +198,11 @@ export class AskedAgain {
     );
   }
 
+  /** Questions with large replies that clients repeated with another id, whatever else they repeated. */
+  get allLongAnew(): readonly RepeatedQuery[] {
+    return this.#longAnew;
+  }
+
   #spares(client: string, repeats: readonly RepeatedQuery[]): boolean {
     const middle = this.#middleAnew.filter(({ first }) => first.client.address === client).length;
     return this.smallAnewOf(client) + middle <= SPARED_SHARE * repeats.length;

@@ -129,6 +129,12 @@ export const TCP_PER_TRUNCATED = 0.1;
  */
 export const TCP_WAIT_MS = { before: 6000, after: 20_000 };
 
+/** A resolver repeats queries after a constant time, plus at most this much. Milliseconds; chosen. */
+export const TIMEOUT_SPREAD_MS = 50;
+
+/** A resolver repeats a query at most this often; glibc and musl twice, others up to three times. Repeats; chosen. */
+export const MOST_TRIES = 3;
+
 /** No resolver retries sooner. Milliseconds; chosen. */
 export const SHORTEST_PATIENCE_MS = 250;
 
