@@ -106,6 +106,44 @@ describe('“Not DNS” names the connection that fails after the lookup', () =>
     });
 });
 
+test('a capture at the pod that is read first does not replace the address that the client connects to', () => {
+  const asking: Course = (way) => [
+    ...opens(way),
+    [1, says(way, Buffer.from('GET / HTTP/1.1\r\n\r\n'))],
+  ];
+  const all = Array.from({ length: 30 }, (_, i) => {
+    const way = { from: CLIENT, fromPort: 41_000 + i, to: SERVER, toPort: 443 };
+    // The reply is lost on the way to the client.
+    const behind = { ...way, to: '10.244.2.45' };
+    const numbered = (ends: Ends) => tcpPacket(ends, 1000 + i, TCP.SYN);
+    const startMs = i * 1000 + 10;
+    return {
+      pod: [
+        at(startMs + 0.04, numbered(behind)),
+        ...asking(behind)
+          .slice(1)
+          .map(([ms, bytes]) => at(startMs + ms, bytes)),
+        at(startMs + 3, says(back(behind), Buffer.from('HTTP/1.1 200 OK\r\n'))),
+      ],
+      client: [
+        ...asked(startMs - 5, ends(CLIENT, 30_000 + i), NAME, i + 1, { address: SERVER }),
+        at(startMs, numbered(way)),
+        ...asking(way)
+          .slice(1)
+          .map(([ms, bytes]) => at(startMs + ms, bytes)),
+      ],
+    };
+  });
+  const { verdict } = verdictOf([
+    ...all.flatMap(({ pod }) => pod),
+    ...all.flatMap(({ client }) => client),
+  ]);
+  assert.match(
+    verdict,
+    /connections from 10\.244\.1\.7 to 10\.96\.88\.64 port 443 .* no reply to their request/,
+  );
+});
+
 test('the advice fits the way in which the connection fails', () => {
   const found = (course: Course) => {
     const [observed] = look(packets(course), [], [everything]);

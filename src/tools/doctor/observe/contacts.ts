@@ -72,6 +72,8 @@ interface Followed {
   first: 'tls' | 'http' | null;
   /** Turns: a reply after a request. */
   replies: number;
+  /** Null while it has not failed. */
+  how: ContactFailure | null;
 }
 
 /** Follows connections from their first packet to the first failure. */
@@ -99,7 +101,11 @@ export class Contacts {
     this.#lastMs = Math.max(this.#lastMs, timeMs);
     const key = `${client} ${port} ${server} ${serverPort}`;
     const same = this.#sequences.get(sequence);
-    if (same !== undefined && same.key !== key && timeMs < same.ms + COPY_MS) return;
+    if (same !== undefined && same.key !== key && Math.abs(timeMs - same.ms) < COPY_MS) {
+      if (timeMs >= same.ms) return;
+      // A capture from behind the translation was read first.
+      this.#forget(same.key);
+    }
     if (this.#sequences.size >= FOLLOWED_MAX) this.#sequences.clear();
     if (same?.key !== key) this.#sequences.set(sequence, { key, ms: timeMs });
     const known = this.#followed.get(key);
@@ -118,7 +124,7 @@ export class Contacts {
     this.#followed.set(key, {
       ...{ contact, client, ms: timeMs },
       state: 'opening',
-      ...{ askedMs: null, first: null, replies: 0 },
+      ...{ askedMs: null, first: null, replies: 0, how: null },
     });
     if (this.#followed.size <= FOLLOWED_MAX) return;
     const [[oldest, followed]] = this.#followed as unknown as [[string, Followed]];
@@ -194,7 +200,7 @@ export class Contacts {
     const lastMs = Math.max(messageMs, this.#lastMs);
     for (const followed of this.#followed.values())
       if (lastMs - (followed.askedMs ?? followed.ms) >= CONNECT_OPEN_MS) this.#settle(followed);
-    return this.#contacts.list;
+    return this.#contacts.list.filter(({ opened }) => opened > 0);
   }
 
   clear(): void {
@@ -202,6 +208,22 @@ export class Contacts {
     this.#sequences.clear();
     this.#contacts.clear();
     this.lookups.clear();
+  }
+
+  /** Takes a connection back that is seen under its other addresses. */
+  #forget(key: string): void {
+    const known = this.#followed.get(key);
+    if (known === undefined) return;
+    this.#followed.delete(key);
+    const { contact, client, ms, state, how } = known;
+    contact.opened--;
+    if (state !== 'opening' && how !== 'silent' && how !== 'refused' && how !== 'unreachable')
+      contact.accepted--;
+    const at = contact.openings.findIndex((each) => each.client === client && each.ms === ms);
+    if (at >= 0) contact.openings.splice(at, 1);
+    if (how === null) return;
+    lower(contact.failures, how);
+    lower(contact.clients, client);
   }
 
   #waited(followed: Followed, ms: number): void {
@@ -230,7 +252,14 @@ function fail(followed: Followed, how: ContactFailure): void {
   const { contact, client, state } = followed;
   if (state === 'failed') return;
   followed.state = 'failed';
+  followed.how = how;
   contact.failures.set(how, (contact.failures.get(how) ?? 0) + 1);
   if (contact.clients.size < CLIENTS_MAX || contact.clients.has(client))
     contact.clients.set(client, (contact.clients.get(client) ?? 0) + 1);
+}
+
+function lower<K>(counts: Map<K, number>, key: K): void {
+  const count = counts.get(key) ?? 0;
+  if (count > 1) counts.set(key, count - 1);
+  else counts.delete(key);
 }
