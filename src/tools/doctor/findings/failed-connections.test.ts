@@ -144,6 +144,28 @@ test('a capture at the pod that is read first does not replace the address that 
   );
 });
 
+test('replies that a server retransmits again and again are lost because of their size', () => {
+  const stuck: Course = (way) => [
+    ...opens(way),
+    [1, says(way, Buffer.from('GET / HTTP/1.1\r\n\r\n'))],
+  ];
+  const behind: Ends = { from: CLIENT, fromPort: 41_000, to: '10.244.2.45', toPort: 443 };
+  const again = [0, 1, 2].flatMap((nth) =>
+    [0, 200, 600, 1500, 3100].map((ms) => {
+      const way = { ...behind, fromPort: behind.fromPort + nth };
+      const payload = new Uint8Array(1448);
+      return at(nth * 1000 + 3 + ms, tcpPacket(back(way), 2, TCP.ACK, payload));
+    }),
+  );
+  const [observed] = look(inOrder([packets(stuck), again]), [], [everything]);
+  const found = diagnose(observed!).findings.find(({ code }) => code === 'ND3091');
+  assert.match(
+    found?.seen.join(' ') ?? '',
+    /10\.244\.2\.45 port 443 retransmitted the same segment/,
+  );
+  assert.match(found?.why ?? '', /path MTU black hole/);
+});
+
 test('the advice fits the way in which the connection fails', () => {
   const found = (course: Course) => {
     const [observed] = look(packets(course), [], [everything]);

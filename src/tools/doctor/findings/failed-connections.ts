@@ -6,7 +6,9 @@ import {
   type FailedContact,
 } from '../observe/failed-contacts.ts';
 import { heldAddress } from '../observe/held-address.ts';
+import type { Observations } from '../observe/observations.ts';
 import { staleServer } from '../observe/stale-server.ts';
+import { stuckText, stuckWhy, type StuckSender } from '../observe/stuck-connections.ts';
 import { listed, sentence } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -33,7 +35,8 @@ export const failedConnections: FindingKind = {
     const stale = held === null ? staleServer(observed, failing) : null;
     const isIpv6 = onlyIpv6Fails(observed, failing);
     const proxied = failing.find(({ proxy }) => proxy !== null);
-    const behind = behindConnection(failing[0]!);
+    const stuck = stuckOn(observed, failing[0]!);
+    const behind = stuck === null ? behindConnection(failing[0]!) : behindStuck(stuck);
     const counted = new Map<string, number>();
     for (const { contact } of failing)
       for (const [client, count] of contact.clients)
@@ -97,6 +100,7 @@ export const failedConnections: FindingKind = {
         ...(failing.length > MAX_LISTED_CONTACTS
           ? [`Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
           : []),
+        ...(stuck === null ? [] : [stuckText(stuck)]),
         ...(proxied === undefined
           ? []
           : [
@@ -117,6 +121,27 @@ export const failedConnections: FindingKind = {
     };
   },
 };
+
+/** The sender behind this address, if its large segments do not reach the clients whose requests get no reply. */
+function stuckOn(
+  { stuckConnections }: Observations,
+  { contact, how }: FailedContact,
+): StuckSender | null {
+  if (how !== 'unanswered' && how !== 'late') return null;
+  const sender = stuckConnections.list.find(
+    ({ address, port, to }) =>
+      contact.clients.has(to) && (address === contact.server || port === contact.port),
+  );
+  return sender ?? null;
+}
+
+function behindStuck({ to, address }: StuckSender): ReturnType<typeof behindConnection> {
+  return {
+    why: `The lookup returned an address, the connection opens, and the program replies. ${stuckWhy}`,
+    fix: `Compare the MTU of the pod network with that of the links and tunnels between the nodes of ${address} and ${to}, and allow ICMP “fragmentation needed” on nodes and in security groups.`,
+    command: `ping -M do -s 1400 ${address}, then the same with -s 1200,`,
+  };
+}
 
 /** The cause of a failure on a connection that opened; null if the connection itself fails. */
 function behindConnection(failing: FailedContact): {

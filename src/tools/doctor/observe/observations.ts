@@ -60,6 +60,7 @@ import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
 import { SeenSignatures } from './seen-signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
+import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
@@ -176,6 +177,7 @@ export class Observations {
   /** Clients' ends of TCP connections (address and port) that got later segments, and never an earlier one. */
   readonly gapped: Set<string> = new Set();
   readonly stuckSegments: StuckSegments = new StuckSegments();
+  readonly stuckConnections: StuckConnections = new StuckConnections();
   /** Queries of whose names the capture has only the beginning. */
   cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
@@ -290,6 +292,7 @@ export class Observations {
     this.connections.reused.clear();
     this.pathTimes.clear();
     this.multicast.clear();
+    this.stuckConnections.clear();
   }
 
   exchange(exchange: SeenExchange): void {
@@ -518,6 +521,7 @@ export class Observations {
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'payload') {
       this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
+      this.stuckConnections.segment(source, sourcePort, target, targetPort, event);
       if (event.certificate !== null)
         this.contacts.certificate(source, sourcePort, event.certificate, timeMs);
     } else if (kind === 'rejected')

@@ -59,3 +59,41 @@ test('one connection to a name server whose first packet is repeated without an 
     assert.match(first.why, /use-vc/);
   }
 });
+
+/** A server that sends large segments again and again. @param isCopied by another interface of the node, at once */
+function stuck(times: readonly number[], isCopied = false): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 4 }, (_, i) => {
+      const way: Ends = {
+        from: '10.244.1.33',
+        fromPort: 40_000 + i,
+        to: '10.244.2.45',
+        toPort: 8080,
+      };
+      const sent = (ms: number, sequence: number) =>
+        at(i * 500 + ms, tcpPacket(back(way), sequence, TCP.ACK, new Uint8Array(1448)));
+      return [
+        at(i * 500, tcpPacket(way, 100, TCP.SYN)),
+        at(i * 500 + 1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+        ...Array.from({ length: 40 }, (__, nth) => [
+          sent(2 + nth * 200, 2 + 1448 * nth),
+          ...(isCopied ? [sent(2.1 + nth * 200, 2 + 1448 * nth)] : []),
+        ]).flat(),
+        ...times.map((ms) => sent(8000 + ms, 2 + 1448 * 39)),
+      ];
+    }),
+  );
+}
+
+test('without queries, segments that are retransmitted again and again are reported', () => {
+  const { isEmpty, hints } = resultOf(stuck([200, 600, 1500, 3100]));
+  assert.equal(isEmpty, true);
+  assert.match(
+    hints,
+    /^On 4 of 4 .* 10\.244\.2\.45 port 8080 retransmitted .* 1448 bytes .* up to 4 times/,
+  );
+  assert.doesNotMatch(hints, /All .* packets are IPv4/);
+  // Neither a lost segment nor a second interface is a black hole.
+  assert.doesNotMatch(resultOf(stuck([200])).hints, /retransmitted/);
+  assert.doesNotMatch(resultOf(stuck([], true)).hints, /retransmitted/);
+});

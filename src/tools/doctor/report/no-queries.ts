@@ -4,6 +4,8 @@ import type { Contact } from '../observe/contacts.ts';
 import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { failsOften } from '../observe/server-connections.ts';
+import { stuckText, stuckWhy } from '../observe/stuck-connections.ts';
+import { MAX_LISTED_CONTACTS } from '../thresholds/transport.ts';
 import { MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
 
 /**
@@ -22,12 +24,14 @@ const isOverTls = ({ port }: Contact): boolean => port === DNS_OVER_TLS;
 /** Hints for a user who expected queries. */
 export function withoutDnsHints(
   { totals, families }: Reading,
-  { neighbours, contacts }: Observations,
+  { neighbours, contacts, stuckConnections }: Observations,
 ): readonly string[] {
   const overTls = contacts.at(totals.lastMs).filter(isOverTls);
   const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+  const stuck = stuckConnections.list.slice(0, MAX_LISTED_CONTACTS);
   const isOneFamily = families[4] + families[6] > 0 && families[4] * families[6] === 0;
   return [
+    ...stuck.map((sender) => `${stuckText(sender)} ${stuckWhy}`),
     ...neighbours.list
       .filter(({ asked, answered }) => asked >= MIN_UNANSWERED_REQUESTS && answered === 0)
       .slice(0, 5)
@@ -41,7 +45,7 @@ export function withoutDnsHints(
         ({ server, opened }) =>
           `${opened} connections went to ${server} port ${DNS_OVER_TLS} (DNS over TLS), so their queries are encrypted. Capture at the DNS pods, whose clients query them without TLS.`,
       ),
-    ...(isOneFamily && overTls.length === 0
+    ...(isOneFamily && overTls.length === 0 && stuck.length === 0
       ? [
           `All ${families[4] + families[6]} packets are ${only}. A pod that has only ${only} addresses cannot query a name server at an ${other} address, so its kernel sends nothing. Compare the nameserver lines in /etc/resolv.conf with the pod’s addresses.`,
         ]

@@ -92,6 +92,9 @@ export interface PathEvent {
    * segment its size in bytes. A multicast message has the type of its question or first record. Otherwise 0.
    */
   code: number;
+  /** The sequence number of a payload's first byte, and its bytes on the wire. Otherwise 0. */
+  sequence: number;
+  size: number;
   /** The validity of the server's certificate in a payload; null if there is none. */
   certificate: CertificateValidity | null;
   /** The first name in a multicast message, absolute and in lower case. Otherwise empty. */
@@ -194,7 +197,7 @@ export class Dissector {
       frame: 0,
       kind: 'syn',
       ...ends,
-      ...{ code: 0, certificate: null, name: '', isReply: false },
+      ...{ code: 0, sequence: 0, size: 0, certificate: null, name: '', isReply: false },
       sender: bytes,
       senderAt: 0,
     };
@@ -390,8 +393,12 @@ export class Dissector {
     if (data >= end + missing) return;
     this.#event.code = payloadCode(bytes, data, end);
     this.#event.certificate = certificateValidity(bytes, data, end);
+    this.#event.sequence = readUint32(bytes, at + 4);
+    this.#event.size = end + missing - data;
     this.#path(packet, 'payload', source, target);
     this.#event.code = 0;
+    this.#event.sequence = 0;
+    this.#event.size = 0;
     this.#event.certificate = null;
   }
 
