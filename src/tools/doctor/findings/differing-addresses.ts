@@ -95,9 +95,7 @@ export const addressesDiffer: FindingKind = {
       prove: `run ndots query ${view.name} ${typeName(view.type)} @POD for each DNS pod${isByServer ? ` (${listed(sets.map(({ server }) => server))})` : ''}`,
       disproved:
         'all DNS pods return the same addresses a minute later (then the name had just changed)',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => names.includes(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => names.includes(name)),
       affected: names,
     };
   },

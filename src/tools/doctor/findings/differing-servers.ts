@@ -150,9 +150,7 @@ export const zoneVersions: FindingKind = {
       prove: `run ndots query ${zone} SOA @${isHidden ? 'SERVER for each server' : `${older.server} and again with @${newer.server}`}; the serial numbers or primaries differ`,
       disproved:
         'all servers return the same SOA record a minute later (then the zone had just changed)',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => keys.has(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
       affected: list,
     };
   },
@@ -401,9 +399,7 @@ function parts(
     severity: 'critical',
     confidence: found.length >= 2 ? 0.93 : 0.85,
     seen: [differenceText([...keys], having, lacking)],
-    exchanges: observed.affected.flatMap((lookup) =>
-      lookup.exchanges.filter(({ name }) => keys.has(name)),
-    ),
+    exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
   };
 }
 
@@ -488,9 +484,7 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
     prove: isOwn
       ? `run ndots query ${names[0]!} @POD several times for each DNS pod`
       : `run ndots query ${names[0]!} @UPSTREAM for each forward upstream in the Corefile`,
-    exchanges: observed.affected.flatMap(({ exchanges }) =>
-      exchanges.filter(({ name }) => keys.has(name)),
-    ),
+    exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
   };
 }
 

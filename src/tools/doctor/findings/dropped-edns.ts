@@ -146,9 +146,7 @@ function behindOne(
 
 function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
   const addresses = servers.map(({ address }) => address);
-  const exchanges = observed.affected.flatMap((lookup) =>
-    lookup.exchanges.filter((each) => each.udpSize > 0 && isFailure(each)),
-  );
+  const exchanges = observed.affectedExchanges((each) => each.udpSize > 0 && isFailure(each));
   // Failures of these are expected.
   for (const { name } of exchanges) claims.names.add(name);
   return {

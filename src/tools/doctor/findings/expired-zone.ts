@@ -77,9 +77,7 @@ export const expiredZone: FindingKind = {
         disproved: `${server} answers ${zone} SOA with the AA bit`,
         exchanges: [
           ...losses,
-          ...observed.affected.flatMap(({ exchanges }) =>
-            exchanges.filter((each) => isFailure(each) && isWithin(each.name, zone)),
-          ),
+          ...observed.affectedExchanges((each) => isFailure(each) && isWithin(each.name, zone)),
         ],
       };
     }

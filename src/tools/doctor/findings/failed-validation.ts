@@ -67,9 +67,7 @@ export const failedValidation: FindingKind = {
           ],
       prove: `ndots query ${name} @${server} +dnssec gets SERVFAIL but is answered with +cdflag; compare the times in RRSIG with date -u`,
       disproved: 'the query also fails with +cdflag (then DNSSEC is not the cause)',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter((each) => each.rcode > 0 && names.includes(each.name)),
-      ),
+      exchanges: observed.affectedExchanges((each) => each.rcode > 0 && names.includes(each.name)),
     };
   },
 };

@@ -35,9 +35,7 @@ export const familiesDiffer: FindingKind = {
       ],
       prove: `run ndots query ${mixed[0]} @POD several times for each DNS pod`,
       disproved: 'all DNS pods give the same answer every time',
-      exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name }) => keys.has(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
     };
   },
   inCluster(facts) {

@@ -92,9 +92,7 @@ export const foreignResolver: FindingKind = {
             ],
       prove: `run kubectl exec POD -- cat /etc/resolv.conf, then ndots query ${missing[0]!} @${strangers[0]!}`,
       disproved: 'the resolv.conf in these pods lists only the cluster’s DNS',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ server }) => strangers.includes(server.address)),
-      ),
+      exchanges: observed.affectedExchanges(({ server }) => strangers.includes(server.address)),
       affected: askers.map(({ address }) => address),
     };
   },

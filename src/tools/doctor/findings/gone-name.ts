@@ -53,9 +53,7 @@ export const goneName: FindingKind = {
         : ['Ask the zone’s owner, and query its authoritative servers for comparison.'],
       prove: `ndots query ${gone[0]!.view.name}`,
       disproved: 'another DNS pod has the name at the same time (then the pods disagree)',
-      exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name }) => keys.has(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
     };
   },
 };

@@ -413,10 +413,8 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
         prove: text.prove(upstream),
         disproved: text.disproved,
         // The resulting failures.
-        exchanges: observed.affected.flatMap(({ exchanges }) =>
-          exchanges.filter(
-            ({ name, rcode }) => rcode === RCODE.SERVFAIL && !observed.domains.isOfCluster(name),
-          ),
+        exchanges: observed.affectedExchanges(
+          ({ name, rcode }) => rcode === RCODE.SERVFAIL && !observed.domains.isOfCluster(name),
         ),
         affected: [...clients.keys()],
       },

@@ -50,9 +50,7 @@ export const longDenial: FindingKind = {
       prove: `run ndots query ${name} @POD for a DNS pod and ndots query ${name} @${server}; only the second returns NXDOMAIN`,
       disproved:
         'the DNS pods deny the name, too (then it is misspelled, or the Service is missing)',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter((each) => names.includes(each.name)),
-      ),
+      exchanges: observed.affectedExchanges((each) => names.includes(each.name)),
     };
   },
 };

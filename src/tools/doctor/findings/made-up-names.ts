@@ -78,9 +78,7 @@ export const madeUpNames: FindingKind = {
     claims.take(losses);
     claims.flood = { domain, names: flood.length, client: most, isPassedOn, losses };
     for (const [view] of flood) claims.names.add(view!.name);
-    const exchanges = observed.affected.flatMap((lookup) =>
-      lookup.exchanges.filter(({ name }) => below(name)),
-    );
+    const exchanges = observed.affectedExchanges(({ name }) => below(name));
     return {
       code: this.code,
       title: isPassedOn

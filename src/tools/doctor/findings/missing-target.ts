@@ -59,9 +59,7 @@ export const missingTarget: FindingKind = {
       prove: `run ndots query ${service.owner} SRV @${servers[0]!}, then ndots query ${targets[0]!} @${servers[0]!}`,
       disproved: 'the target has an address a minute later (then the pod was only restarting)',
       hits: denied,
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => names.has(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => names.has(name)),
       affected: [...service.clients],
     };
   },

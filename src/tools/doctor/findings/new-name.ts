@@ -151,9 +151,7 @@ function told(
     ],
     prove: `run ndots query ${cached[0]!.name} @POD for each DNS pod; the TTL in NXDOMAIN replies counts down`,
     disproved: 'the TTL does not count down (then the server does not have the name yet)',
-    exchanges: observed.affected.flatMap((lookup) =>
-      lookup.exchanges.filter(({ name }) => keys.has(name)),
-    ),
+    exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
   };
 }
 

@@ -180,8 +180,8 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   );
   const feltMs = isUpstreamSlow ? 2 * BUSY_MEAN_MS : BUSY_MEAN_MS;
   if (losers.size < Math.min(2, worst.server.clients.size) && worst.meanMs < feltMs) return null;
-  const slow = observed.affected.flatMap(({ exchanges }) =>
-    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs),
+  const slow = observed.affectedExchanges(
+    (each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs,
   );
   claims.take(losses);
   for (const address of addresses) claims.late.add(address);
@@ -297,8 +297,8 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   // The Service in front of them is also late.
   const isTheirs = ({ server, hops }: SeenExchange): boolean =>
     addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
-  const slow = observed.affected.flatMap(({ exchanges }) =>
-    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= LATE_MS / 2),
+  const slow = observed.affectedExchanges(
+    (each) => isTheirs(each) && (latencyOf(each) ?? 0) >= LATE_MS / 2,
   );
   const losses = claims.open.filter(isTheirs);
   claims.take(losses);

@@ -223,9 +223,7 @@ export const refused: FindingKind = {
       fix: cause.fix,
       prove: `run ndots query ${names[0]!.name} @${server} in such a pod; an Extended DNS Error may show the reason`,
       disproved: cause.disproved ?? 'another client is answered for the same name',
-      exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
-      ),
+      exchanges: observed.affectedExchanges(({ rcode }) => rcode === RCODE.REFUSED),
     };
   },
 };

@@ -76,9 +76,7 @@ export const searchDomainFails: FindingKind = {
       claims.take(losses);
       explainLate(observed, claims, losses);
       for (const name of names) claims.names.add(name);
-      const exchanges = observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name }) => names.includes(name)),
-      );
+      const exchanges = observed.affectedExchanges(({ name }) => names.includes(name));
       const errors = keysOf(
         observed.failed.filter(({ name }) => own.has(name)),
         ({ rcode }) => rcodeName(rcode),

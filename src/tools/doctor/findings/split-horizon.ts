@@ -74,9 +74,7 @@ export const splitHorizon: FindingKind = {
       why: said.why,
       fix: fixes(lacking, having[0]!),
       prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => names.includes(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => names.includes(name)),
       affected: names,
     };
   },

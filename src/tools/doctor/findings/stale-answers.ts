@@ -59,8 +59,8 @@ export const staleAnswers: FindingKind = {
       ],
       prove: `run ndots query ${failed[0] ?? 'example.com.'} at each upstream of ${servers[0]}; none of them answers`,
       disproved: 'the upstreams answer, and serve these names with TTL 0 themselves',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => failed.includes(name) || names.includes(name)),
+      exchanges: observed.affectedExchanges(
+        ({ name }) => failed.includes(name) || names.includes(name),
       ),
     };
   },

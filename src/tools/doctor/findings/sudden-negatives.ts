@@ -83,9 +83,7 @@ export const suddenNegatives: FindingKind = {
       ],
       prove: `run ndots query ${names[0]} at a public resolver and at the zone’s own servers`,
       disproved: 'the names were removed on purpose',
-      exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name }) => keys.has(name)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
     };
   },
 };

@@ -71,8 +71,8 @@ export const unreachableBackend: FindingKind = {
     const losses = claims.open.filter(({ name }) => names.includes(name));
     claims.take(losses);
     for (const name of names) claims.names.add(name);
-    const exchanges = observed.affected.flatMap((lookup) =>
-      lookup.exchanges.filter((each) => isFailure(each) && names.includes(each.name)),
+    const exchanges = observed.affectedExchanges(
+      (each) => isFailure(each) && names.includes(each.name),
     );
     const isRejected = contact!.failures.has('refused') || contact!.failures.has('unreachable');
     return {

@@ -76,9 +76,7 @@ export const waitingLimit: FindingKind = {
         ],
         prove: `run ndots query ${names[0]!} @${server} while few queries wait; it is answered`,
         disproved: `${server} refuses the same name while no query waits`,
-        exchanges: observed.affected.flatMap(({ exchanges }) =>
-          exchanges.filter((each) => isFailure(each) && own.has(each.name)),
-        ),
+        exchanges: observed.affectedExchanges((each) => isFailure(each) && own.has(each.name)),
       };
     }
     return excluded('failures do not depend on the number of waiting queries');

@@ -111,8 +111,8 @@ export const wrongAaaa: FindingKind = {
       prove: `ndots query ${names[0]} AAAA`,
       disproved: 'the external server gives the same answer (then the zone’s owner has to fix it)',
       hits: bad,
-      exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
+      exchanges: observed.affectedExchanges(
+        ({ name, type }) => keys.has(name) && type === TYPE.AAAA,
       ),
     };
   },

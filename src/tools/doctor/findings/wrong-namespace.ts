@@ -27,9 +27,7 @@ export const wrongNamespace: FindingKind = {
         for (const each of observed.domains.all) claims.names.add(name + each);
       }
       const [, namespace] = NAMESPACE.exec(domain) as unknown as [string, string];
-      const exchanges = observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ name }) => isBelow(name, domain)),
-      );
+      const exchanges = observed.affectedExchanges(({ name }) => isBelow(name, domain));
       return {
         code: this.code,
         title: this.title,

@@ -51,9 +51,7 @@ export const wrongSignatureTimes: FindingKind = {
       prove: `run ndots query ${zone} SOA @${[...servers][0]!} +dnssec +norecurse, and compare the times in RRSIG with date -u`,
       disproved:
         'date -u shows a time within the signatures’ validity (then this capture’s clock is wrong)',
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => isWithin(name, zone)),
-      ),
+      exchanges: observed.affectedExchanges(({ name }) => isWithin(name, zone)),
       affected: [...names],
     };
   },

@@ -8,9 +8,7 @@ export function failedExchanges(
   observed: Observations,
   wanted: (name: string) => boolean,
 ): Observations['losses'] {
-  return observed.affected.flatMap((lookup) =>
-    lookup.exchanges.filter(
-      (each) => each.rcode !== RCODE.REFUSED && isFailure(each) && wanted(each.name),
-    ),
+  return observed.affectedExchanges(
+    (each) => each.rcode !== RCODE.REFUSED && isFailure(each) && wanted(each.name),
   );
 }

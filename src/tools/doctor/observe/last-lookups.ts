@@ -1,5 +1,6 @@
 /** Times of the last answers with addresses, by client and name, and the TTLs of these answers. */
 import { addressTypes, HEADER, RCODE } from '../../../server/wire/iana.ts';
+import { skipName } from '../../../server/wire/skip.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { PairMap } from './pair-map.ts';
 
@@ -45,15 +46,8 @@ const newLookup = (): LastLookup => ({ repliedMs: -Infinity, ttl: 0 });
 
 /** The TTL of the first answer, seconds; null: the capture does not have it. */
 function firstTtl(reply: Uint8Array): number | null {
-  let at = afterName(reply, HEADER.SIZE) + 4;
-  at = afterName(reply, at) + 4;
+  let at = skipName(reply, HEADER.SIZE, reply.length) + 4;
+  at = skipName(reply, at, reply.length) + 4;
   if (at + 4 > reply.length) return null;
   return new DataView(reply.buffer, reply.byteOffset + at, 4).getUint32(0);
-}
-
-/** The end of a name: after its root label, or after a pointer. */
-function afterName(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
-  return at + (bytes[at]! >= 0xc0 ? 2 : 1);
 }

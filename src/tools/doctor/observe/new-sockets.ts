@@ -43,29 +43,14 @@ export class NewSockets {
    * all others were answered.
    */
   get meanwhile(): Ages & { readonly spared: number } {
-    const sum = noAges();
-    let spared = 0;
-    for (const { fresh, known } of this.#stretches.list) {
-      if (fresh.lost === 0) continue;
-      sum.fresh.asked += fresh.asked;
-      sum.fresh.lost += fresh.lost;
-      sum.known.asked += known.asked;
-      sum.known.lost += known.lost;
-      if (known.asked > 0 && known.lost === 0) spared++;
-    }
-    return { ...sum, spared };
+    const lossy = this.#stretches.list.filter(({ fresh }) => fresh.lost > 0);
+    const spared = lossy.filter(({ known }) => known.asked > 0 && known.lost === 0).length;
+    return { ...sumOf(lossy), spared };
   }
 
   /** The sum over all stretches. */
   get all(): Ages {
-    const sum = noAges();
-    for (const { fresh, known } of this.#stretches.list) {
-      sum.fresh.asked += fresh.asked;
-      sum.fresh.lost += fresh.lost;
-      sum.known.asked += known.asked;
-      sum.known.lost += known.lost;
-    }
-    return sum;
+    return sumOf(this.#stretches.list);
   }
 
   /**
@@ -84,15 +69,11 @@ export class NewSockets {
         next[1].fresh.lost === next[1].fresh.asked
       );
     };
-    const sum = noAges();
-    for (const [at, [stretch, { fresh, known }]] of asked.entries())
-      if ([at - 1, at, at + 1].every((each) => isSilent(each, stretch))) {
-        sum.fresh.asked += fresh.asked;
-        sum.fresh.lost += fresh.lost;
-        sum.known.asked += known.asked;
-        sum.known.lost += known.lost;
-      }
-    return sum;
+    return sumOf(
+      asked.flatMap(([stretch, ages], at) =>
+        [at - 1, at, at + 1].every((each) => isSilent(each, stretch)) ? ages : [],
+      ),
+    );
   }
 
   /** The sum from the first to the last stretch in which queries of new sockets got lost. */
@@ -100,16 +81,18 @@ export class NewSockets {
     const stretches = this.#stretches.entries.toSorted(([one], [other]) => one - other);
     const first = stretches.findIndex(([, { fresh }]) => fresh.lost > 0);
     const last = stretches.findLastIndex(([, { fresh }]) => fresh.lost > 0);
-    const sum = noAges();
-    if (first < 0) return sum;
-    for (const [, { fresh, known }] of stretches.slice(first, last + 1)) {
-      sum.fresh.asked += fresh.asked;
-      sum.fresh.lost += fresh.lost;
-      sum.known.asked += known.asked;
-      sum.known.lost += known.lost;
-    }
-    return sum;
+    return sumOf(first < 0 ? [] : stretches.slice(first, last + 1).map(([, ages]) => ages));
   }
+}
+
+function sumOf(stretches: readonly Ages[]): Ages {
+  const sum = noAges();
+  for (const stretch of stretches)
+    for (const age of ['fresh', 'known'] as const) {
+      sum[age].asked += stretch[age].asked;
+      sum[age].lost += stretch[age].lost;
+    }
+  return sum;
 }
 
 function noAges(): Ages {

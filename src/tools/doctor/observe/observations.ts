@@ -267,6 +267,11 @@ export class Observations {
     return all.filter(({ count }) => count > 0);
   }
 
+  /** Exchanges of slow or failed lookups. */
+  affectedExchanges(isWanted: (exchange: SeenExchange) => boolean): SeenExchange[] {
+    return this.affected.flatMap(({ exchanges }) => exchanges.filter(isWanted));
+  }
+
   /**
    * Drops most of the memory, used only by findings: names, sockets, lookups. Sums, servers and
    * clients stay.

@@ -66,8 +66,8 @@ export function serverStandstill(observed: Observations, claims: Claims): StoodS
     claims,
     windows.map(({ fromMs, toMs }) => ({ server: view.address, fromMs, toMs })),
   );
-  const affected = observed.affected.flatMap(({ exchanges }) =>
-    exchanges.filter((each) => each.server.address === view.address && isIn(each)),
+  const affected = observed.affectedExchanges(
+    (each) => each.server.address === view.address && isIn(each),
   );
   return {
     ...cause,

@@ -1,5 +1,6 @@
 /** One server as a capture shows it: rates and latencies by the second. */
 import { HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { skipName } from '../../../server/wire/skip.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
@@ -311,14 +312,7 @@ function countKind(kind: QueryCounts, exchange: SeenExchange): void {
 function isAlias({ reply, answers, rcode }: SeenExchange): boolean {
   if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) return true;
   if (reply === null || answers === 0) return false;
-  let at = afterName(reply, HEADER.SIZE) + 4;
-  at = afterName(reply, at);
+  let at = skipName(reply, HEADER.SIZE, reply.length) + 4;
+  at = skipName(reply, at, reply.length);
   return reply[at] === 0 && reply[at + 1] === TYPE.CNAME;
-}
-
-/** The end of a name: after its root label, or after a pointer. */
-function afterName(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
-  return at + (bytes[at]! >= 0xc0 ? 2 : 1);
 }
