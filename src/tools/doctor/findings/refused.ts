@@ -16,18 +16,7 @@ import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import {
-  ACCEPT_PODS,
-  byClientCause,
-  refusesByRule,
-  refusesAll,
-  refusesAlone,
-  refusesSome,
-  refusesStub,
-  refusesZone,
-  somePodsRefuse,
-  type RefusalCause,
-} from '../observe/refusal-causes.ts';
+import { ACCEPT_PODS, refusalCauses, type RefusalCause } from '../observe/refusal-causes.ts';
 import { listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
@@ -129,14 +118,14 @@ export const refused: FindingKind = {
     const limitTexts = waitingLimitTexts(server, upstream);
     const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times, so the name is not the reason.`;
     const causesInOrder: readonly (RefusalCause | false)[] = [
-      byClient && byClientCause,
-      isAll && refusesAll(server),
-      stub !== null && refusesStub(stub, server, own),
-      rule !== null && refusesByRule(observed, rule),
-      alone !== null && refusesAlone(server, alone),
-      zone !== null && refusesZone(zone, names[0]!.name),
-      ofUpstream !== null && refusesSome(server, ofUpstream),
-      pods !== null && somePodsRefuse(pods),
+      byClient && refusalCauses.byClient(),
+      isAll && refusalCauses.all(server),
+      stub !== null && refusalCauses.stub(stub, server, own),
+      rule !== null && refusalCauses.rule(observed, rule),
+      alone !== null && refusalCauses.alone(server, alone),
+      zone !== null && refusalCauses.zone(zone, names[0]!.name),
+      ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
+      pods !== null && refusalCauses.somePods(pods),
       causes.length > 0 && {
         seen: [],
         why: 'The upstream does not resolve names for the DNS pods. Either it is only authoritative for its own zones, or its access list (allow-recursion, access-control) lacks their source addresses.',

@@ -18,19 +18,19 @@ export interface RefusalCause {
 export const ACCEPT_PODS =
   'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
 
-export const byClientCause: RefusalCause = {
-  seen: [],
-  why: 'The server restricts its clients with acl in a Corefile, or with allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
-  fix: [
-    'In the Corefile’s acl (or its equivalent upstream), allow the pods’ prefixes.',
-    'If only some nodes are affected, compare the source addresses that the server sees (masquerading).',
-  ],
-  disproved: 'the same client is answered for another name',
-  confidence: 0.92,
-};
-
-export function refusesAll(server: string): RefusalCause {
-  return {
+/** By what the refusals depend on. */
+export const refusalCauses = {
+  byClient: (): RefusalCause => ({
+    seen: [],
+    why: 'The server restricts its clients with acl in a Corefile, or with allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
+    fix: [
+      'In the Corefile’s acl (or its equivalent upstream), allow the pods’ prefixes.',
+      'If only some nodes are affected, compare the source addresses that the server sees (masquerading).',
+    ],
+    disproved: 'the same client is answered for another name',
+    confidence: 0.92,
+  }),
+  all: (server: string): RefusalCause => ({
     title: 'A name server refuses every query from its clients in this capture',
     seen: [],
     why: 'A server that refuses every query, whatever its name, most likely has an access rule that does not allow these clients: acl in a Corefile, or allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s). New node pools and new pod ranges are often missing there. Otherwise, the server is only authoritative and has none of these zones.',
@@ -40,11 +40,8 @@ export function refusesAll(server: string): RefusalCause {
     ],
     disproved: 'a client with another address is also refused for the same name',
     confidence: 0.88,
-  };
-}
-
-export function refusesStub(stub: string, server: string, own: readonly Failure[]): RefusalCause {
-  return {
+  }),
+  stub: (stub: string, server: string, own: readonly Failure[]): RefusalCause => ({
     title: `The server that names in ${stub.slice(0, -1)} are forwarded to refuses them`,
     seen: [stubText(stub, server)],
     why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. All pods get REFUSED for these names, and other names are not affected.`,
@@ -54,11 +51,8 @@ export function refusesStub(stub: string, server: string, own: readonly Failure[
     ],
     disproved: `${server} answers the same query from the DNS pod’s node`,
     confidence: 0.88,
-  };
-}
-
-export function refusesByRule(observed: Observations, rule: RefusalRule): RefusalCause {
-  return {
+  }),
+  rule: (observed: Observations, rule: RefusalRule): RefusalCause => ({
     ...(rule.denied.length === 0
       ? {}
       : {
@@ -73,11 +67,8 @@ export function refusesByRule(observed: Observations, rule: RefusalRule): Refusa
     disproved:
       'the same client is answered for the same name at another time, and no policy has DNS rules',
     confidence: 0.92,
-  };
-}
-
-export function refusesAlone(server: string, alone: readonly string[]): RefusalCause {
-  return {
+  }),
+  alone: (server: string, alone: readonly string[]): RefusalCause => ({
     title: 'One of the name servers that clients use refuses every query',
     seen: [
       `${server} refuses (nearly) every query, while ${listed(alone)}, which the same clients also query, ${alone.length === 1 ? 'refuses' : 'refuse'} none.`,
@@ -87,11 +78,8 @@ export function refusesAlone(server: string, alone: readonly string[]): RefusalC
       `Remove ${server} from these pods’ resolv.conf (dnsConfig, or kubelet --resolv-conf), or make it answer them.`,
     ],
     confidence: 0.92,
-  };
-}
-
-export function refusesZone(zone: string, name: string): RefusalCause {
-  return {
+  }),
+  zone: (zone: string, name: string): RefusalCause => ({
     title: 'A name server refuses the names in one zone',
     seen: [`All refused names are in ${zone}, while other external names are answered.`],
     why: `The servers for ${zone} refuse its names. The delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or its server block forwards to a server that does not serve it.`,
@@ -99,27 +87,21 @@ export function refusesZone(zone: string, name: string): RefusalCause {
       `Find the zone’s own servers with ndots query ${zone} NS, and query ${name} at each. Those that answer REFUSED do not serve the zone, and its owner has to correct the delegation.`,
       `If the zone is internal, add a server block for ${zone} that forwards to a server that has the zone.`,
     ],
-  };
-}
-
-export function refusesSome(server: string, clients: Refusers): RefusalCause {
-  return {
+  }),
+  someClients: (server: string, clients: Refusers): RefusalCause => ({
     seen: [
       `${server} refuses queries for these names from ${listed(clients.refusing)} but answers them for ${listed(clients.answering)}, so the refusals depend on the client.`,
     ],
     why: 'The upstream restricts its clients (acl, allow-query, allow-recursion, access-control), and its list lacks the address of this DNS pod or its node. Pods get REFUSED whenever a query goes to that DNS pod.',
     fix: [ACCEPT_PODS],
     confidence: 0.92,
-  };
-}
-
-export function somePodsRefuse(pods: Refusers): RefusalCause {
-  return {
+  }),
+  somePods: (pods: Refusers): RefusalCause => ({
     seen: [
       `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names, while ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
     ],
     why: `The upstream refuses queries from ${listed(pods.refusing)}, because its access list lacks the address of this DNS pod or its node. Or this DNS pod’s configuration differs from the others’ (an acl, a missing forward).`,
     fix: ['Query each upstream from this DNS pod’s node.', ACCEPT_PODS],
     confidence: 0.92,
-  };
-}
+  }),
+};
