@@ -160,13 +160,18 @@ function isCold({ address }: ServerView, observed: Observations): boolean {
   return asked.length >= COLD_CACHE.names && once >= COLD_CACHE.once * asked.length;
 }
 
-/** True if (nearly) all late replies are SERVFAIL or another error, which is the graver symptom. */
-function areFailures({ address }: ServerView, observed: Observations): boolean {
-  const late = slowLookups(observed).flatMap(({ exchanges }) =>
+/** The late replies of a server in slow lookups. */
+function lateFrom(address: string, observed: Observations): readonly SeenExchange[] {
+  return slowLookups(observed).flatMap(({ exchanges }) =>
     exchanges.filter(
       (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
     ),
   );
+}
+
+/** True if (nearly) all late replies are SERVFAIL or another error, which is the graver symptom. */
+function areFailures({ address }: ServerView, observed: Observations): boolean {
+  const late = lateFrom(address, observed);
   return late.length > 0 && late.filter(isFailure).length >= NEARLY_ALL * late.length;
 }
 
@@ -436,11 +441,7 @@ function externalOnly(
   observed: Observations,
 ): { readonly text: string; readonly zone: string } | null {
   const { domains, servers } = observed;
-  const late = slowLookups(observed).flatMap(({ exchanges }) =>
-    exchanges.filter(
-      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
-    ),
-  );
+  const late = lateFrom(address, observed);
   const names = [...new Set(late.map(({ name }) => name))];
   const inside = late.filter(({ name }) => domains.isOfCluster(name)).length;
   const seconds = servers.get(address)?.history ?? [];
