@@ -127,8 +127,8 @@ export const noEndpoints: FindingKind = {
 };
 
 /**
- * Hosts of the Service, or the Service itself for hosts that are not visible, that rejected queries and then never answered
- * until the node began to reject them. Their processes ended first.
+ * Hosts of the Service whose processes ended before the node began to reject queries: they rejected some themselves and
+ * answered none after that. The Service itself stands for hosts that are not visible.
  */
 function endedBefore(
   { address, times }: RejectingHost,

@@ -146,7 +146,7 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
   };
 }
 
-/** Sockets before and after the first loss, if so many would not all be answered before it by chance. */
+/** Sockets before and after the first loss, if it is unlikely by chance that all before it are answered. */
 interface SuddenLosses {
   /** Sockets that were opened, and answered, before it. */
   readonly before: number;

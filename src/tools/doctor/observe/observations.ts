@@ -4,7 +4,7 @@
  */
 import { isLoopbackHost, printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
-import { CLIENTS_MAX, recognise } from './client-list.ts';
+import { recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
 import { addReply, addPort, newAsked, newClient, type ClientView } from './client-view.ts';
 import { Contacts } from './contacts.ts';
@@ -57,6 +57,7 @@ import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
+import { MOST } from './observation-limits.ts';
 import { ServerView } from './server-view.ts';
 import { SeenSignatures } from './seen-signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
@@ -68,23 +69,6 @@ import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
 import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
 
-/** More of any of these are summed up, and not looked at one by one. */
-const MOST = {
-  servers: 2000,
-  clients: CLIENTS_MAX,
-  flows: 20_000,
-  names: 16_000,
-  losses: 10_000,
-  lookups: 2000,
-  events: 5000,
-  addresses: 2000,
-  replays: 50,
-  rates: 100,
-  /** Queries of each of these to one server that the bucket replay uses. */
-  ofClient: 4000,
-  searched: 200,
-  timed: 100,
-} as const;
 /** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 

@@ -18,7 +18,7 @@ export interface RefusalCause {
 export const ACCEPT_PODS =
   'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
 
-/** By what the refusals depend on. */
+/** The causes, by the property that decides about a refusal. */
 export const refusalCauses = {
   byClient: (): RefusalCause => ({
     seen: [],
