@@ -1,4 +1,4 @@
-/** Limits of what is stored about a capture. */
+/** Limits of the data that is stored about a capture. */
 import { CLIENTS_MAX } from './client-list.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
