@@ -1,9 +1,16 @@
 /** Losses that other connections share. */
 import { lossRate } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { percent, share } from '../texts.ts';
-import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
-import { MIN_OTHER_CONNECTIONS, OTHERS_ALIKE, REST_OF_OTHERS } from '../thresholds/transport.ts';
+import type { Contact } from '../observe/contacts.ts';
+import { lossyPods, type PodLosses } from '../observe/pods-apart.ts';
+import { keysOf, listed, percent, share } from '../texts.ts';
+import { MIN_CASES, MIN_QUERIES, RARE_SHARE } from '../thresholds/evidence.ts';
+import {
+  MAX_LISTED_CONTACTS,
+  MIN_OTHER_CONNECTIONS,
+  OTHERS_ALIKE,
+  REST_OF_OTHERS,
+} from '../thresholds/transport.ts';
 
 /**
  * Other new connections are lost in the same way as DNS queries, so the network is at fault, and
@@ -43,24 +50,55 @@ export const notDns: FindingKind = {
     if (losses.length < MIN_CASES || !(alike || exceeded > 0))
       return excluded('other connections open without loss');
     claims.take(losses);
+    const pods = lossyPods(observed);
+    const contacts = observed.contacts.at(observed.lastMs);
+    const failing = contacts
+      .filter((contact) => contact.repeated > 0)
+      .toSorted((one, other) => other.repeated - one.repeated)
+      .slice(0, MAX_LISTED_CONTACTS);
+    const fine = contacts
+      .filter((contact) => contact.repeated === 0 && contact.opened >= MIN_QUERIES)
+      .slice(0, MAX_LISTED_CONTACTS);
+    const servers = keysOf(losses, ({ server }) => server.address);
     return {
       code: this.code,
-      title: this.title,
+      title:
+        pods === null
+          ? this.title
+          : 'It is not DNS, because the path to some addresses loses packets of all kinds',
       severity: 'critical',
       confidence: exceeded > 0 ? 0.95 : repeated >= 5 ? 0.9 : 0.75,
       seen: [
-        `${share(observed.total.lost, observed.total.asked)} DNS queries got no reply.`,
+        `${share(observed.total.lost, observed.total.asked)} DNS queries got no reply${pods === null ? `; they were sent to ${listed(servers)}` : ''}.`,
         ...(opened > 0
           ? [`${share(repeated, opened)} other TCP connections had to repeat their first packet.`]
           : []),
+        ...(pods === null
+          ? []
+          : [
+              `Queries are lost on the way to ${lossText(pods.lossy)} or back, but not with ${lossText(pods.spared)}.`,
+            ]),
+        ...(failing.length === 0
+          ? []
+          : [
+              `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`,
+            ]),
         ...(exceeded > 0
           ? [
               `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,
             ]
           : []),
       ],
-      why: 'First packets of all kinds are lost. The flow table in the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.',
+      why:
+        pods === null
+          ? 'First packets of all kinds are lost. The flow table in the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.'
+          : `Packets on the path to ${listed(pods.lossy.map(({ address }) => address))} are lost, DNS or not, while others from the same clients arrive. A link, a tunnel, a network card or a node on that path drops packets. DNS appears in the logs first, but it is not the cause.`,
       fix: [
+        ...(pods === null
+          ? []
+          : [
+              `Find the nodes of ${listed(pods.lossy.map(({ address }) => address))} (kubectl get pods -A -o wide) and of the clients. Between these, look for lost packets (mtr), and compare with the path to ${listed(pods.spared.map(({ address }) => address))}.`,
+            ]),
         'Check the network below DNS, including instance type limits (ethtool -S eth0 | grep exceeded), interface drops (ip -s link) and firewall flow tables.',
         'Until then, open fewer connections (keep-alive, connection pools), or use a larger instance type.',
       ],
@@ -71,3 +109,13 @@ export const notDns: FindingKind = {
     };
   },
 };
+
+function lossText(pods: readonly PodLosses[]): string {
+  return listed(pods.map(({ address, lost, asked }) => `${address} (${lost} of ${asked})`));
+}
+
+/** `10.39.4.4 port 80 at 10.36.8.80 (13 repeats, 50 connections)` */
+function contactText({ server, port, behind, repeated, opened }: Contact): string {
+  const pods = behind.size === 0 ? '' : ` at ${listed([...behind])}`;
+  return `${server} port ${port}${pods} (${repeated} ${repeated === 1 ? 'repeat' : 'repeats'}, ${opened} connections)`;
+}

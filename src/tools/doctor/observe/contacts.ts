@@ -12,6 +12,8 @@ const FOLLOWED_MAX = 20_000;
 const CLIENTS_MAX = 100;
 /** Openings of one contact that are remembered. */
 const OPENINGS_MAX = 200;
+/** Translated addresses of one contact that are remembered. */
+const BEHIND_MAX = 8;
 /** A TLS handshake, the request, and one more. */
 const TURNS_MAX = 3;
 /** The lowest HTTP status that means a server failure (RFC 9110, section 15.6). */
@@ -43,6 +45,8 @@ export interface Contact {
   /** Clients and times of the first ones that were opened. */
   readonly openings: { readonly client: string; readonly ms: number }[];
   accepted: number;
+  /** Addresses to which the first packets were translated; the first few. */
+  readonly behind: Set<string>;
   /** Failed connections by client. */
   readonly clients: Map<string, number>;
   readonly failures: Map<ContactFailure, number>;
@@ -65,6 +69,8 @@ interface Followed {
   readonly contact: Contact;
   readonly client: string;
   readonly ms: number;
+  /** The time of the first packet's last repeat. */
+  sentMs: number;
   state: 'opening' | 'open' | 'failed';
   /** The time of the request that waits for its reply; null if there is none. */
   askedMs: number | null;
@@ -102,27 +108,34 @@ export class Contacts {
     const key = `${client} ${port} ${server} ${serverPort}`;
     const same = this.#sequences.get(sequence);
     if (same !== undefined && same.key !== key && Math.abs(timeMs - same.ms) < COPY_MS) {
-      if (timeMs >= same.ms) return;
+      if (timeMs >= same.ms) {
+        const translated = this.#followed.get(same.key)?.contact.behind;
+        if (translated !== undefined && translated.size < BEHIND_MAX) translated.add(server);
+        return;
+      }
       // A capture from behind the translation was read first.
       this.#forget(same.key);
     }
     if (this.#sequences.size >= FOLLOWED_MAX) this.#sequences.clear();
     if (same?.key !== key) this.#sequences.set(sequence, { key, ms: timeMs });
     const known = this.#followed.get(key);
-    if (known?.state === 'opening' && timeMs >= known.ms + COPY_MS) known.contact.repeated++;
+    if (known?.state === 'opening' && timeMs >= known.sentMs + COPY_MS) {
+      known.contact.repeated++;
+      known.sentMs = timeMs;
+    }
     if (known !== undefined && (known.state === 'opening' || timeMs < known.ms + COPY_MS)) return;
     if (known !== undefined) this.#settle(known);
     const contact = this.#contacts.at(`${server} ${serverPort}`, () => ({
       ...{ server, port: serverPort, opened: 0, accepted: 0, repeated: 0, openings: [] },
       ...{ clients: new Map(), failures: new Map(), code: 0, isServersAlert: false, waitedMs: 0 },
-      untimely: null,
+      ...{ untimely: null, behind: new Set() },
     }));
     if (contact === null) return;
     contact.opened++;
     if (contact.openings.length < OPENINGS_MAX) contact.openings.push({ client, ms: timeMs });
     this.#followed.delete(key);
     this.#followed.set(key, {
-      ...{ contact, client, ms: timeMs },
+      ...{ contact, client, ms: timeMs, sentMs: timeMs },
       state: 'opening',
       ...{ askedMs: null, first: null, replies: 0, how: null },
     });
