@@ -14,7 +14,7 @@ const gc = runInNewContext('gc') as () => void;
 
 const CLIENTS = 2000;
 
-test('a client takes no more memory for the recognition of its resolver than is budgeted', (t) => {
+test('a client takes no more memory for the recognition of its resolver than is budgeted', async (t) => {
   const lookups: SeenLookup[] = [];
   const reading = new Reading({ lookup: (lookup) => lookups.push(lookup) });
   const run = readMeasured()
@@ -24,16 +24,20 @@ test('a client takes no more memory for the recognition of its resolver than is 
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
   reading.end();
   assert.ok(lookups.length > 0);
-  const memory = (): number => {
-    gc();
+  const memory = async (): Promise<number> => {
+    // Buffers that one collection finds unused are freed beside the program, and counted until the next one.
+    for (let turn = 0; turn < 3; turn++) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     return heapUsed + arrayBuffers;
   };
-  const before = memory();
+  const before = await memory();
   const known = Array.from({ length: CLIENTS }, () => new Recognition());
   for (let turn = 0; turn < 5; turn++)
     for (const recognition of known) for (const lookup of lookups) recognition.add(lookup);
-  const each = (memory() - before) / CLIENTS;
+  const each = ((await memory()) - before) / CLIENTS;
   t.diagnostic(`${each.toFixed(0)} bytes per client`);
   assert.ok(known.every(({ best }) => best !== null));
   const budget = ClientResolvers.limitBytes(1);
