@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Captured } from '../../../../test/kit/packets.ts';
+import { icmpError, type Captured } from '../../../../test/kit/packets.ts';
 import { examine } from '../../../../test/kit/story.ts';
-import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 
 const [POD, DNS, STUB] = ['10.244.1.9', '10.244.1.5', '127.0.0.53'];
 
@@ -36,4 +36,19 @@ test('a stub on loopback that refuses each query once is not a loop', async () =
   const codes = (await examine(throughStub(1))).findings.map(({ code }) => code);
   assert.ok(!codes.includes('ND4004'), codes.join(', '));
   assert.ok(codes.includes('ND4010'));
+});
+
+test('a stub on loopback where nothing listens is a wrong name server', async () => {
+  const rejected = Array.from({ length: 30 }, (_, i) => {
+    const name = `n${i % 4}.example.com.`;
+    return Array.from({ length: 8 }, (__, round) => {
+      const [atMs, port] = [i * 900 + round * 0.1, 30_000 + i * 8 + round];
+      const way = ends('127.0.0.1', port, STUB);
+      const [query] = asked(atMs, way, name, port, { tookMs: null });
+      return [query!, at(atMs + 0.01, icmpError(STUB, query!.bytes, 3, 3, '127.0.0.1'))];
+    }).flat();
+  });
+  const [first] = (await examine(inOrder(rejected))).findings;
+  assert.equal(first?.code, 'ND3005');
+  assert.match(first.why, /systemd-resolved/);
 });

@@ -330,13 +330,15 @@ interface OnLoopback {
  * there to the same address again, before the first one is answered. (A program would retry later, and a local stub
  * would send its queries elsewhere.) Null if there is none.
  */
-function onLoopback({ losses, affected }: Observations): OnLoopback | null {
+function onLoopback({ losses, affected, unreachable }: Observations): OnLoopback | null {
   const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
   const own = [...all].filter(
     ({ client, server }) => isLoopbackHost(client.address) && isLoopbackHost(server.address),
   );
   for (const [server, theirs] of Map.groupBy(own, (each) => each.server.address)) {
     const failed = theirs.filter((each) => isLost(each) || isFailure(each));
+    // "Port unreachable": nothing listens there, so nothing forwards there either.
+    if (unreachable.get(server) !== undefined) continue;
     if (failed.length < LOOPING_SERVER.failed * theirs.length) continue;
     const nested = [...Map.groupBy(theirs, ({ type, name }) => `${type} ${name}`).values()].flatMap(
       (same) => {
