@@ -41,7 +41,19 @@ test('a public resolver is not a DNS pod, whatever SOA record its denials carry'
   assert.ok(await findingOf('ND8001', replica));
 });
 
-test('the same on a node, where DNS pods answer behind the address of their Service', async () => {
+test('a router that denies cluster names without a SOA record is not a DNS pod', async () => {
+  const router = denied('.', '192.168.40.1').map((each) => ({
+    ...each,
+    reply: { rcode: RCODE.NXDOMAIN },
+  }));
+  const all = [...router, ...found];
+  const finding = await findingOf('ND2007', all);
+  assert.match(finding?.title ?? '', /second name server/);
+  assert.match(finding!.seen.join(' '), /lack the SOA record/);
+  assert.equal(await findingOf('ND8001', all), undefined);
+});
+
+test('a second name server is found on a node, where DNS pods answer behind their Service’s address', async () => {
   const all = [...denied('.', '8.8.8.8'), ...found];
   const behind = found.map(({ atMs, address }, i) =>
     asked(atMs + 0.05, ends('10.244.1.7', 20_010 + i, '10.244.2.28'), name, 11 + i, {

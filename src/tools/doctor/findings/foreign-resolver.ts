@@ -48,7 +48,7 @@ export const foreignResolver: FindingKind = {
     );
     // A DNS server may forward cluster names to the internet, which is another finding.
     if (both.length === 0 && ofPublic.length > 0)
-      return unknown('no client queries a public resolver beside the cluster’s DNS');
+      return unknown('no client queries another resolver beside the cluster’s DNS');
     // Other servers in the capture know these names, which is the other finding with this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients query a server that knows the names');
@@ -71,7 +71,7 @@ export const foreignResolver: FindingKind = {
         ofRoot.length > 0
           ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record, so that server resolves internet names, not cluster names.`
           : ofPublic.length > 0
-            ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names that exist and got NXDOMAIN. ${strangers.length === 1 ? 'This is a public address' : 'These are public addresses'}, so no DNS pod of the cluster answers there.`
+            ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names that exist and got NXDOMAIN. ${strangerText(observed, strangers)}`
             : `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and got NXDOMAIN. The search path of these clients (${listed([...domains.all])}) has no cluster domain, as in a node’s resolv.conf.`,
         sentence(`The denied names include ${listed(missing)}`),
         both.length > 0
@@ -124,21 +124,32 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
   );
 }
 
-/** Denials of cluster names that exist by public resolvers that find none. */
+/**
+ * Denials of cluster names that exist by servers that find none, and that are public or deny them without the SOA record
+ * that DNS pods add.
+ */
 function deniedOutside(
   observed: Observations,
   knowing: ReadonlySet<string>,
 ): readonly { readonly server: string; readonly name: string; readonly count: number }[] {
   const { names, domains } = observed;
-  return names.list.flatMap(({ name, servers, outcomes }) =>
+  return names.list.flatMap(({ name, servers, outcomes, negativeTtls }) =>
     domains.isOfCluster(name) && outcomes.found > 0
       ? [...servers].flatMap(([server, { nxdomain: count }]) =>
-          count > 0 && !knowing.has(server) && isOutside(observed, server)
+          count > 0 &&
+          !knowing.has(server) &&
+          (isOutside(observed, server) || !negativeTtls.some((each) => each.server === server))
             ? { server, name, count }
             : [],
         )
       : [],
   );
+}
+
+function strangerText(observed: Observations, strangers: readonly string[]): string {
+  if (!strangers.every((address) => isOutside(observed, address)))
+    return 'The replies lack the SOA record of the cluster’s zone, which a DNS pod of the cluster adds.';
+  return `${strangers.length === 1 ? 'This is a public address' : 'These are public addresses'}, so no DNS pod of the cluster answers there.`;
 }
 
 function askedOf({ servers }: Observations, addresses: readonly string[]): number {
