@@ -125,8 +125,8 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
 }
 
 /**
- * Denials of cluster names that exist by servers that find none, and that are public or deny them without the SOA record
- * that DNS pods add.
+ * Denials of cluster names that exist, by servers that find none. These are public ones, and those whose denials lack the
+ * SOA record that DNS pods add.
  */
 function deniedOutside(
   observed: Observations,

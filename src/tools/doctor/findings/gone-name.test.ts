@@ -44,3 +44,23 @@ test('a name that is found and missing by chance is at one of several servers', 
   assert.equal(findings[0]?.code, 'ND8001');
   assert.ok(!findings.some(({ code }) => code === 'ND8010'));
 });
+
+test('the names of a headless Service that are all gone show that its pods are not ready', async () => {
+  const names = ['', 'kafka-0.', 'kafka-1.', 'kafka-2.', 'kafka-3.', 'kafka-4.', 'kafka-5.'].map(
+    (pod) => `${pod}kafka-hs.streaming.svc.cluster.local.`,
+  );
+  const lookups = names.flatMap((each, at) =>
+    Array.from({ length: 60 }, (_, nth): Given => {
+      const atMs = nth * 800 + at * 5;
+      const reply = { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] };
+      return nth < 30
+        ? { atMs, name: each, address: `10.244.1.${at}` }
+        : { atMs, name: each, reply };
+    }),
+  );
+  const { findings } = await examine(given([...others(40), ...lookups]));
+  assert.equal(findings[0]?.code, 'ND8010');
+  assert.equal(findings[0].severity, 'critical');
+  assert.match(findings[0].title, /headless Service .*: kafka-hs\.streaming$/);
+  assert.match(findings[0].fix[0]!, /-n streaming get service,endpointslices kafka-hs /);
+});

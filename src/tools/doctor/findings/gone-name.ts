@@ -1,6 +1,7 @@
 /** Single names that disappear, such as a deleted Service, a headless Service without ready pods or a removed record. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
+import { commonService } from '../observe/common-service.ts';
 import type { Absence, NameView } from '../observe/name-view.ts';
 import { clock, fromTo, listed } from '../texts.ts';
 import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresholds/errors.ts';
@@ -22,29 +23,39 @@ export const goneName: FindingKind = {
       const isHere = comesAndGoes(view) || (absence !== null && isGone(view, absence));
       return absence !== null && !claims.names.has(name) && isHere ? [{ view, absence }] : [];
     });
-    if (gone.length === 0 || gone.length > MIN_GONE_DIFFERENT)
+    const names = [...new Set(gone.map(({ view }) => view.name))];
+    const isOwn = gone.length > 0 && observed.domains.isOfCluster(names[0]!);
+    const common = isOwn ? commonService(names) : null;
+    if (gone.length === 0 || (gone.length > MIN_GONE_DIFFERENT && common === null))
       return excluded(
         `${gone.length} of ${known.length} names that were found are missing later in the capture`,
       );
     const keys = new Set(gone.map(({ view }) => view.name));
     for (const name of keys) claims.names.add(name);
     const returns = gone.some(({ view }) => view.departures >= MIN_CASES);
-    const isOwn = observed.domains.isOfCluster(gone[0]!.view.name);
-    const [service = '', namespace = ''] = gone[0]!.view.name.split('.');
+    const [service = '', namespace = ''] = (common ?? names[0]!).split('.');
+    const isHeadless = common !== null && names.some((name) => name !== common);
+    if (isHeadless) claims.names.add(common);
     return {
       code: this.code,
-      title: returns ? 'A name repeatedly disappears and comes back' : this.title,
-      severity: returns ? 'critical' : 'warning',
+      title: isHeadless
+        ? `A headless Service has lost its ready endpoints: ${service}.${namespace}`
+        : returns
+          ? 'A name repeatedly disappears and comes back'
+          : this.title,
+      severity: returns || isHeadless ? 'critical' : 'warning',
       confidence: 0.85,
       seen: gone.flatMap(({ view, absence }) => [
         ...(view.departures > 1 ? [timesText(view)] : []),
         absenceText(view, absence),
       ]),
-      why: isOwn
-        ? returns
-          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one. Or it is headless, and its pods alternate between ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
-          : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
-        : 'The record was removed from its authoritative servers, or its zone has changed.',
+      why: isHeadless
+        ? 'A headless Service has only the names and addresses of its ready pods. All of them are gone at the same time, so none of its pods was ready, or its selector no longer matches them. DNS reflects the state of the cluster.'
+        : isOwn
+          ? returns
+            ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one. Or it is headless, and its pods alternate between ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
+            : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
+          : 'The record was removed from its authoritative servers, or its zone has changed.',
       fix: isOwn
         ? [
             `Check the Service, its pods and their readiness with kubectl -n ${namespace} get service,endpointslices ${service} and kubectl -n ${namespace} get events.`,

@@ -1,5 +1,6 @@
 /** Zones that are empty all at once. */
 import { isBelow } from '../../../server/wire/within-zone.ts';
+import { commonService } from '../observe/common-service.ts';
 import { median } from '../observe/median.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -61,8 +62,10 @@ export const suddenNegatives: FindingKind = {
       return excluded(
         'the missing names depend on the server, since some servers always have them',
       );
-    for (const { name } of views) claims.names.add(name);
     const names = [...new Set(together.map(({ view }) => view.name))];
+    if (observed.domains.isOfCluster(names[0]!) && commonService(names) !== null)
+      return excluded('the missing names belong to one Service');
+    for (const name of names) claims.names.add(name);
     const keys = new Set(names);
     return {
       code: this.code,
