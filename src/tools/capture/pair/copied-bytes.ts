@@ -3,7 +3,10 @@
  * message.
  */
 
-const SLAB = 64 * 1024;
+/** The size of a block in bytes. Small, because a live view has four for each of up to a thousand servers. */
+const SLAB = 16 * 1024;
+/** Larger messages get a block of their own, in bytes. */
+const SHARED_MAX = 2 * 1024;
 
 /** Copies bytes into memory that is never overwritten. A block is freed together with the last copy in it. */
 export class CopiedBytes {
@@ -19,7 +22,7 @@ export class CopiedBytes {
    */
   add(bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
-    if (length > SLAB / 16) {
+    if (length > SHARED_MAX) {
       this.slab = bytes.slice(start, end);
       this.#slabs.add(this.slab);
       return 0;

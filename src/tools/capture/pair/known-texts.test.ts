@@ -31,6 +31,19 @@ describe('interned texts', () => {
     assert.ok(printed < 1.03 * names.length, `${printed} were printed`);
   });
 
+  it('are found again after their table has grown to its limit', () => {
+    let printed = 0;
+    const texts = new KnownTexts((...of) => {
+      printed++;
+      return latin1(...of);
+    });
+    const names = Array.from({ length: 19_500 }, (_, at) => Buffer.from(`x${at}.example`));
+    for (const name of names) texts.of(name, 0, name.length);
+    const before = printed;
+    for (const name of names) assert.equal(texts.of(name, 0, name.length), name.toString('latin1'));
+    assert.ok(printed - before < 0.03 * names.length, `${printed - before} were printed again`);
+  });
+
   it('stay correct for any number of new texts of any length, in bounded memory', () => {
     const texts = new KnownTexts(latin1);
     const long = Buffer.alloc(250, 'a');

@@ -7,8 +7,8 @@ import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash
 /** Limits on the number of strings and on their bytes. Once either is reached, all strings are dropped. */
 const KNOWN_MAX = 20_000;
 const BYTES_MAX = 2 * 1024 * 1024;
-/** The number of slots in the hash table, a power of two. */
-const PLACES = 65_536;
+/** The number of slots in the hash table, a power of two. It doubles while more than a quarter of the slots are used. */
+const PLACES = { first: 1024, most: 65_536 } as const;
 /** The number of slots per bucket, a power of two. A full bucket drops its first string. */
 const BESIDE = 4;
 
@@ -18,11 +18,11 @@ export class KnownTexts {
   hash: number = 0;
   readonly #print: (bytes: Uint8Array, start: number, end: number) => string;
   /** The strings' numbers, from 1; 0: free. */
-  readonly #places = new Uint16Array(PLACES);
+  #places = new Uint16Array(PLACES.first);
   readonly #texts: string[] = [];
   /** The bytes of all strings, one after another, and where each string ends. */
-  #bytes = new Uint8Array(16 * 1024);
-  readonly #ends = new Uint32Array(KNOWN_MAX + 1);
+  #bytes = new Uint8Array(4096);
+  #ends = new Uint32Array(PLACES.first / 4 + 2);
 
   /** @param print converts `bytes[start, end)` to a string */
   constructor(print: (bytes: Uint8Array, start: number, end: number) => string) {
@@ -34,10 +34,8 @@ export class KnownTexts {
   }
 
   of(bytes: Uint8Array, start: number, end: number): string {
-    let hash = FIXED_HASH_START;
-    for (let at = start; at < end; at++) hash = nextFixedHash(hash, bytes[at]!);
-    this.hash = hash;
-    const first = (hash ^ (hash >>> 15)) & (PLACES - BESIDE);
+    const hash = (this.hash = hashOf(bytes, start, end));
+    const first = this.#bucket(hash);
     let place = first;
     for (; place < first + BESIDE; place++) {
       const number = this.#places[place]!;
@@ -50,7 +48,28 @@ export class KnownTexts {
       place = first;
     }
     this.#places[place < first + BESIDE ? place : first] = this.#add(text, bytes, start, end);
+    const { length } = this.#places;
+    if (4 * this.#texts.length > length && length < PLACES.most) this.#grow();
     return text;
+  }
+
+  #bucket(hash: number): number {
+    return (hash ^ (hash >>> 15)) & (this.#places.length - BESIDE);
+  }
+
+  #grow(): void {
+    const length = 2 * this.#places.length;
+    this.#places = new Uint16Array(length);
+    const most = length < PLACES.most ? length / 4 + 1 : KNOWN_MAX;
+    const ends = new Uint32Array(most + 1);
+    ends.set(this.#ends);
+    this.#ends = ends;
+    for (let number = 1; number <= this.#texts.length; number++) {
+      const first = this.#bucket(hashOf(this.#bytes, ends[number - 1]!, ends[number]!));
+      let place = first;
+      while (place < first + BESIDE && this.#places[place] !== 0) place++;
+      this.#places[place < first + BESIDE ? place : first] = number;
+    }
   }
 
   get #used(): number {
@@ -86,4 +105,10 @@ export class KnownTexts {
     larger.set(this.#bytes);
     this.#bytes = larger;
   }
+}
+
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = FIXED_HASH_START;
+  for (let at = start; at < end; at++) hash = nextFixedHash(hash, bytes[at]!);
+  return hash;
 }
