@@ -12,11 +12,14 @@ export interface ListedPod {
   readonly name: string;
   readonly podIP: string;
   readonly port: number;
+  readonly node?: string;
 }
 
 /** Lists pods and forwards `proxy` requests to them without `Authorization`, as the API server does. */
 export class DnsPodsApi {
   pods: readonly ListedPod[] = [];
+  /** Names of nodes, by the label selector that selects them. */
+  nodes: Readonly<Record<string, readonly string[]>> = {};
   isForbidden = false;
   readonly #server: Server;
   readonly context: string;
@@ -31,9 +34,17 @@ export class DnsPodsApi {
       const refused = (code: number, reason: string): void =>
         json(code, { kind: 'Status', status: 'Failure', code, reason, message: reason });
       const [, name = '', path = ''] = /\/pods\/([\w-]+):9155\/proxy(\/.*)/.exec(asked.url!) ?? [];
+      const { pathname, searchParams } = new URL(asked.url!, 'http://api');
+      if (pathname === '/api/v1/nodes') {
+        if (this.isForbidden) return refused(403, 'Forbidden');
+        const names = this.nodes[searchParams.get('labelSelector')!] ?? [];
+        const items = names.map((node) => ({ metadata: { name: node } }));
+        return json(200, { kind: 'NodeList', items });
+      }
       if (name === '') {
-        const items = this.pods.map(({ name: own, podIP }) => ({
+        const items = this.pods.map(({ name: own, podIP, node }) => ({
           metadata: { name: own },
+          spec: { nodeName: node },
           status: { podIP },
         }));
         return json(200, { kind: 'PodList', items });

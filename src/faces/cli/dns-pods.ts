@@ -24,10 +24,12 @@ export interface RunningDnsPod {
   readonly name: string;
   /** IP address, or empty if not assigned yet. */
   readonly address: string;
+  /** Node name. */
+  readonly node: string;
 }
 
 /** Limits of requests to the API server. */
-interface RequestBounds {
+export interface RequestBounds {
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -99,6 +101,7 @@ async function runningPods(
     pods.push({
       name: text(child(pod, 'metadata'), 'name'),
       address: text(child(pod, 'status'), 'podIP'),
+      node: text(child(pod, 'spec'), 'nodeName'),
     }),
   );
   return pods;

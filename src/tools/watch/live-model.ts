@@ -71,6 +71,8 @@ export class LiveModel {
   /** The start time, or null if not started. */
   beganMs: number | null = null;
   inputs: readonly LiveInput[] = [];
+  /** The sources that are not read, for people. Empty if there are none. */
+  unread = '';
   counts: WindowCounts;
   ring: LookupRing;
   resolvers: ClientResolvers;

@@ -44,6 +44,8 @@ export interface ViewedModel {
   readonly nowMs: number;
   readonly beganMs: number | null;
   readonly inputs: readonly LiveInput[];
+  /** The sources that are not read, for people. Empty if there are none. */
+  readonly unread: string;
   readonly parties: Parties;
   readonly counts: WindowCounts;
   readonly ring: LookupRing;
@@ -81,7 +83,7 @@ export function modelView<V extends ViewName>(model: ViewedModel, query: ViewQue
 }
 
 function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number): ViewHead<V> {
-  const { nowMs, beganMs, ring, inputs, memory, plans } = model;
+  const { nowMs, beganMs, ring, inputs, memory, plans, unread } = model;
   const atMs = Number.isFinite(nowMs) ? nowMs : 0;
   const oldestMs = Math.min(beganMs ?? atMs, earliestOf(model));
   return {
@@ -93,6 +95,7 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
     inputs: inputs.map((input) => input.row()),
     memory,
     remarks: [
+      ...(unread === '' ? [] : [unread]),
       ...awayRemarks(inputs),
       ...inputs.flatMap((input) => input.remarks),
       ...(plans.failed === '' ? [] : [`a plan without waste could not be made: ${plans.failed}`]),

@@ -11,9 +11,9 @@ import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { viewNames, type ServerRow } from '../../../tools/watch/view.ts';
 import type { Io } from '../command.ts';
-import type { DnsPodChoice } from '../dns-pods.ts';
 import { adminServers } from '../cache/admin-servers.ts';
 import { directStream } from './direct-stream.ts';
+import type { ReplicaChoice } from './replica-choice.ts';
 import { ReplicaStreams } from './replica-streams.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
@@ -137,7 +137,7 @@ test('an agent that reports reloads without end displaces neither other changes 
 async function podsOf(
   t: TestContext,
   names: readonly HostileBehaviour[],
-): Promise<{ readonly choice: DnsPodChoice; readonly io: Pick<Io, 'env' | 'signal'> }> {
+): Promise<{ readonly choice: ReplicaChoice; readonly io: Pick<Io, 'env' | 'signal'> }> {
   const { ports, child } = await hostileAgents(names);
   t.after(() => child.stop());
   const api = await DnsPodsApi.start(t, 'test');
@@ -145,7 +145,8 @@ async function podsOf(
     ...{ name: name.replaceAll(' ', '-'), podIP: `10.244.0.${at}`, port: ports[at]! },
   }));
   const access = { kubeconfig: kubeconfigOf(t, [api]), context: null, as: null, asGroup: [] };
-  const choice = { namespace: 'kube-system', selector: null, port: 9155, access };
+  const pods = { namespace: 'kube-system', selector: null, port: 9155, access };
+  const choice = { ...pods, nodes: [], nodeSelector: null, podsMax: 64 };
   return { choice, io: { env: {}, signal: new AbortController().signal } };
 }
 

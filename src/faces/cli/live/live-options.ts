@@ -4,7 +4,6 @@ import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts
 import type { Io } from '../command.ts';
 import { sourcesOf, type TrafficSources } from '../capture/traffic-options.ts';
 import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
-import type { DnsPodChoice } from '../dns-pods.ts';
 import {
   beside,
   flag,
@@ -25,10 +24,13 @@ import {
   text,
   usage,
 } from '../option-values.ts';
+import type { ReplicaChoice } from './replica-choice.ts';
 import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
 const CONSOLE_PORT = 9155;
+/** Followed pods. Each has a connection through the API server. */
+const REPLICAS = { default: 64, max: 1000 } as const;
 /** The environment variable for the servers' token, used if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
 
@@ -51,6 +53,9 @@ export const serverOptions: {
   readonly replicaNamespace: One<string>;
   readonly replicaSelector: One<string>;
   readonly replicaPort: One<number>;
+  readonly replicaNodes: Many<string>;
+  readonly replicaNodeSelector: One<string>;
+  readonly replicaMax: One<number>;
 } = {
   servers: many(
     '--server',
@@ -81,6 +86,17 @@ export const serverOptions: {
       '--replica-port',
       integer('PORT', 1, 65_535),
       `port of the console directive in the pods (${CONSOLE_PORT})`,
+    ),
+    replicaNodes: many('--replica-node', text('NAME'), 'only pods on this node; repeatable'),
+    replicaNodeSelector: one(
+      '--replica-node-selector',
+      text('LABELS'),
+      'only pods on nodes with these labels',
+    ),
+    replicaMax: one(
+      '--replica-max',
+      integer('N', 1, REPLICAS.max),
+      `follow at most this many pods (${REPLICAS.default})`,
     ),
   }),
 };
@@ -116,7 +132,7 @@ export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
   /** A cluster's DNS pods, or null if not used. */
-  readonly replicas: DnsPodChoice | null;
+  readonly replicas: ReplicaChoice | null;
 }
 
 type SourceValues = Parameters<typeof sourcesOf>[0] &
@@ -145,12 +161,15 @@ export function liveSourcesOf(values: SourceValues, files: readonly string[]): L
   return { ...sourcesOf(isBare ? { ...values, device: 'any' } : values, files), ...followed };
 }
 
-function replicasOf(values: SourceValues): DnsPodChoice | null {
+function replicasOf(values: SourceValues): ReplicaChoice | null {
   if (!values.replicas) return null;
   return {
     namespace: values.replicaNamespace ?? 'kube-system',
     selector: values.replicaSelector,
     port: values.replicaPort ?? CONSOLE_PORT,
+    nodes: values.replicaNodes,
+    nodeSelector: values.replicaNodeSelector,
+    podsMax: values.replicaMax ?? REPLICAS.default,
     access: clusterGiven(values),
   };
 }

@@ -11,6 +11,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
+import type { ReplicaChoice } from './replica-choice.ts';
 import { ReplicaStreams } from './replica-streams.ts';
 import { NO_MESSAGE } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
@@ -40,12 +41,16 @@ async function follow(
   t: TestContext,
   api: DnsPodsApi,
   token = TOKEN,
+  chosen: Partial<ReplicaChoice> = {},
 ): Promise<[LiveModel, ReplicaStreams]> {
   const model = new LiveModel();
   model.advance(Date.now());
   const access = { kubeconfig: kubeconfigOf(t, [api]), context: null, as: null, asGroup: [] };
   const streams = await ReplicaStreams.start({
-    choice: { namespace: 'kube-system', selector: null, port: 9155, access },
+    choice: {
+      ...{ namespace: 'kube-system', selector: null, port: 9155, access },
+      ...{ nodes: [], nodeSelector: null, podsMax: 64, ...chosen },
+    },
     token: () => token,
     ports: [53],
     model,
@@ -141,6 +146,90 @@ for (const [title, change, token, why] of [
     );
     assert.match(model.inputs[0]!.row().why, why);
   });
+
+/** Five agents on four nodes, which do not answer. */
+async function fiveAgents(t: TestContext): Promise<DnsPodsApi> {
+  const api = await DnsPodsApi.start(t, 'test');
+  const [port] = (await freePorts(1)) as [number];
+  api.pods = [
+    { name: 'watch-a', podIP: '10.0.0.1', port, node: 'node1' },
+    { name: 'watch-b', podIP: '10.0.0.2', port, node: 'node2' },
+    { name: 'watch-c', podIP: '10.0.0.3', port, node: 'node3' },
+    { name: 'watch-d', podIP: '10.0.0.4', port, node: 'node4' },
+    { name: 'watch-e', podIP: '10.0.0.4', port, node: 'node4' },
+  ];
+  api.nodes = { 'zone=a': ['node2', 'node4'], 'zone=b': ['node9'] };
+  return api;
+}
+
+for (const [title, chosen, expected] of [
+  ['named nodes', { nodes: ['node1', 'node3'] }, ['watch-a on node1', 'watch-c on node3']],
+  [
+    'nodes with labels',
+    { nodeSelector: 'zone=a' },
+    ['watch-b on node2', 'watch-d on node4', 'watch-e on node4'],
+  ],
+  [
+    'named nodes and nodes with labels',
+    { nodes: ['node3'], nodeSelector: 'zone=b' },
+    ['watch-c on node3'],
+  ],
+] as const)
+  test(`only the pods on ${title} are followed`, async (t) => {
+    const [model] = await follow(t, await fiveAgents(t), TOKEN, chosen);
+    const names = model.inputs.map(({ name }) => name.replace('pod kube-system/', ''));
+    assert.deepEqual(names, expected);
+    assert.deepEqual(model.view({ view: 'now' }).remarks.filter(isAboutLimit), []);
+  });
+
+const isAboutLimit = (remark: string): boolean => remark.includes('--replica-max');
+
+test('pods beyond the limit are counted, and the view says how to choose', async (t) => {
+  const [model, streams] = await follow(t, await fiveAgents(t), TOKEN, { podsMax: 2 });
+  assert.equal(streams.name, '2 of 5 DNS pods of context test');
+  assert.deepEqual(model.view({ view: 'now' }).remarks.filter(isAboutLimit), [
+    '2 of 5 pods are followed: --replica-node and --replica-node-selector choose which, --replica-max raises the limit',
+  ]);
+});
+
+for (const [title, chosen, message, advice] of [
+  [
+    'a misspelt node',
+    { nodes: ['node-1'] },
+    /none of the 5 pods in kube-system runs on node-1$/,
+    /did you mean node1\?/,
+  ],
+  [
+    'labels of nodes without a pod',
+    { nodeSelector: 'zone=b' },
+    /none of the 5 pods in kube-system runs on a node with zone=b$/,
+    /get pods -o wide/,
+  ],
+  [
+    'labels that no node has',
+    { nodeSelector: 'zone=c' },
+    /runs on a node with zone=c, which selects none$/,
+    /get pods -o wide/,
+  ],
+] as const)
+  test(`${title}: the problem names it`, async (t) => {
+    await assert.rejects(follow(t, await fiveAgents(t), TOKEN, chosen), (error: unknown) => {
+      assert.ok(error instanceof Problem);
+      assert.match(error.message, message);
+      assert.match(`${error.hint} ${error.remedy}`, advice);
+      return true;
+    });
+  });
+
+test('without permission to list nodes, the problem names the option that does without it', async (t) => {
+  const api = await fiveAgents(t);
+  api.isForbidden = true;
+  await assert.rejects(follow(t, api, TOKEN, { nodeSelector: 'zone=a' }), (error: unknown) => {
+    assert.ok(error instanceof Problem);
+    assert.match(error.remedy ?? '', /kubectl auth can-i list nodes.*--replica-node/);
+    return true;
+  });
+});
 
 test('a cluster without DNS pods is a problem with a fix', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');

@@ -1,5 +1,5 @@
 /** Feeds all of a cluster's DNS pods into one model. Picks up new pods, and drops those that go away. */
-import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
+import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
@@ -7,19 +7,18 @@ import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { accessOf, clusterClient } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
-import { dnsPods, type RunningDnsPod, type DnsPodChoice } from '../dns-pods.ts';
+import type { RunningDnsPod } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
+import { replicaPods, type ReplicaChoice } from './replica-choice.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
 import type { StreamTurns } from './stream-turns.ts';
 
-/** Interval between pod list requests, milliseconds. */
-const LIST_MS = 10_000;
+/** Delay between pod list requests, in milliseconds: `least`, or more in large clusters to spare the API server. */
+const LIST_MS = { least: 10_000, perPod: 30 } as const;
 const WAIT_MS = 10_000;
-/** Limit of followed pods. Each has a connection. */
-const PODS_MAX = 64;
 
 export interface ReplicaStreamsParts {
-  readonly choice: DnsPodChoice;
+  readonly choice: ReplicaChoice;
   readonly token: () => string;
   /** Name server ports, for agents that send packets. */
   readonly ports: readonly number[];
@@ -40,7 +39,7 @@ export class ReplicaStreams {
   readonly #client: ApiClient;
   /** Uses the name and address, so that a recreated pod counts as new. */
   readonly #replicas = new Map<string, Replica>();
-  readonly #timer: Timer;
+  #timer: Timer | null = null;
   #leftOut = 0;
   #isStopped = false;
 
@@ -48,7 +47,6 @@ export class ReplicaStreams {
     this.#parts = parts;
     this.#access = access;
     this.#client = client;
-    this.#timer = every(parts.clock, LIST_MS, () => void this.#refresh());
   }
 
   /** @throws Problem if no pods are found */
@@ -58,7 +56,7 @@ export class ReplicaStreams {
     const client = clusterClient(access);
     try {
       const bounds = { waitMs: WAIT_MS, signal: io.signal };
-      const pods = await dnsPods(client, choice, access, bounds);
+      const pods = await replicaPods(client, choice, access, bounds);
       const streams = new ReplicaStreams(parts, access, client);
       streams.#follow(pods);
       return streams;
@@ -82,7 +80,7 @@ export class ReplicaStreams {
 
   stop(): void {
     this.#isStopped = true;
-    this.#timer.cancel();
+    this.#timer?.cancel();
     this.tick();
     for (const { stream, input } of this.#replicas.values()) {
       stream.stop();
@@ -95,13 +93,21 @@ export class ReplicaStreams {
   async #refresh(): Promise<void> {
     const { choice, io } = this.#parts;
     const bounds = { waitMs: WAIT_MS, signal: io.signal };
-    const pods = await dnsPods(this.#client, choice, this.#access, bounds).catch(
+    const pods = await replicaPods(this.#client, choice, this.#access, bounds).catch(
       (error: unknown) => {
         if (problemsIn(error) === null && !io.signal.aborted && !this.#isStopped) throw error;
         return null;
       },
     );
-    if (pods !== null && !this.#isStopped) this.#follow(pods);
+    if (this.#isStopped) return;
+    if (pods === null) this.#refreshLater();
+    else this.#follow(pods);
+  }
+
+  #refreshLater(): void {
+    const pods = this.#replicas.size + this.#leftOut;
+    const waitMs = Math.max(LIST_MS.least, pods * LIST_MS.perPod);
+    this.#timer = this.#parts.clock.after(waitMs, () => void this.#refresh());
   }
 
   #follow(all: readonly RunningDnsPod[]): void {
@@ -118,12 +124,13 @@ export class ReplicaStreams {
     for (const pod of pods) {
       const key = keyOf(pod);
       if (this.#replicas.has(key)) continue;
-      if (this.#replicas.size >= PODS_MAX) {
+      if (this.#replicas.size >= choice.podsMax) {
         this.#leftOut++;
         continue;
       }
       const server = { host: pod.address, port: 53 };
-      const name = `pod ${choice.namespace}/${pod.name}`;
+      const node = pod.node === '' ? '' : ` on ${pod.node}`;
+      const name = `pod ${choice.namespace}/${pod.name}${node}`;
       const input = model.open(name, { ports, server: peerOf(server) });
       const open = podStream(this.#client, choice, pod.name, token);
       this.#replicas.set(key, {
@@ -138,6 +145,14 @@ export class ReplicaStreams {
         }),
       });
     }
+    model.unread = this.#unread();
+    this.#refreshLater();
+  }
+
+  #unread(): string {
+    if (this.#leftOut === 0) return '';
+    const { size } = this.#replicas;
+    return `${size} of ${size + this.#leftOut} pods are followed: --replica-node and --replica-node-selector choose which, --replica-max raises the limit`;
   }
 }
 

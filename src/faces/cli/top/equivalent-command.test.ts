@@ -9,8 +9,10 @@ const filters = parseFilterLine('rcode=NXDOMAIN');
 for (const words of [
   ['--server', '10.244.0.5:9155', '--server-token', 'token'],
   ['--replicas', '--replica-selector', 'k8s-app=node-local-dns', '--context', 'prod'],
+  ['--replicas', '--replica-node', 'a', '--replica-node', 'b', '--replica-max', '200'],
+  ['--replicas', '--replica-node-selector', 'zone=a'],
 ])
-  test(`the same of ${words[0]} is printed by top, whatever is shown`, () => {
+  test(`the same of ${words.join(' ')} is printed by top, whatever is shown`, () => {
     const options = parseTopOptions([...words]);
     for (const view of ['lookups', 'clients', 'findings'] as const) {
       const [verb, ...printed] = equivalentWords({ view, filters, item: null }, options);

@@ -52,6 +52,11 @@ function sourceWords(source: CommandSource): readonly string[] {
           ...['--replicas', '--replica-namespace', replicas.namespace],
           ...(replicas.selector === null ? [] : ['--replica-selector', replicas.selector]),
           ...['--replica-port', String(replicas.port)],
+          ...replicas.nodes.flatMap((node) => ['--replica-node', node]),
+          ...(replicas.nodeSelector === null
+            ? []
+            : ['--replica-node-selector', replicas.nodeSelector]),
+          ...['--replica-max', String(replicas.podsMax)],
         ]),
     ...(serverToken === null ? [] : ['--server-token', serverToken]),
     ...(device === null ? [] : ['-i', device]),
