@@ -25,6 +25,13 @@ describe('a line of filters', () => {
     ['namespaces=shop', /no filter namespaces; did you mean namespace\?/],
     ['type=nonsense', /--type takes a type such as A/],
     ['from-ip=10.0.0', /takes an address/],
+    ['rcode=NXDOIMAIN', /not "NXDOIMAIN"; did you mean NXDOMAIN\?/],
+    ['rcode=servfial', /did you mean SERVFAIL\?/],
+    ['type=AAAAA', /did you mean AAAA\?/],
+    ['type=htps', /did you mean HTTPS\?/],
+    ['verdict=loost', /did you mean lost\?/],
+    ['protocol=upd', /did you mean udp\?/],
+    ['not rcode=zzzzzzzz', /not "zzzzzzzz"$/],
     ['not', /not needs a value/],
     ['--pod', /--pod needs a value/],
   ] as const)

@@ -1,7 +1,7 @@
 /** Selects exchanges using the filters of Hubble's command line: from-pod, to-ip, verdict, not … */
 import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
-import { Problem } from '../../server/base/problem.ts';
-import { rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
+import { nearest, Problem } from '../../server/base/problem.ts';
+import { RCODE, rcodeNumber, TYPE, typeNumber } from '../../server/wire/iana.ts';
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import { shortKind } from '../../server/kube/pods/resource-name.ts';
 import { isLost, latencyOf, type SeenExchange } from './pair/seen-exchange.ts';
@@ -152,18 +152,21 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
       return byName(value.toLowerCase());
     case 'type': {
       const type = typeNumber(value.toUpperCase());
-      if (type === null) throw wrong(word, value, 'a type such as A, AAAA or SRV');
+      if (type === null)
+        throw wrong(word, value, 'a type such as A, AAAA or SRV', Object.keys(TYPE));
       return (exchange) => exchange.type === type;
     }
     case 'rcode': {
       const rcode = rcodeNumber(value.toUpperCase());
-      if (rcode === null) throw wrong(word, value, 'a result code such as NXDOMAIN');
+      if (rcode === null)
+        throw wrong(word, value, 'a result code such as NXDOMAIN', Object.keys(RCODE));
       return (exchange) => exchange.rcode === rcode;
     }
     case 'verdict':
       return byVerdict(value);
     case 'protocol':
-      if (value !== 'udp' && value !== 'tcp') throw wrong(word, value, 'udp or tcp');
+      if (value !== 'udp' && value !== 'tcp')
+        throw wrong(word, value, 'udp or tcp', ['udp', 'tcp']);
       return (exchange) => exchange.protocol === value;
     case 'command': {
       const isWanted = value.endsWith('*')
@@ -238,9 +241,19 @@ function byVerdict(value: string): Filter {
   };
   const test = Object.hasOwn(verdicts, value) ? verdicts[value] : undefined;
   if (test !== undefined) return test;
-  throw wrong('verdict', value, 'answered, lost or error');
+  throw wrong('verdict', value, 'answered, lost or error', Object.keys(verdicts));
 }
 
-function wrong(word: FilterWord, value: string, takes: string): Problem {
-  return new Problem({ code: 'usage', text: `--${word} takes ${takes}, not "${value}"` });
+/** @param known the words that the filter accepts, if they are a closed list */
+function wrong(
+  word: FilterWord,
+  value: string,
+  takes: string,
+  known: readonly string[] = [],
+): Problem {
+  const meant = nearest(value, known);
+  return new Problem({
+    code: 'usage',
+    text: `--${word} takes ${takes}, not "${value}"${meant === null ? '' : `; did you mean ${meant}?`}`,
+  });
 }

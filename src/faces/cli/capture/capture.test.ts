@@ -756,6 +756,7 @@ describe('ndots capture', () => {
       [['-i', 'lo', 'a.pcap'], /files cannot be combined with a live capture/],
       [['a.pcap', '--verdict', 'dopped'], /--verdict takes answered, lost or error, not "dopped"/],
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
+      [['a.pcap', '--not', 'rcod=NXDOMAIN'], /Did you mean rcode=VALUE\?/],
       [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join does not take --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a prefix/],
       [['-i', 'lo', '--bpf'], /--bpf needs --process/],

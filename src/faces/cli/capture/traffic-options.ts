@@ -1,4 +1,5 @@
 /** Options shared by all commands that show live traffic: where packets come from, filters, and names for addresses. */
+import { nearest } from '../../../server/base/problem.ts';
 import {
   filterWords,
   ofOwners,
@@ -61,9 +62,10 @@ const negation: OptionValue<GivenFilter> = {
   read(given, name) {
     const filter = parseTerm(given, true);
     if (filter !== null) return filter;
+    const meant = nearest(given.split(/[=:]/)[0]!, filterWords);
     throw usage(
       `${name} takes a filter and its value, not "${given}"`,
-      'Example: --not namespace=kube-system',
+      meant === null ? 'Example: --not namespace=kube-system' : `Did you mean ${meant}=VALUE?`,
     );
   },
 };
