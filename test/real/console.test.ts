@@ -39,16 +39,29 @@ test('ndots console says how fast it replays a file, in the terminal and on the 
   );
 });
 
-test('ndots console prints no address for a file that is missing or not a capture', async (t) => {
-  for (const [path, why] of [
-    ['/missing/file.pcap', /cannot/],
-    [resolve('README.md'), /is not a capture/],
-    [resolve('examples/Corefile'), /is a Corefile/],
-  ] as const) {
-    const child = start('ndots', [resolve('bin/ndots'), 'console', path, '--no-open']);
-    t.after(() => child.stop());
-    assert.equal(await child.exitCode, 2, path);
-    assert.match(child.output(), why);
-    assert.doesNotMatch(child.output(), /http:\/\/127/, path);
-  }
-});
+// Time for a program that prints its address and then waits, which is the fault.
+const atStart = { timeout: 60_000 };
+test(
+  'ndots console reports a missing or invalid file instead of an address',
+  atStart,
+  async (t) => {
+    const capture = resolve('examples/captures/tcp-blocked.pcapng');
+    for (const [words, why] of [
+      [['/missing/file.pcap'], /cannot/],
+      [[resolve('README.md')], /is not a capture/],
+      [[resolve('examples/Corefile')], /is a Corefile/],
+      [[capture, '--cluster', '--kubeconfig', '/missing/config'], /cannot read the kubeconfig/],
+      [[capture, '--corefile', '/missing/Corefile'], /cannot read the Corefile/],
+      [
+        [capture, '--admin', '127.0.0.1', '--admin-token', '/missing/token'],
+        /cannot read the token/,
+      ],
+    ] as const) {
+      const child = start('ndots', [resolve('bin/ndots'), 'console', ...words, '--no-open']);
+      t.after(() => child.stop());
+      assert.equal(await child.exitCode, 2, words.join(' '));
+      assert.match(child.output(), why);
+      assert.doesNotMatch(child.output(), /^http:/m, words.join(' '));
+    }
+  },
+);

@@ -6,6 +6,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { secretGate } from '../../../server/base/http-access.ts';
 import { makeLog } from '../../../server/base/log.ts';
 import { Problem } from '../../../server/base/problem.ts';
+import { FILE_MAX } from '../../../server/base/read-file.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { PrivateViews } from '../../../tools/watch/view-privacy.ts';
 import type { AdminChoice } from '../cache/admin-servers.ts';
@@ -36,8 +37,9 @@ export const console: Command = {
   async run(words, io) {
     const options = parseConsoleOptions(words);
     const token = options.isDelegated ? null : tokenOf(options);
-    // Rejects an unreadable file before anything starts.
+    // Rejects unreadable files before anything starts.
     corefileOf(options);
+    if (options.adminToken !== null) readText(options.adminToken, 'token', FILE_MAX.small);
     const assets = findConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
     const note = (text: string): void => io.err(`ndots console: ${text}\n`);
     const gate =
