@@ -87,6 +87,15 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
   const dig = (space: string, name: string): Promise<unknown> =>
     start('dig', inSpace(space, ['dig', `@${SILENT}`, '+tries=1', '+time=1', name])).exitCode;
 
+  test('warns once if other machines can reach it, because the stream is not encrypted', async () => {
+    const [port] = await freePorts(1);
+    const [agent] = await begin('--listen', `0.0.0.0:${port}`);
+    await printed(agent, /\[WARNING\]/);
+    const [warning, ...more] = agent.output().match(/^\[WARNING\].*$/gm) ?? [];
+    assert.match(warning!, /packets and the token can be read in transit\. .* port-forward POD/);
+    assert.deepEqual(more, []);
+  });
+
   test('leaves out clients of other nodes on an interface with a high number', async () => {
     const [, at] = await begin();
     const { text } = await read(at);

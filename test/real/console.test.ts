@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { printed, start } from '../kit/child.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 test('ndots console prints an address that opens the page, and Ctrl-C ends it', async (t) => {
   const capture = resolve('examples/captures/tcp-blocked.pcapng');
@@ -65,3 +66,22 @@ test(
     }
   },
 );
+
+test('ndots console warns once if other machines can reach the page, which is not encrypted', async (t) => {
+  const capture = resolve('examples/captures/tcp-blocked.pcapng');
+  for (const [host, warnings] of [
+    ['0.0.0.0', 1],
+    ['127.0.0.1', 0],
+  ] as const) {
+    const [port] = await freePorts(1);
+    const words = ['console', capture, '--listen', `${host}:${port}`, '--no-open'];
+    const child = start('ndots', [resolve('bin/ndots'), ...words]);
+    t.after(() => child.stop());
+    await printed(child, /^Ctrl-C ends it/m, 20_000);
+    const warning = new RegExp(
+      `queries and the token can be read in transit\\..*ssh -L ${port}:127\\.0\\.0\\.1:${port} HOST`,
+      'g',
+    );
+    assert.equal(child.output().match(warning)?.length ?? 0, warnings, child.output());
+  }
+});

@@ -17,6 +17,7 @@ import { readText } from '../named-file.ts';
 import { startClusters } from '../live/live-clusters.ts';
 import type { PacketFeed } from '../live/live-feed.ts';
 import type { LiveSources } from '../live/live-options.ts';
+import { unencryptedWarning } from '../unencrypted.ts';
 import { untilAborted, untilSignal } from '../until-signal.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
@@ -84,6 +85,8 @@ export const console: Command = {
         checks: new CheckSources({ servers: options.checks, clock: systemClock }),
       });
       try {
+        const warning = unencryptedWarning('queries', options.listen.host, server.port);
+        if (warning !== null) note(warning);
         io.out(
           `${server.address}\n${clusters.map(({ feed }) => replayText(feed)).join('')}Ctrl-C ends it.\n`,
         );

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { count } from '../../../server/base/counted.ts';
 import { secretGate, type AccessGate } from '../../../server/base/http-access.ts';
-import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
 import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { ownVersion } from '../../../server/engine/contract/own-version.ts';
@@ -19,6 +19,7 @@ import { openPackets, packetPlace, unlessGone } from '../capture/capture-live.ts
 import { delegatedAccess } from '../delegated-access.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
+import { unencryptedWarning } from '../unencrypted.ts';
 import { untilAborted, untilSignal } from '../until-signal.ts';
 import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
 
@@ -53,7 +54,8 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const at = printHostPort(host, bound);
   log.info(`${tried.name}: packets for readers on ${at}`);
   if (made !== null) log.info(`ndots top --server ${at}, with the token ${made}`);
-  if (!isLoopbackHost(host)) log.warning('packets and token are sent over the network unencrypted');
+  const warning = unencryptedWarning('packets', host, bound);
+  if (warning !== null) log.warning(warning);
   new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   await untilAborted(ended);
   await server.close();
