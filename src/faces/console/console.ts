@@ -1,6 +1,7 @@
 /** The console: the bar with its tabs and filter, and the current page. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { unfilteredText } from '../cli/live/finding-words.ts';
 import { show as draw } from '../web/show.ts';
 import { panelId, tabId, tabList, type Tab } from '../web/tabs.ts';
 import { applyTheme, themeSwitch } from '../web/theme.ts';
@@ -123,13 +124,19 @@ function filterBar(): TemplateResult {
       @input=${(event: InputEvent) => (filter.value = (event.target as HTMLInputElement).value)}
     />
     <p id="filter-note" class=${refusal.value === '' ? 'quiet' : 'error'}>
-      ${
-        refusal.value === ''
-          ? `${shownSource.value}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped because this browser is slow`}`
-          : refusal.value
-      }
+      ${refusal.value === '' ? filterNote() : refusal.value}
     </p>
   </div>`;
+}
+
+function filterNote(): string {
+  const name = liveNames.find((each) => each === page.value);
+  const parts = [
+    shownSource.value,
+    name === undefined ? '' : unfilteredText(name, filter.value.trim() !== ''),
+    missed.value === 0 ? '' : `${missed.value} updates skipped because this browser is slow`,
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
 }
 
 /** Skips to the content but leaves the address alone, because it is the page state. */

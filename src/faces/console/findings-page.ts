@@ -2,6 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';
+import { findingStates } from '../cli/live/finding-words.ts';
 import { NOTHING_SEEN, seesNothing } from '../cli/live/now-parts.ts';
 import { copyButton } from '../web/copy-button.ts';
 import { table } from '../web/table.ts';
@@ -34,7 +35,8 @@ export function findingsPage(view: FindingsView): TemplateResult {
         {
           head: 'State',
           sort: 'state',
-          cell: ({ state, times }) => (times > 1 ? `${state} (${times} times)` : state),
+          cell: ({ state, times }) =>
+            `${findingStates[state]}${times > 1 ? ` (${times} times)` : ''}`,
         },
         { head: 'Began', sort: 'began', code: true, cell: ({ beganMs }) => printTime(beganMs) },
         { head: 'Subject', code: true, cell: ({ subject }) => subject },

@@ -19,6 +19,7 @@ import {
 } from '../../../../test/kit/console-browser.ts';
 import { healthy, play } from '../../../../test/kit/story.ts';
 import { watched } from '../../../../test/kit/watched.ts';
+import { findingStates } from '../live/finding-words.ts';
 import type { ConsoleServer } from './console-server.ts';
 
 const options = fileSource(resolve('examples/captures/tcp-blocked.pcapng'));
@@ -190,6 +191,30 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
       const change = page.locator('.changes > li').first();
       await change.waitFor();
       assert.match(await change.innerText(), /^02:43:10 found ND3011 Large answers/);
+    });
+  });
+
+  test('findings have the same states as in top, and say that the filter does not apply to them', async () => {
+    await inPage({}, async (page) => {
+      const note = page.locator('#filter-note');
+      await page.keyboard.press('6');
+      const states = page.locator('table.live tbody tr > td:nth-child(4)');
+      await states.first().waitFor();
+      const { began, continues, ended } = findingStates;
+      for (const state of await states.allInnerTexts())
+        assert.ok([began, continues, ended].includes(state.replace(/ \(.*/, '')), state);
+      assert.doesNotMatch(await note.innerText(), /do not apply/);
+      await page.locator('#filter').fill('rcode=NXDOMAIN');
+      await page.getByText('filters do not apply here', { exact: false }).waitFor();
+      assert.notEqual(await states.count(), 0);
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('1');
+      await page
+        .getByText('filters do not apply to findings and changes', { exact: false })
+        .waitFor();
+      await page.keyboard.press('2');
+      await page.getByRole('tab', { name: 'Lookups', selected: true }).waitFor();
+      assert.doesNotMatch(await note.innerText(), /do not apply/);
     });
   });
 

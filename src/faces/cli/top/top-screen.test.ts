@@ -33,7 +33,7 @@ describe('the pages of top', () => {
     ['3', 'Clients', /shop\/cart-7d4b9c5f6b-x2x8k .*glibc 98 % +24\.3k +4100 +41 +12 +65 %/],
     ['4', 'Names', /api\.stripe\.com +answered +2050 +20\.5k +41 +0 +60 %/],
     ['5', 'Servers', /svc kube-system\/kube-dns +server +33\.7k +45 +12 +51 %/],
-    ['6', 'Findings', /holds +critical ND3001 12:01:07 +2 min +41 +12 A and AAAA leave/],
+    ['6', 'Findings', /ongoing +critical ND3001 12:01:07 +2 min +41 +12 A and AAAA leave/],
   ] as const)
     test(`${key} shows ${title}`, async () => {
       const { terminal } = started({ columns: 120 });

@@ -20,6 +20,7 @@ import {
   printSpan,
   printTime,
 } from '../../live/figures.ts';
+import { findingStates } from '../../live/finding-words.ts';
 import { NOTHING_SEEN, seesNothing } from '../../live/now-parts.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
@@ -57,10 +58,8 @@ export function findingTime({ beganMs, endedMs }: FindingRow, atMs: number): str
     : printSpan(beganMs, endedMs);
 }
 
-/** `new`, `holds`, `ended`. */
 function stateSpan(row: FindingRow): StyledSpan {
-  const words = { began: 'new', continues: 'holds', ended: 'ended' };
-  return [words[row.state], findingStyle(row)];
+  return [findingStates[row.state], findingStyle(row)];
 }
 
 function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {

@@ -2,6 +2,7 @@
 import type { ViewName, Views } from '../../../../tools/watch/view.ts';
 import type { AskModel, PageFit, SortKey, TopBody } from './top-page.ts';
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
+import { unfilteredText } from '../../live/finding-words.ts';
 import { clientsBody } from './clients-page.ts';
 import { findingsBody } from './findings-page.ts';
 import { lookupsBody } from './lookups-page.ts';
@@ -42,11 +43,10 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
-/** The part of a page that the filters leave unchanged. Findings follow from all the traffic. */
+/** The end of a page's line about what it omits: `, filters do not apply here`. */
 export function unfiltered(view: ViewName, filters: readonly GivenFilter[]): string {
-  if (filters.length === 0) return '';
-  if (view === 'findings') return ', filters do not apply here';
-  return view === 'now' ? ', filters do not apply to findings and changes' : '';
+  const text = unfilteredText(view, filters.length > 0);
+  return text === '' ? '' : `, ${text}`;
 }
 
 export function fitPage(seen: SeenView, fit: PageFit): TopBody {
