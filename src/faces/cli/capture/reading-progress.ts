@@ -35,17 +35,25 @@ export function readingProgress(
   input: Input,
   reading: Pick<Reading, 'totals'>,
 ): NodeJS.Timeout {
-  return setInterval(
-    () =>
-      io.progress(() => {
-        const { name, size } = input;
-        const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
-        // A log has no messages, because each line is a query with its reply. A list has neither.
-        const { messages, exchanges } = reading.totals;
-        const read = Math.max(messages, exchanges);
-        const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];
-        return parts.length === 0 ? `reading ${name}` : `${parts.join(', ')} of ${name}`;
-      }),
-    EVERY_MS,
-  );
+  return regularProgress(io, () => {
+    const { name, size } = input;
+    // A log has no messages, because each line is a query with its reply. A list has neither.
+    const { messages, exchanges } = reading.totals;
+    const read = Math.max(messages, exchanges);
+    return progressText(name, [
+      size === null ? '' : `${Math.floor((100 * input.taken()) / size)} %`,
+      read === 0 ? '' : count(read, 'message', 'messages'),
+    ]);
+  });
+}
+
+/** Shows the text regularly until the caller clears the returned timer. */
+export function regularProgress(io: Pick<Io, 'progress'>, text: () => string): NodeJS.Timeout {
+  return setInterval(() => io.progress(text), EVERY_MS);
+}
+
+/** `25 %, 12 messages of a.pcap`, or `reading a.pcap` if nothing is known. Omits empty parts. */
+export function progressText(name: string, parts: readonly string[]): string {
+  const known = parts.filter((part) => part !== '');
+  return known.length === 0 ? `reading ${name}` : `${known.join(', ')} of ${name}`;
 }

@@ -1,6 +1,7 @@
 /** Tests `ndots top` as scripts use it, and its error messages. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -77,6 +78,22 @@ describe('top --once', () => {
   test('fits the width of the reader', async () => {
     const { out } = await runCommand(top, [capture, '--once'], {}, { columns: 40 });
     for (const line of out.split('\n').slice(0, -3)) assert.ok(line.length <= 40, line);
+  });
+
+  test('shows its progress while it reads', { timeout: 60_000 }, async () => {
+    const pipe = join(folder, 'pipe.pcap');
+    assert.equal(spawnSync('mkfifo', [pipe]).status, 0);
+    const told = Promise.withResolvers<string>();
+    const progress = (text: string): void => {
+      if (text.includes('queries')) told.resolve(text);
+    };
+    const ended = runCommand(top, [pipe, '--once'], {}, { progress });
+    const writer = createWriteStream(pipe);
+    writer.write(readFileSync(capture));
+    // The pipe stays open, so the command reads until it has shown its progress.
+    assert.equal(await told.promise, '18 queries of pipe.pcap');
+    writer.end();
+    assert.equal((await ended).code, 0);
   });
 
   test('reads several files, and reports the one that cannot be read', async () => {

@@ -1,7 +1,9 @@
 /** `ndots top`: shows live DNS traffic on a terminal, or prints it for scripts. */
 import { systemClock } from '../../../server/base/clock.ts';
+import { count } from '../../../server/base/counted.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { readLean } from '../capture/lean-reading.ts';
+import { progressText, regularProgress } from '../capture/reading-progress.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
 import { colourDepth } from '../screen/cell-style.ts';
 import type { Terminal } from '../screen/full-screen.ts';
@@ -111,11 +113,24 @@ function isUnread({ model }: LiveCluster): boolean {
 }
 
 async function printedOnce({ options, io, clusters }: Run): Promise<void> {
-  await overAll(clusters);
+  const progress = regularProgress(io, () => clusters.map(readSoFar).join('; '));
+  try {
+    await overAll(clusters);
+  } finally {
+    clearInterval(progress);
+  }
   for (const { name, model } of clusters) {
     if (options.output === 'json') io.out(printDocument(options, model, name));
     else io.out(`${name === '' ? '' : `${name}\n`}${printPage(options, model, io)}`);
   }
+}
+
+function readSoFar({ feed, model }: LiveCluster): string {
+  const queries = model.inputs.reduce((sum, input) => sum + input.row().queries, 0);
+  return progressText(feed.name, [
+    feed.progress,
+    queries === 0 ? '' : count(queries, 'query', 'queries'),
+  ]);
 }
 
 async function asLines({ options, io, clusters }: Run): Promise<void> {
