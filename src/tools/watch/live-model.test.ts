@@ -83,7 +83,12 @@ describe('views of a small cluster', () => {
   test('lookups: each has its queries with reasons, the newest first', () => {
     const { rows, total, sampledShare } = model.view({ view: 'lookups' });
     assert.deepEqual([total, sampledShare], [37, 1]);
-    assert.ok(rows.every((row, at) => at === 0 || row.id < rows[at - 1]!.id));
+    const isNewest = rows.every((row, at) => at === 0 || row.startMs <= rows[at - 1]!.startMs);
+    assert.ok(isNewest, 'in the order of the time that is shown');
+    const [first] = model.view({ view: 'lookups', most: 1 }).rows;
+    assert.deepEqual(first, rows[0]);
+    const [oldest] = model.view({ view: 'lookups', most: 1, reversed: true }).rows;
+    assert.equal(oldest!.startMs, rows.at(-1)!.startMs);
     const one = rows.find(
       ({ name, client }) => name === 'api.example.com' && client.name === 'shop/cart-1',
     )!;

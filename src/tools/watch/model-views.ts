@@ -218,8 +218,14 @@ function lookupsView(model: ViewedModel, query: ViewQuery<'lookups'>, fromMs: nu
   const { filters = [], before = Infinity, id, sort = 'time', most, skip = 0 } = query;
   const { ring, parties } = model;
   const isWanted = filterOf(filters, parties.owners);
-  const isSorted = sort !== 'time' || query.reversed === true;
-  const found: RingLookup[] = [];
+  // Reading the list to its end needs an order that new lookups do not change.
+  const byTime = orElse(
+    byMost<RingLookup>(({ startMs }) => (before === Infinity ? startMs : 0)),
+    byMost<RingLookup>(({ id: own }) => own),
+  );
+  const isNewest = sort === 'time' && query.reversed !== true;
+  const wanted = skip + rowsOf(most);
+  let found: RingLookup[] = [];
   let total = 0;
   let scanned = 0;
   const one = typeof id === 'number' ? ring.get(id) : null;
@@ -228,13 +234,15 @@ function lookupsView(model: ViewedModel, query: ViewQuery<'lookups'>, fromMs: nu
     scanned++;
     if (!lookup.queries.some((each) => isWanted(each))) continue;
     total++;
-    if (isSorted || found.length < skip + rowsOf(most)) found.push(lookup);
+    found.push(lookup);
+    // Long lists need not be in memory completely, since only the newest lookups are shown.
+    if (isNewest && found.length >= 2 * wanted + 1) found = found.sort(byTime).slice(0, wanted);
   }
   const list = listRows(
     found,
     query,
     {
-      time: byMost<RingLookup>((lookup) => lookup.id),
+      time: byTime,
       took: byMost<RingLookup>(({ startMs, endMs }) => endMs - startMs),
       queries: byMost<RingLookup>(({ queries, more }) => queries.length + more),
       name: byText<RingLookup>(({ name }) => name),

@@ -36,7 +36,7 @@ export interface ViewQuery<V extends ViewName = ViewName> {
   readonly skip?: number;
   /** The length of the period to show, up to now, in milliseconds. By default, this is the whole window. */
   readonly lastMs?: number;
-  /** For lookups, returns only those with a lower ID, so that a list can be read to its end. */
+  /** For lookups, returns only those with a lower ID, highest first, so that a list can be read to its end. */
   readonly before?: number;
   /** The `id` of a single row, for details. */
   readonly id?: number | string;
