@@ -116,8 +116,12 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
     await node.rolledOut(NAMESPACE, 'daemonset/ndots-watch');
     const { rows, inputs, lostByKernel } = await inTop(
       ...['--replica-namespace', NAMESPACE, '--replica-selector', 'app=ndots-watch'],
+      ...['--replica-node-selector', 'kubernetes.io/hostname=node1'],
     );
-    assert.equal(inputs.length, 1);
+    assert.deepEqual(
+      inputs.map(({ name }) => name.replace(/-\w+ on/, ' on')),
+      [`pod ${NAMESPACE}/ndots-watch on node1`],
+    );
     assert.equal(lostByKernel, 0);
     const client = clientIn(rows);
     assert.deepEqual(
@@ -218,7 +222,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
     const pods = await node.pods('kube-system', DNS_PODS);
     assert.deepEqual(
       inputs.map(({ name }) => name).toSorted(),
-      pods.map(({ metadata }) => `pod kube-system/${metadata.name}`).toSorted(),
+      pods.map(({ metadata }) => `pod kube-system/${metadata.name} on node1`).toSorted(),
     );
     assertClient(rows);
     // Other pods send queries between two views.
