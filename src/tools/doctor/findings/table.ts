@@ -112,6 +112,7 @@ import { searchWaste } from './search-waste.ts';
 import { serviceSilent } from './service-silent.ts';
 import { shadowedName } from './shadowed-name.ts';
 import { shortPatience } from './short-patience.ts';
+import { shortTarget } from './short-target.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentZone } from './silent-zone.ts';
 import { silentServer } from './silent-server.ts';
@@ -183,6 +184,7 @@ export const findingKinds: readonly FindingKind[] = [
   lostMasquerade,
   serviceSilent,
   cutOffCache,
+  shortTarget,
   externalTarget,
   cutForATime,
   deadBackend,

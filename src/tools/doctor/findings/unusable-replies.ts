@@ -3,6 +3,8 @@
  * another client's cookie, with records of another name, class or order, or without an end.
  */
 import { addressTypes, typeName } from '../../../server/wire/iana.ts';
+import { BoundedMap } from '../observe/bounded-map.ts';
+import type { Claims } from '../observe/claims.ts';
 import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -288,7 +290,8 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
     inCapture(observed, claims) {
       const { replyFaults } = observed;
       if (replyFaults.read === 0) return unknown('the capture has no whole reply');
-      const replies = replyFaults.kinds.get(fault);
+      const all = replyFaults.kinds.get(fault);
+      const replies = fault === 'endless' ? withoutClaimed(all, claims) : all;
       const isFelt =
         replies === undefined || replies.count < MIN_CASES ? null : kind.isFelt(replies, observed);
       if (replies === undefined || isFelt === null)
@@ -299,6 +302,23 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
       const isLoop = fault === 'endless' && formLoop(replies.names.list);
       return told(isLoop ? aliasLoops : kind, replies, isFelt, replyFaults.read);
     },
+  };
+}
+
+/** The replies for names that no other finding explains. */
+function withoutClaimed(
+  replies: FaultyReplies | undefined,
+  claims: Claims,
+): FaultyReplies | undefined {
+  const open = replies?.names.list.filter(({ name }) => !claims.names.has(name)) ?? [];
+  if (replies === undefined || open.length === replies.names.list.length) return replies;
+  const names: FaultyReplies['names'] = new BoundedMap(open.length);
+  for (const each of open) names.at(each.key, () => each);
+  return {
+    ...replies,
+    names,
+    count: open.reduce((sum, { count }) => sum + count, 0),
+    samples: replies.samples.filter(({ name }) => !claims.names.has(name)),
   };
 }
 
