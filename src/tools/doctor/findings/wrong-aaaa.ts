@@ -2,12 +2,20 @@
 import { oddFamilies } from '../cluster/families.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
-import { noOutcomes, wrong } from '../observe/outcomes.ts';
-import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
+import { noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  notAsked,
+  clusterFinding,
+} from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { pairsText } from '../observe/mixed-names.ts';
+import { isForwarder, upstreams } from '../observe/roles.ts';
 import { isAtOnce } from '../observe/name-view.ts';
 import { latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { A_FAILURES } from '../thresholds/answers.ts';
@@ -78,6 +86,7 @@ export const wrongAaaa: FindingKind = {
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
     const isLate = names.every((name) => waitsForReply(observed, name));
+    const origin = originOf(observed, names);
     // Failures of these are expected.
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
@@ -92,10 +101,11 @@ export const wrongAaaa: FindingKind = {
               'These errors come after a second or more, or from a cache, so the DNS server waits for another one that does not reply.',
             ]
           : []),
+        ...origin.seen,
       ],
       why:
         rcode === 'NXDOMAIN'
-          ? 'NXDOMAIN means that the name does not exist for any type. A template that is meant to suppress IPv6 may answer like this (template … rcode NXDOMAIN). musl (Alpine) then ignores the IPv4 address, and caches may do so, too.'
+          ? `NXDOMAIN means that the name does not exist for any type. ${origin.why} musl (Alpine) then ignores the IPv4 address, and caches may do so, too.`
           : isLate
             ? 'The upstream, or the servers for these names, do not reply to AAAA. Either something drops this type, or they do not reply at all, and A is answered from a cache (perhaps with expired records). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.'
             : 'AAAA queries fail instead of getting "no such record", because old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.',
@@ -105,11 +115,10 @@ export const wrongAaaa: FindingKind = {
               'Query A and AAAA of such a name at the upstream from a DNS pod’s node. If neither is answered, the servers for the name are the cause. If only A is, allow AAAA in the firewall or on those servers.',
             ]
           : []),
-        'Answer AAAA with NOERROR, no record, and an SOA in the authority section, as in template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }.',
-        'Or remove the template, because NODATA from the upstream is just as quick.',
+        ...origin.fix,
       ],
-      prove: `ndots query ${names[0]} AAAA`,
-      disproved: 'the external server gives the same answer (then the zone’s owner has to fix it)',
+      prove: `ndots query ${names[0]} AAAA${origin.server === '' ? '' : ` @${origin.server}`}`,
+      disproved: origin.disproved,
       hits: bad,
       exchanges: observed.affectedExchanges(
         ({ name, type }) => keys.has(name) && type === TYPE.AAAA,
@@ -139,6 +148,78 @@ export const wrongAaaa: FindingKind = {
     });
   },
 };
+
+/** The server that makes the wrong answer, as far as the capture shows it. */
+interface Origin extends Pick<Finding, 'seen' | 'why' | 'fix' | 'disproved'> {
+  /** Where to prove it; empty if no server is known to be the cause. */
+  readonly server: string;
+}
+
+const NO_RECORD =
+  'Answer AAAA with NOERROR, no record, and an SOA in the authority section, as in template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }.';
+const NO_TEMPLATE = 'Or remove the template, because NODATA from the upstream is just as quick.';
+const TEMPLATE_WHY =
+  'A template that is meant to suppress IPv6 may answer like this (template … rcode NXDOMAIN).';
+const isBad = ({ nxdomain, servfail, refused, error }: Outcomes): boolean =>
+  nxdomain + servfail + refused + error > 0;
+
+function originOf(observed: Observations, names: readonly string[]): Origin {
+  const views = names.flatMap((name) => observed.names.get(name, TYPE.AAAA) ?? []);
+  const answers = views.flatMap(({ servers }) => [...servers]);
+  const isForwardedTo = forwardedTo(observed);
+  const behind = answers.filter(([address]) => isForwardedTo(address));
+  const isOf = (list: typeof answers, test: (outcomes: Outcomes) => boolean): readonly string[] => [
+    ...new Set(list.flatMap(([address, outcomes]) => (test(outcomes) ? address : []))),
+  ];
+  const guilty = isOf(behind, isBad);
+  const zones = listed([...new Set(names.map(registeredDomainOf))]);
+  const owner = `Tell the owner of ${zones} that the zone’s servers answer AAAA with an error although an A record exists. They have to answer NOERROR without a record, with the zone’s SOA record (RFC 4074).`;
+  const locally =
+    'Until then, answer AAAA for these names at the DNS server, as in template IN AAAA ZONE { rcode NOERROR; authority "…SOA…"; fallthrough }.';
+  if (guilty.length > 0)
+    return {
+      server: guilty[0]!,
+      seen: [
+        `The upstream ${listed(guilty)} gives this answer itself, so the DNS server in front of it only passes it on.`,
+      ],
+      why: `${listed(guilty)} passes it on from the zone’s own servers, which do not know the type, or makes it itself.`,
+      fix: [
+        `Query AAAA at ${listed(guilty)} and at the zone’s own servers. Correct the first one that answers with an error.`,
+        owner,
+        locally,
+      ],
+      disproved: `${listed(guilty)} answers AAAA with NOERROR`,
+    };
+  const [own] = isOf(answers, isBad);
+  if (names.every((name) => observed.domains.isOfCluster(name)))
+    return {
+      server: own ?? '',
+      seen: [],
+      why: TEMPLATE_WHY,
+      fix: [NO_RECORD, NO_TEMPLATE],
+      disproved: 'no template, rewrite or rule matches AAAA for these names',
+    };
+  return {
+    server: '',
+    seen: [],
+    why: 'Either the zone’s own servers do not know the type and the upstream passes their answer on, or a template that is meant to suppress IPv6 makes it (template … rcode NXDOMAIN).',
+    fix: [
+      `Query AAAA at the DNS server’s upstream, which the capture does not show. If it gives the same answer, ${owner.replace(/^T/, 't')}`,
+      `If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`,
+    ],
+    disproved: 'AAAA gets NOERROR',
+  };
+}
+
+/** Tests for servers that other DNS servers forward to: upstreams, or servers with forwarders as their only clients. */
+function forwardedTo(observed: Observations): (address: string) => boolean {
+  const behind = upstreams(observed);
+  return (address) => {
+    if (behind.has(address)) return true;
+    const clients = [...(observed.servers.get(address)?.clients ?? [])];
+    return clients.length > 0 && clients.every((client) => isForwarder(observed, client));
+  };
+}
 
 /**
  * True if A of other names fails about as often during this time: then it does not depend on the
