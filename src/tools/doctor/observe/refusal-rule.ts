@@ -27,7 +27,7 @@ export function refusalRule(
   } = observed;
   // A limit refuses names that the same client gets answers for at other times.
   let [atTimes, refusedInAll] = [0, 0];
-  for (const { list: theirs } of refusals.names.list)
+  for (const theirs of refusals.all)
     for (const { refused: count, answered } of theirs) {
       refusedInAll += count;
       if (answered > 0) atTimes += count;
@@ -35,7 +35,7 @@ export function refusalRule(
   if (atTimes > SPARED_SHARE * refusedInAll) return null;
   const [denied, allowed] = [new Set<string>(), new Set<string>()];
   for (const { name, type } of refusedNames) {
-    const all = refusals.names.get(`${type} ${name}`)?.list ?? [];
+    const all = refusals.of(type, name);
     const never = all.filter(
       ({ refused: count, answered }) => count >= MIN_RULED && answered === 0,
     );

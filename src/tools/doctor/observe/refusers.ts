@@ -44,8 +44,7 @@ export function refusedClients(
 ): Refusers | null {
   const byClient = new Map<string, { refused: number; answered: number }>();
   for (const { name, type } of names)
-    for (const { client, refused, answered: others } of refusals.names.get(`${type} ${name}`)
-      ?.list ?? []) {
+    for (const { client, refused, answered: others } of refusals.of(type, name)) {
       if (clients.get(client)?.servers.has(server) !== true) continue;
       const sum = byClient.get(client) ?? { refused: 0, answered: 0 };
       byClient.set(client, {
