@@ -19,7 +19,7 @@ import {
 } from './finding.ts';
 import { fromTo, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { lateFromMemory } from '../observe/late-from-memory.ts';
+import { lateFromMemory, stallingServers } from '../observe/late-from-memory.ts';
 import { isOfTwoPaces, latePods, type PodPace } from '../observe/pods-apart.ts';
 import { upstreams } from '../observe/roles.ts';
 import {
@@ -108,7 +108,11 @@ export const overload: FindingKind = {
         exchanges: losses,
       };
     }
-    return waitingLine(observed, claims) ?? excluded(paceText(observed));
+    return (
+      waitingLine(observed, claims) ??
+      shortStalls(observed, claims) ??
+      excluded(paceText(observed))
+    );
   },
   inCluster(facts) {
     const measured = servers(facts);
@@ -227,6 +231,53 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   };
 }
 
+/** A part of the cluster names takes many times as long as the rest, although nothing is lost. */
+function shortStalls(observed: Observations, claims: Claims): Finding | null {
+  const all = stallingServers(observed).filter(({ server }) => !claims.late.has(server.address));
+  const [first] = all;
+  if (first === undefined) return null;
+  const { server, stalls } = first;
+  const addresses = new Set(all.map((each) => each.server.address));
+  const pods = [...addresses].filter((address) => observed.backends.get(address) !== undefined);
+  const { late, quick } = latePods(
+    observed,
+    server,
+    Math.floor(stalls.fromMs / 1000),
+    Math.floor(stalls.toMs / 1000),
+  );
+  // A server that queries others itself is one process.
+  const isOne = observed.clients.get(server.address) !== undefined || pods.length > 0;
+  const isOfOne = late.length > 0 || (!isOne && stalls.isOutrun);
+  const which = pods.length > 0 ? pods : isOne ? [server.address] : [];
+  for (const address of addresses) claims.late.add(address);
+  return {
+    ...said,
+    ...(isOfOne ? ofOnePod(late) : which.length > 0 ? inBursts(which) : ofSomePod),
+    severity: 'warning',
+    confidence: 0.8,
+    seen: [
+      `${share(stalls.late, stalls.all)} replies from ${server.address} for cluster names took ${took(stalls.lateMs)} or longer, half of these ${took(stalls.usualMs)}, and up to ${took(stalls.longestMs)}. The others arrived within ${took(server.quantile(0.5))}. DNS pods answer these names from memory.`,
+      'The late replies come in bursts: queries that were sent at different times are answered together, again and again.',
+      ...(late.length > 0
+        ? [
+            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average, while ${paceTexts(quick)}.`,
+          ]
+        : isOfOne
+          ? [
+              `While these queries waited, ${server.address} answered others at once, so one of several DNS pods behind it stalls.`,
+            ]
+          : []),
+    ],
+    hits: stalls.late,
+    exchanges: observed.affectedExchanges(
+      (each) =>
+        (addresses.has(each.server.address) ||
+          each.hops.some((hop) => addresses.has(hop.server.address))) &&
+        (latencyOf(each) ?? 0) >= stalls.lateMs,
+    ),
+  };
+}
+
 /** Names the client whose queries overload the server, if it is one. */
 function flooderText(observed: Observations, losses: readonly SeenExchange[]): readonly string[] {
   const flooder = losses.length === 0 ? null : flooderOf(observed, losses);
@@ -263,6 +314,17 @@ function inBursts(pods: readonly string[]): Pick<Finding, 'title' | 'why' | 'fix
     ],
   };
 }
+
+/** The same, where the capture does not show the pods. */
+const ofSomePod: Pick<Finding, 'title' | 'why' | 'fix'> = {
+  title: 'A DNS pod stalls for lack of CPU time, then answers all waiting queries at once',
+  why: 'A server that is merely busy answers steadily, only later. Here, one or several of the DNS pods stop and then run again, for cluster names as well, so the upstream is not the cause. The CPU limit throttles them (the quota is used up early in each period), or their node freezes because of overcommitted CPUs, swapping or a paused virtual machine.',
+  fix: [
+    'Find the DNS pods whose container_cpu_cfs_throttled_periods_total rises. Remove their CPU limit, which throttles them in bursts, and set a CPU request.',
+    'If it rises for none of them, check the nodes (kubectl top node, pressure stall information, steal time) and the path to them (ping shows the same stalls).',
+    'To see which pod stalls, run ndots doctor -i any on a node with DNS pods.',
+  ],
+};
 
 function paceTexts(pods: readonly PodPace[]): string {
   return listed(pods.map(({ address, meanMs }) => `${address} took ${took(meanMs)}`));

@@ -3,6 +3,7 @@
  * within a few milliseconds, and one that takes much longer lacks CPU time.
  */
 import type { Observations } from './observations.ts';
+import type { Stalls } from './memory-replies.ts';
 import type { ServerView } from './server-view.ts';
 import { NEARLY_ALL } from '../thresholds/evidence.ts';
 import {
@@ -29,6 +30,22 @@ export function lateFromMemory(observed: Observations): readonly LateStretch[] {
   const { servers, backends } = observed;
   if (areForwarded(observed)) return [];
   return [...servers.list, ...backends.list].flatMap((server) => stretchOf(server) ?? []);
+}
+
+/** A server that stalls again and again, if only for parts of a second. */
+export interface StallingServer {
+  readonly server: ServerView;
+  readonly stalls: Stalls;
+}
+
+/** Servers that answer a part of the cluster names late and in bursts. The ones behind other addresses come first. */
+export function stallingServers(observed: Observations): readonly StallingServer[] {
+  const { servers, backends } = observed;
+  if (areForwarded(observed)) return [];
+  return [...backends.list, ...servers.list].flatMap((server) => {
+    const { stalls } = server.memoryReplies;
+    return stalls === null || server.stoodStill ? [] : [{ server, stalls }];
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-ex
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import type { Rate } from './rates.ts';
+import { MemoryReplies } from './memory-replies.ts';
 import { Standstills } from './standstills.ts';
 import { FELT_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { BREATHLESS_FACTOR, BREATHLESS_MS, STOPPED_PROCESS } from '../thresholds/silence.ts';
@@ -87,6 +88,7 @@ export class ServerView {
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
   late: number = 0;
   readonly standstills: Standstills = new Standstills();
+  readonly memoryReplies: MemoryReplies = new MemoryReplies();
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
   /** The time of the last query, even if its end is unknown. */
@@ -148,6 +150,7 @@ export class ServerView {
       if (exchange.protocol === 'udp')
         arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
     }
+    if (isOwn) this.memoryReplies.add(sentMs, repliedMs);
     // A server that answers SERVFAIL has waited for an upstream without success.
     if (exchange.rcode !== RCODE.SERVFAIL) {
       if (took >= FELT_MS) this.late++;

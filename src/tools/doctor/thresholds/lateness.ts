@@ -269,3 +269,26 @@ export const COLD_CACHE = { slow: 0.03, names: 5, once: 0.9 };
  * rates in the window before lost and other queries, and its deviations in standard errors. Factors; chosen.
  */
 export const RESPONSE_LIMIT = { factor: 3, before: 1.25, deviations: 4, windowMs: 500 };
+
+/**
+ * Short stalls of a server that answers cluster names from memory. `quickQuantile` of the replies take the usual time
+ * (quantile). A reply is late from `ms` (milliseconds) and from `times` the usual time on. `share` is the minimum share
+ * of late replies, `seconds` the number of seconds that have some, and `lasting` their share of all seconds with
+ * queries. At least `together` of the late replies (share), and `ofChance` times as many as by chance (factor), come
+ * within `togetherMs` of another one whose query was sent `apartMs` earlier or later (milliseconds). If others overtake
+ * at least `outrun` of them (share), another pod answers. Chosen: a CPU quota stops a process for up to 100 ms in each
+ * period, and often in several periods in a row.
+ */
+export const STALLS = {
+  quickQuantile: 0.25,
+  ms: 20,
+  times: 50,
+  share: 0.05,
+  seconds: 5,
+  lasting: 0.5,
+  together: 0.25,
+  togetherMs: 5,
+  apartMs: 10,
+  ofChance: 3,
+  outrun: 0.2,
+};
