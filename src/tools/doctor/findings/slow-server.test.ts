@@ -129,3 +129,33 @@ test('if all queried external names are in one zone, the finding names it', asyn
   assert.match(first.title, /^Names in corp\.acme\.net are slow while cluster names are quick/);
   assert.match(first.seen.join(' '), /are all in corp\.acme\.net\. and include/);
 });
+
+/** External names in unrelated zones, and a cluster name between them. @param tookMs of external names */
+async function firstFor(tookMs: (nth: number) => number): Promise<string> {
+  const packets = Array.from({ length: 40 }, (_, nth) => {
+    const way = ends('10.244.1.21', 20_000 + nth * 7);
+    return [
+      ...asked(nth * 3000, way, `host.zone${nth % 9}.net.`, nth, { tookMs: tookMs(nth) }),
+      ...asked(nth * 3000 + 2500, way, 'cart.shop.svc.cluster.local.', 100 + nth),
+    ];
+  });
+  const [first] = (await examine(inOrder(packets))).findings;
+  return first?.title ?? '';
+}
+
+test('external names that take 2 s or hardly any time show an upstream that does not answer', async () => {
+  assert.match(
+    await firstFor((nth) => (nth % 2 === 0 ? 3 : 2004)),
+    /^One of the upstreams does not answer/,
+  );
+});
+
+test('a slow upstream is not a dead one', async () => {
+  for (const tookMs of [
+    // Late by different times.
+    (nth: number) => (nth % 2 === 0 ? 3 : 1200 + ((nth * 1777) % 2000)),
+    // Every query is late.
+    () => 2004,
+  ])
+    assert.doesNotMatch(await firstFor(tookMs), /does not answer/);
+});

@@ -32,12 +32,15 @@ import {
   LATE_MS,
   MIN_CASES,
   MIN_QUERIES,
+  MOST,
   NEARLY_ALL,
+  OUTAGE_SHARE,
   SLOW_QUANTILE,
   SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 import {
   COLD_CACHE,
+  DEAD_UPSTREAM,
   LATE_AT_TIMES,
   LATE_QUANTILE,
   MIN_TIMED_REPLIES,
@@ -66,6 +69,8 @@ export const slowServer: FindingKind = {
       return unknown('too few replies, or another finding explains the delay');
     const ofZone = slowZoneServers(enough, observed, claims) ?? slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
+    const ofDead = deadUpstream(enough, observed, claims);
+    if (ofDead !== null) return ofDead;
     // Many quick cached or negative replies may hide that all others are late, but lookups show it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
@@ -323,6 +328,66 @@ function slowZoneServers(
     ],
     exchanges,
   };
+}
+
+/**
+ * Detects a server that is late with external names by the time after which CoreDNS gives up on one upstream and queries
+ * the next, while its other replies are quick. Null if there is none, or if the capture shows the upstreams.
+ */
+function deadUpstream(
+  servers: readonly ServerView[],
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  if (upstreams(observed).size > 0) return null;
+  const { ms, marginMs, least, most } = DEAD_UPSTREAM;
+  for (const { address } of servers) {
+    const late = slowLookups(observed)
+      .flatMap(({ exchanges }) => exchanges)
+      .filter(
+        (each) =>
+          each.server.address === address &&
+          (latencyOf(each) ?? 0) >= FELT_MS &&
+          !claims.isOfSilence(each) &&
+          !claims.names.has(each.name),
+      );
+    const waited = late.filter((each) => {
+      const waitMs = latencyOf(each)!;
+      return waitMs >= ms && waitMs < ms + marginMs && !isFailure(each);
+    });
+    const outside = externalOnly(address, observed);
+    if (waited.length < SLOW_ZONE.late || waited.length < MOST * late.length || outside === null)
+      continue;
+    const asked = observed.names.list
+      .filter(({ name }) => !observed.domains.isOfCluster(name))
+      .reduce((sum, { servers: of }) => {
+        const outcomes = of.get(address);
+        return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
+      }, 0);
+    if (late.length < least * asked || late.length > most * asked) continue;
+    const isMuch = observed.slowLookups >= OUTAGE_SHARE * observed.lookups;
+    const where = outside.zone === '' ? 'external names' : `names in ${outside.zone.slice(0, -1)}`;
+    return {
+      ...said(address, observed),
+      title: `One of the upstreams does not answer, so ${where} often take 2 s`,
+      severity: isMuch ? 'critical' : 'warning',
+      confidence: 0.85,
+      seen: [
+        outside.text,
+        `${share(waited.length, late.length)} late replies took ${took(ms)} and at most ${took(marginMs)} more, which is the time after which CoreDNS gives up on one upstream and queries another. ${share(asked - late.length, asked)} replies for external names were not late.`,
+        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+      ],
+      why: `${address || LOGGED} answers cluster names at once, and external names either quickly or after (nearly) exactly 2 s. It forwards to several upstreams, and one of them does not answer, or a firewall drops the packets to it. Each query that goes there first waits 2 s (the read timeout of CoreDNS’s forward). Names in its cache are quick.`,
+      fix: [
+        'Query each upstream of the DNS pods (forward in the Corefile, or the nodes’ resolv.conf) from a node with a DNS pod. Remove the one that does not answer, or repair the path to it.',
+        'Let forward check its upstreams, so that it skips dead ones. max_fails 0 turns that off.',
+        'To see the address of the dead upstream, run ndots doctor -i any on a node with a DNS pod.',
+      ],
+      disproved: 'every upstream answers each query from the DNS pods’ nodes',
+      exchanges: waited,
+    };
+  }
+  return null;
 }
 
 /** Describes unanswered health checks of these servers; empty if there are none. */

@@ -292,3 +292,11 @@ export const STALLS = {
   ofChance: 3,
   outrun: 0.2,
 };
+
+/**
+ * One of several upstreams never answers, and the DNS server queries the next one when its time is over. Late replies
+ * take `ms` (milliseconds; the read timeout of CoreDNS's forward), or up to `marginMs` more (for the next upstream;
+ * chosen). They are at least `least` of all replies for external names, and at most `most` (shares; chosen: one of up to
+ * five upstreams, and others answer as well).
+ */
+export const DEAD_UPSTREAM = { ms: 2000, marginMs: 150, least: 0.2, most: 0.9 };
