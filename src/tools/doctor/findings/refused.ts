@@ -1,6 +1,7 @@
 /** REFUSED: the servers that send it, and the clients that get it. */
 import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
@@ -17,7 +18,7 @@ import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { ACCEPT_PODS, refusalCauses, type RefusalCause } from '../observe/refusal-causes.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { fromTo, listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
   FORWARD_LIMIT_LEAST,
@@ -29,6 +30,7 @@ import {
   FROM_UPSTREAM_SHARE,
   MANY_ERRORS,
   MIN_CASES,
+  MIN_LASTING_MS,
   MOST,
   NEARLY_ALL,
   OUTAGE_SHARE,
@@ -155,18 +157,20 @@ export const refused: FindingKind = {
       isLimit && {
         seen: [
           limited,
+          ...periodText(observed),
           ...slow.map(
             (each) =>
               `During this time, replies for ${each} take a second or more. These queries use up the limit, and all others are refused.`,
           ),
         ],
-        why: 'Names that are refused now but answered at other times point to a limit. Either the server has reached its limit on waiting queries (max_concurrent in forward, which refuses any more), or one of several upstreams that it alternates between refuses.',
+        why: 'Names that are refused now but answered at other times point to a limit. Either the server has reached its limit on waiting queries (max_concurrent in CoreDNS’s forward, dns-forward-max in dnsmasq) and refuses any more, or one of several upstreams that it alternates between refuses.',
         fix: [
           ...slow.map(
             (each) =>
               `Add a server block for ${each} with its own forward and limit, so that its slow upstream does not delay other names.`,
           ),
-          'Raise forward { max_concurrent } (coredns_forward_max_concurrent_rejects_total counts refusals), and use a faster upstream and a cache, since the limit applies to waiting queries.',
+          'Find the queries that use up the limit (run ndots doctor -i any on a node with a DNS pod): names of a zone that does not answer, or a client that looks up many names at once.',
+          'Raise the limit (coredns_forward_max_concurrent_rejects_total counts refusals; dnsmasq logs “Maximum number of concurrent DNS queries reached”), and use a faster upstream and a cache, since it applies to waiting queries.',
           'If the limit is not the cause, query each of the server’s upstreams separately.',
         ],
         disproved: 'the server’s reject counter stays at zero, and all its upstreams answer',
@@ -298,6 +302,16 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
     tries.push(asked / REFUSED_IN_TURN.perLookup);
   }
   return unevenness(refusals, tries) <= REFUSED_IN_TURN.uneven;
+}
+
+/** Says that all refusals came in one period within the capture. Empty if they did not. */
+function periodText({ failed, firstMs, lastMs }: Observations): readonly string[] {
+  const all = failed.filter(({ rcode }) => rcode === RCODE.REFUSED);
+  if (all.length === 0) return [];
+  const { fromMs, toMs } = sentSpan(all);
+  return fromMs - firstMs < MIN_LASTING_MS || lastMs - toMs < MIN_LASTING_MS
+    ? []
+    : [`All refusals came ${fromTo(fromMs, toMs)}, and none before or afterwards.`];
 }
 
 /** The server that refuses these names most often, with the number of refusals. */

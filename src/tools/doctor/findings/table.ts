@@ -48,6 +48,7 @@ import { failingType } from './failing-type.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { expiredZone } from './expired-zone.ts';
 import { externalTarget } from './external-target.ts';
+import { filledLimit } from './filled-limit.ts';
 import { foreignResolver } from './foreign-resolver.ts';
 import { forgedReplies } from './forged-replies.ts';
 import type { FindingKind } from './finding.ts';
@@ -186,6 +187,7 @@ export const findingKinds: readonly FindingKind[] = [
   cutOffCache,
   shortTarget,
   externalTarget,
+  filledLimit,
   cutForATime,
   deadBackend,
   expiredZone,

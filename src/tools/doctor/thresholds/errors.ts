@@ -134,5 +134,8 @@ export const BADTIME_BYTES = 6;
  */
 export const WAITING_LIMIT = { least: 10, full: 0.75, refused: 0.9, atOnceMs: 50 };
 
+/** A limit that unanswered queries use up is full while this share of the most waits. Share; chosen: repeats and timeouts are not simultaneous. */
+export const FILLED_LIMIT = { full: 0.5 };
+
 /** A longer text of an Extended DNS Error is shortened in its middle. Characters; chosen: Unbound’s longest reasons fit. */
 export const STATED_TEXT_LENGTH = 320;
