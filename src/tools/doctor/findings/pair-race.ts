@@ -1,8 +1,9 @@
 /** A and AAAA queries that are sent together, of which one is lost. */
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
-import { MIN_CASES } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import {
+  MANY_LOST_HALVES,
   MIN_PAIRS_ALONE,
   PAIR_IMMUNE,
   PAIR_REST,
@@ -63,7 +64,11 @@ export const pairRace: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: isFew ? 'warning' : 'critical',
+      severity:
+        !isFew &&
+        (halves.length >= MANY_LOST_HALVES || halves.length >= FELT_SHARE * one.asked)
+          ? 'critical'
+          : 'warning',
       confidence:
         (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= SURE_PAIRS ? 0.9 : 0.8,
       seen: [

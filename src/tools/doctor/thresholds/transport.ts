@@ -72,6 +72,12 @@ export const REST_OF_OTHERS = 0.1;
 /** The minimum share of a race's losses that were sent second. Share; chosen. */
 export const SECOND_OF_PAIR = 0.75;
 
+/**
+ * The race is critical from this number of pairs with a lost query on, or if they are `FELT_SHARE` of all pairs. Pairs;
+ * chosen: each of them makes a lookup wait for 2.5 or 5 s, and a few in thousands are hardly noticed.
+ */
+export const MANY_LOST_HALVES = 10;
+
 /** This many pairs suffice if all lost the second query and nothing else is lost. Pairs; chosen. */
 export const MIN_PAIRS_ALONE = 2;
 
