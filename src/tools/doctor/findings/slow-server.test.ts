@@ -131,12 +131,12 @@ test('if all queried external names are in one zone, the finding names it', asyn
 });
 
 /** External names in unrelated zones, and a cluster name between them. @param tookMs of external names */
-async function firstFor(tookMs: (nth: number) => number): Promise<string> {
+async function firstFor(tookMs: (nth: number) => number, everyMs = 3000): Promise<string> {
   const packets = Array.from({ length: 40 }, (_, nth) => {
     const way = ends('10.244.1.21', 20_000 + nth * 7);
     return [
-      ...asked(nth * 3000, way, `host.zone${nth % 9}.net.`, nth, { tookMs: tookMs(nth) }),
-      ...asked(nth * 3000 + 2500, way, 'cart.shop.svc.cluster.local.', 100 + nth),
+      ...asked(nth * everyMs, way, `host.zone${nth % 9}.net.`, nth, { tookMs: tookMs(nth) }),
+      ...asked(nth * everyMs + 2500, way, 'cart.shop.svc.cluster.local.', 100 + nth),
     ];
   });
   const [first] = (await examine(inOrder(packets))).findings;
@@ -148,6 +148,11 @@ test('external names that take 2 s or hardly any time show an upstream that does
     await firstFor((nth) => (nth % 2 === 0 ? 3 : 2004)),
     /^One of the upstreams does not answer/,
   );
+});
+
+test('if all of these follow a pause, an idle connection that was dropped is also possible', async () => {
+  const title = await firstFor((nth) => (nth % 2 === 0 ? 3 : 2004), 6000);
+  assert.match(title, /^An upstream, or an idle connection to it,/);
 });
 
 test('a slow upstream is not a dead one', async () => {

@@ -297,6 +297,7 @@ export const STALLS = {
  * One of several upstreams never answers, and the DNS server queries the next one when its time is over. Late replies
  * take `ms` (milliseconds; the read timeout of CoreDNS's forward), or up to `marginMs` more (for the next upstream;
  * chosen). They are at least `least` of all replies for external names, and at most `most` (shares; chosen: one of up to
- * five upstreams, and others answer as well).
+ * five upstreams, and others answer as well). After pauses of `idleMs` (milliseconds; chosen), an idle connection that a
+ * firewall dropped looks the same.
  */
-export const DEAD_UPSTREAM = { ms: 2000, marginMs: 150, least: 0.2, most: 0.9 };
+export const DEAD_UPSTREAM = { ms: 2000, marginMs: 150, least: 0.2, most: 0.9, idleMs: 4000 };
