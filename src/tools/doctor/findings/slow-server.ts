@@ -1,15 +1,8 @@
 /** Servers that answer every query, but late. */
-import { isCut } from '../../capture/pair/message-head.ts';
 import { servers, upstreamTimes } from '../cluster/traffic.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
-import {
-  finalServer,
-  latencyOf,
-  sentSpan,
-  type SeenExchange,
-  type SeenLookup,
-} from '../../capture/pair/seen-exchange.ts';
+import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { type ServerView } from '../observe/server-view.ts';
@@ -24,6 +17,7 @@ import {
 } from './finding.ts';
 import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
+import { externalOnly, lateFrom, lateName, LOGGED, slowLookups } from '../observe/late-replies.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
 import { zonesOfServers } from '../observe/zone-servers.ts';
@@ -32,15 +26,11 @@ import {
   LATE_MS,
   MIN_CASES,
   MIN_QUERIES,
-  MOST,
   NEARLY_ALL,
-  OUTAGE_SHARE,
   SLOW_QUANTILE,
-  SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 import {
   COLD_CACHE,
-  DEAD_UPSTREAM,
   LATE_AT_TIMES,
   LATE_QUANTILE,
   MIN_TIMED_REPLIES,
@@ -51,11 +41,6 @@ import {
   WAITING_LOOKUPS,
   WAITS_AT_TIME_MS,
 } from '../thresholds/lateness.ts';
-
-/** A log does not contain the server’s address. */
-const LOGGED = 'the server that wrote the log';
-/** Queries are counted by the second. */
-const SAME_SECOND_MS = 1000;
 
 /** Replies come, but late. */
 export const slowServer: FindingKind = {
@@ -71,8 +56,6 @@ export const slowServer: FindingKind = {
       return unknown('too few replies, or another finding explains the delay');
     const ofZone = slowZoneServers(enough, observed, claims) ?? slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
-    const ofDead = deadUpstream(enough, observed, claims);
-    if (ofDead !== null) return ofDead;
     // Many quick cached or negative replies may hide that all others are late, but lookups show it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
@@ -165,15 +148,6 @@ function isCold({ address }: ServerView, observed: Observations): boolean {
   const asked = names.list.flatMap(({ servers }) => servers.get(address)?.asked ?? []);
   const once = asked.filter((count) => count === 1).length;
   return asked.length >= COLD_CACHE.names && once >= COLD_CACHE.once * asked.length;
-}
-
-/** The late replies of a server in slow lookups. */
-function lateFrom(address: string, observed: Observations): readonly SeenExchange[] {
-  return slowLookups(observed).flatMap(({ exchanges }) =>
-    exchanges.filter(
-      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
-    ),
-  );
 }
 
 /** True if (nearly) all late replies are SERVFAIL or another error, which is the graver symptom. */
@@ -332,84 +306,6 @@ function slowZoneServers(
   };
 }
 
-/**
- * Detects a server that is late with external names by the time after which CoreDNS gives up on one upstream and queries
- * the next, while its other replies are quick. Null if there is none, or if the capture shows the upstreams.
- */
-function deadUpstream(
-  servers: readonly ServerView[],
-  observed: Observations,
-  claims: Claims,
-): Finding | null {
-  if (upstreams(observed).size > 0) return null;
-  const { ms, marginMs, least, most, idleMs } = DEAD_UPSTREAM;
-  for (const { address } of servers) {
-    const late = slowLookups(observed)
-      .flatMap(({ exchanges }) => exchanges)
-      .filter(
-        (each) =>
-          each.server.address === address &&
-          (latencyOf(each) ?? 0) >= FELT_MS &&
-          !claims.isOfSilence(each) &&
-          !claims.names.has(each.name),
-      );
-    const waited = late.filter((each) => {
-      const waitMs = latencyOf(each)!;
-      return waitMs >= ms && waitMs < ms + marginMs && !isFailure(each);
-    });
-    const outside = externalOnly(address, observed);
-    if (waited.length < SLOW_ZONE.late || waited.length < MOST * late.length || outside === null)
-      continue;
-    const asked = observed.names.list
-      .filter(({ name }) => !observed.domains.isOfCluster(name))
-      .reduce((sum, { servers: of }) => {
-        const outcomes = of.get(address);
-        return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
-      }, 0);
-    if (late.length < least * asked || late.length > most * asked) continue;
-    const isMuch = observed.slowLookups >= OUTAGE_SHARE * observed.lookups;
-    // The last external query of any client in the capture was some time ago.
-    const rested = waited.filter(
-      ({ sentMs }) =>
-        observed.ways.between(sentMs - idleMs, sentMs - SAME_SECOND_MS).outside.asked === 0,
-    );
-    const mayBeIdle = rested.length >= MOST * waited.length;
-    const where = outside.zone === '' ? 'external names' : `names in ${outside.zone.slice(0, -1)}`;
-    return {
-      ...said(address, observed),
-      title: mayBeIdle
-        ? `An upstream, or an idle connection to it, does not answer, so ${where} often take 2 s`
-        : `One of the upstreams does not answer, so ${where} often take 2 s`,
-      severity: isMuch ? 'critical' : 'warning',
-      confidence: 0.85,
-      seen: [
-        outside.text,
-        `${share(waited.length, late.length)} late replies took ${took(ms)} and at most ${took(marginMs)} more, which is the time after which CoreDNS gives up on one upstream and queries another. ${share(asked - late.length, asked)} replies for external names were not late.`,
-        ...(mayBeIdle
-          ? [
-              `Before ${share(rested.length, waited.length)} of these queries, none for an external name was sent for ${took(idleMs)} or longer.`,
-            ]
-          : []),
-        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-      ],
-      why: `${address || LOGGED} answers cluster names at once, and external names either quickly or after (nearly) exactly 2 s. It forwards to several upstreams, and one of them does not answer, or a firewall drops the packets to it. Each query that goes there first waits 2 s (the read timeout of CoreDNS’s forward). Names in its cache are quick.${mayBeIdle ? ' If forward uses TCP or TLS (force_tcp, tls://), a firewall may instead have dropped idle connections that CoreDNS reuses after a pause.' : ''}`,
-      fix: [
-        ...(mayBeIdle
-          ? [
-              'If forward uses TCP or TLS, set its expire to less than the idle timeout of the firewalls on the way.',
-            ]
-          : []),
-        'Query each upstream of the DNS pods (forward in the Corefile, or the nodes’ resolv.conf) from a node with a DNS pod. Remove the one that does not answer, or repair the path to it.',
-        'Let forward check its upstreams, so that it skips dead ones. max_fails 0 turns that off.',
-        'To see the address of the dead upstream, run ndots doctor -i any on a node with a DNS pod.',
-      ],
-      disproved: 'every upstream answers each query from the DNS pods’ nodes',
-      exchanges: waited,
-    };
-  }
-  return null;
-}
-
 /** Describes unanswered health checks of these servers; empty if there are none. */
 function healthText({ names }: Observations, addresses: ReadonlySet<string>): readonly string[] {
   let [asked, lost] = [0, 0];
@@ -512,38 +408,6 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
   return null;
 }
 
-/** Slow lookups, including those whose names the capture has only in part. */
-function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
-  return [...affected, ...slowCut];
-}
-
-/**
- * Reports that all late replies are for external names while cluster names are quick; null if that
- * is not true.
- */
-function externalOnly(
-  address: string,
-  observed: Observations,
-): { readonly text: string; readonly zone: string } | null {
-  const { domains, servers } = observed;
-  const late = lateFrom(address, observed);
-  const names = [...new Set(late.map(({ name }) => name))];
-  const inside = late.filter(({ name }) => domains.isOfCluster(name)).length;
-  const seconds = servers.get(address)?.history ?? [];
-  const own = seconds.reduce((sum, [, each]) => sum + each.own, 0);
-  const ownMs = seconds.reduce((sum, [, each]) => sum + each.ownMs, 0) / Math.max(1, own);
-  const failed = late.filter(isFailure).length;
-  if (late.length === 0 || inside > SPARED_SHARE * late.length) return null;
-  if (own < MIN_CASES || ownMs >= LATE_MS) return null;
-  const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
-  const common = names.length > 1 ? names.reduce(commonZone) : '';
-  const zone = common.split('.').length > 2 ? common : '';
-  const text = sentence(
-    `Only external names are slow. ${own} replies for cluster names took ${took(ownMs)} on average, while ${late.length} others took ${tookFrom(times[0]!, times.at(-1)!)}${failed === 0 ? '' : `, and ${failed} of these got SERVFAIL`}. The slow ones${zone === '' ? '' : ` are all in ${zone} and`} include ${listed(names)}`,
-  );
-  return { text, zone };
-}
-
 /** Only forwarded queries are late. @param zone the one that contains all late names, or empty */
 function waitsForUpstream(
   address: string,
@@ -586,17 +450,6 @@ function pathOrServer(
     prove: `run ping -c 5 ${address} from the clients’ node, or capture all ports, which shows TCP handshakes`,
     disproved: `ping to ${address} takes much less time (then the server itself waits)`,
   };
-}
-
-/** The name whose reply from the server took longest, or else any name that was queried. */
-function lateName(address: string, observed: Observations): string {
-  const replies = slowLookups(observed)
-    .flatMap(({ exchanges }) => exchanges)
-    .filter((each) => finalServer(each).address === address || each.server.address === address)
-    .filter(({ name }) => !isCut(name))
-    .toSorted((one, other) => (latencyOf(other) ?? 0) - (latencyOf(one) ?? 0));
-  const [late = observed.names.list.find(({ name }) => !isCut(name))] = replies;
-  return late?.name ?? 'NAME';
 }
 
 /** The parts that all variants share. */

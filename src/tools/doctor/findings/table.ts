@@ -6,6 +6,7 @@ import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { clusterNamesUpstream } from './cluster-names-upstream.ts';
 import { coldStart } from './cold-start.ts';
 import { hardCodedDomain } from './hard-coded-domain.ts';
+import { hiddenUpstream } from './hidden-upstream.ts';
 import { idleConnections } from './idle-connections.ts';
 import { unreachableBackend } from './unreachable-backend.ts';
 import { ipv6Only } from './ipv6-only.ts';
@@ -213,6 +214,7 @@ export const findingKinds: readonly FindingKind[] = [
   tableFull,
   slowPath,
   shortPatience,
+  hiddenUpstream,
   slowServer,
   notDns,
   deadNat64,

@@ -272,11 +272,11 @@ export const RESPONSE_LIMIT = { factor: 3, before: 1.25, deviations: 4, windowMs
 
 /**
  * Short stalls of a server that answers cluster names from memory. `quickQuantile` of the replies take the usual time
- * (quantile). A reply is late from `ms` (milliseconds) and from `times` the usual time on. `share` is the minimum share
- * of late replies, `seconds` the number of seconds that have some, and `lasting` their share of all seconds with
- * queries. At least `together` of the late replies (share), and `ofChance` times as many as by chance (factor), come
- * within `togetherMs` of another one whose query was sent `apartMs` earlier or later (milliseconds). If others overtake
- * at least `outrun` of them (share), another pod answers. Chosen: a CPU quota stops a process for up to 100 ms in each
+ * (quantile). A reply is late from `ms` (milliseconds) and from `times` the usual time on. At least `share` of the
+ * replies are late. They fall into at least `seconds` seconds, and into `lasting` of the seconds with queries (share).
+ * `together` of the late replies (share), and `ofChance` times as many as by chance, come in bursts. In a burst, replies
+ * come within `togetherMs` although their queries were sent `apartMs` apart (milliseconds). If others overtake at least
+ * `outrun` of the late replies (share), another pod answers. Chosen: a CPU quota stops a process for up to 100 ms in each
  * period, and often in several periods in a row.
  */
 export const STALLS = {
@@ -294,10 +294,18 @@ export const STALLS = {
 };
 
 /**
- * One of several upstreams never answers, and the DNS server queries the next one when its time is over. Late replies
- * take `ms` (milliseconds; the read timeout of CoreDNS's forward), or up to `marginMs` more (for the next upstream;
- * chosen). They are at least `least` of all replies for external names, and at most `most` (shares; chosen: one of up to
- * five upstreams, and others answer as well). After pauses of `idleMs` (milliseconds; chosen), an idle connection that a
- * firewall dropped looks the same.
+ * One of several upstreams never answers, and the DNS server then queries the next one. Late replies take `ms`
+ * (milliseconds; the read timeout of CoreDNS’s forward), or up to `marginMs` more for the next upstream. There are at
+ * least `late` of them. They are from `least` to `most` of the replies for external names (shares): one of up to five
+ * upstreams is dead, and the others answer. After pauses of `idleMs` (milliseconds), a dropped idle connection looks the
+ * same. Queries are counted by the second (`resolutionMs`). Chosen.
  */
-export const DEAD_UPSTREAM = { ms: 2000, marginMs: 150, least: 0.2, most: 0.9, idleMs: 4000 };
+export const DEAD_UPSTREAM = {
+  ms: 2000,
+  marginMs: 150,
+  late: 5,
+  least: 0.2,
+  most: 0.9,
+  idleMs: 4000,
+  resolutionMs: 1000,
+};
