@@ -3,11 +3,12 @@ import type { GivenFilter } from '../capture/filter.ts';
 import { printFilterLine } from '../capture/filter-line.ts';
 import { RCODE } from '../../server/wire/iana.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
+import { byMost, orElse } from './list-rows.ts';
 import type { MapEdge, MapNode, MapRole, MapView } from './map-shape.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { Parties } from './parties.ts';
 
-/** The number of client groups that are shown individually. All other clients form one group. */
+/** The number of client groups that are shown individually, the worst first. All other clients form one group. */
 const GROUPS_MAX = 12;
 /** The number of servers on the map. The server table shows all of them. */
 const SERVERS_MAX = 24;
@@ -183,8 +184,9 @@ export class MapCounts {
     const clients = groups.filter((group) => !isServer(group));
     // Show one more group rather than "1 more".
     const most = clients.length === GROUPS_MAX + 1 ? GROUPS_MAX + 1 : GROUPS_MAX;
-    const [own, others] = [clients.slice(0, most), clients.slice(most)];
-    const named = [...own, ...groups.filter(isServer)];
+    const own = new Set(this.#worstFirst(clients).slice(0, most));
+    const others = clients.filter((group) => !own.has(group));
+    const named = groups.filter((group) => own.has(group) || isServer(group));
     const edges: DrawnEdge[] = [];
     const draw = (
       from: string,
@@ -222,6 +224,23 @@ export class MapCounts {
             tally,
           });
     return edges;
+  }
+
+  /** Puts groups that lost queries first, then those with error replies. Otherwise keeps the order. */
+  #worstFirst(groups: readonly ClientGroup[]): readonly ClientGroup[] {
+    const sumOf = (key: 'lost' | 'failed'): ReadonlyMap<ClientGroup, number> =>
+      new Map(
+        groups.map((group) => {
+          let sum = 0;
+          for (const address of group.clients)
+            for (const tally of this.#asked.get(address)?.values() ?? []) sum += tally[key];
+          return [group, sum];
+        }),
+      );
+    const [lost, failed] = [sumOf('lost'), sumOf('failed')];
+    const byLost = byMost<ClientGroup>((group) => lost.get(group)!);
+    const byFailed = byMost<ClientGroup>((group) => failed.get(group)!);
+    return groups.toSorted(orElse(byLost, byFailed));
   }
 
   #roleOf(address: string, groups: readonly ClientGroup[]): MapRole {

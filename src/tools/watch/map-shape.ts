@@ -14,7 +14,10 @@ export interface MapNode {
   readonly name: string;
   /** The number of clients in a group, or 0 for a server. */
   readonly clients: number;
-  /** The number of groups with the fewest lookups that are combined here, or 0 for a single group. */
+  /**
+   * The number of groups that are combined here, or 0 for a single group. Groups that lose queries or get errors are
+   * combined last, and otherwise those with the fewest lookups first.
+   */
   readonly more: number;
   readonly lookups: number;
 }

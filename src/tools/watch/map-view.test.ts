@@ -75,6 +75,32 @@ describe('the map', async () => {
     assertExact(many, wide);
   });
 
+  test('clients that lose queries or get errors are drawn by name before busier ones without faults', async () => {
+    const [loser, failing] = ['10.244.3.1', '10.244.3.2'];
+    const healthyOnes = Array.from({ length: 20 }, (_, at) => `10.244.2.${at + 1}`);
+    const clients = [...healthyOnes, loser, failing].map((address, client) => ({
+      address,
+      resolver: 'glibc' as const,
+      lookups: Array.from({ length: address.startsWith('10.244.3') ? 1 : 3 }, (_, at) => ({
+        atMs: client * 7 + at * 900,
+        name: `api${at}.example.com.`,
+      })),
+    }));
+    const packets = await play(clients, (passing) => {
+      if (passing.client === loser) return { lost: true };
+      return passing.client === failing ? { rcode: 2 } : healthy(passing);
+    });
+    const faulty = watched(packets, {}, undefined, packets.at(-1)!.timeMs + 40_000);
+    const drawn = faulty.map({ view: 'map' });
+    const named = drawn.nodes
+      .filter(({ role }) => role === 'clients')
+      .map(({ address }) => address);
+    assert.ok(named.includes(loser) && named.includes(failing), named.join());
+    const more = drawn.edges.find(({ from }) => from === 'more')!;
+    assert.deepEqual([more.lost, more.failed], [0, 0]);
+    assertExact(faulty, drawn);
+  });
+
   test('without client addresses, edges that would need one have no filter', () => {
     const views = new PrivateViews(model, 'no-clients', 'key');
     const hidden = views.map({ view: 'map' });
