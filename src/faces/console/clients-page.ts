@@ -1,11 +1,10 @@
 /** The Clients page: addresses and pods, with their resolvers and the results of their lookups. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
-import { printNumber, printRcodes, printShare, printSpan } from '../cli/live/figures.ts';
+import { partyName, printNumber, printRcodes, printShare, printSpan } from '../cli/live/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
-import { partyName } from './party-name.ts';
 import { lookupsLink, party } from './party-text.ts';
 
 export function clientsPage(view: ClientsView): TemplateResult {

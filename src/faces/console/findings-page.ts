@@ -1,7 +1,13 @@
 /** The Findings page: active and past findings, each with its fix and a command to verify it. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
-import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';
+import {
+  partyName,
+  printLatency,
+  printMoment,
+  printShare,
+  printTime,
+} from '../cli/live/figures.ts';
 import { findingStates } from '../cli/live/finding-words.ts';
 import { NOTHING_SEEN, seesNothing } from '../cli/live/now-parts.ts';
 import { copyButton } from '../web/copy-button.ts';
@@ -9,7 +15,6 @@ import { table } from '../web/table.ts';
 import { liveTable } from './live-table.ts';
 import { grafanaLink } from './grafana-link.ts';
 import { counted } from './now-figures.ts';
-import { partyName } from './party-name.ts';
 
 export function findingsPage(view: FindingsView): TemplateResult {
   return html`${liveTable<FindingRow>({

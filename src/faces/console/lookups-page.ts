@@ -1,14 +1,13 @@
 /** The Lookups page: one row per application call, which expands into its queries and the reasons for them. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts';
-import { printLatency, printMoment, printNumber } from '../cli/live/figures.ts';
+import { partyName, printLatency, printMoment, printNumber } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { table } from '../web/table.ts';
 import { grafanaLink } from './grafana-link.ts';
 import { handOver } from './hand-over.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
-import { partyName } from './party-name.ts';
 import { cacheLink, lookupsLink, nameLink, party, traceLink } from './party-text.ts';
 
 const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {

@@ -1,9 +1,9 @@
 /** Renders clients and servers, using names for pods and addresses for the rest. */
+import { partyName } from '../cli/live/figures.ts';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { nameFilter } from '../../tools/watch/name-filter.ts';
 import type { Party } from '../../tools/watch/view.ts';
 import { hasCaches, show, showsClients, showTool } from './page-state.ts';
-import { partyName } from './party-name.ts';
 
 /** The name with the address next to it. */
 export function party(of: Party): TemplateResult {

@@ -1,11 +1,10 @@
 /** The Servers page: latency and losses for servers and upstreams, with outliers marked. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
-import { printLatencies, printRcodes, printSpan } from '../cli/live/figures.ts';
+import { partyName, printLatencies, printRcodes, printSpan } from '../cli/live/figures.ts';
 import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
-import { partyName } from './party-name.ts';
 import { lookupsLink, party } from './party-text.ts';
 
 const roles: Readonly<Record<ServerRow['role'], string>> = {

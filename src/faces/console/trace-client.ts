@@ -3,9 +3,8 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
-import { printShare } from '../cli/live/figures.ts';
+import { partyName, printShare } from '../cli/live/figures.ts';
 import { ofCluster, refusalText } from './page-state.ts';
-import { partyName } from './party-name.ts';
 import { readJson } from './read-json.ts';
 
 /** The client's address. If empty, there is no client and the form contains the input. */

@@ -2,8 +2,7 @@
 import { escape, htmlPage } from '../../../server/base/html.ts';
 import type { FindingRow, FindingsView, NowView } from '../../../tools/watch/view.ts';
 import { nowFigures } from '../../console/now-figures.ts';
-import { partyName } from '../../console/party-name.ts';
-import { printLatency, printMoment, printShare } from '../live/figures.ts';
+import { partyName, printLatency, printMoment, printShare } from '../live/figures.ts';
 
 const style = `
 :root { color-scheme: light dark; --line: light-dark(#d9dde1, #2c333a); --quiet: light-dark(#545e67, #a0abb4);

@@ -91,9 +91,21 @@ export function printRcodes(rcodes: LiveCounts['rcodes']): string {
   return rcodes.map(({ rcode, count }) => `${rcode} ${printNumber(count)}`).join(', ');
 }
 
-/** A short label for a client or server: its name, or else its address. */
-export function partyName({ name, address, kind, isGone }: Party): string {
-  const shown = name === '' ? address || '-' : kind === 'service' ? `svc ${name}` : name;
+/** The short name of a client or server: `shop/cart-7d4b9c`, or else its workload or address. */
+export function partyName({
+  name,
+  workload,
+  namespace,
+  address,
+}: Pick<Party, 'name' | 'workload' | 'namespace' | 'address'>): string {
+  if (name !== '') return name;
+  return workload === '' ? address || '-' : `${namespace}/${workload}`;
+}
+
+/** The short name with marks, for text without markup: `svc kube-system/kube-dns`, `shop/cart-7d4b9c (gone)`. */
+export function partyLabel(party: Party): string {
+  const { name, kind, isGone } = party;
+  const shown = `${kind === 'service' && name !== '' ? 'svc ' : ''}${partyName(party)}`;
   return isGone ? `${shown} (gone)` : shown;
 }
 
@@ -106,7 +118,7 @@ export function partyText(party: Party): string {
     kind === 'node' && name === address ? '' : address,
     node === '' || kind === 'node' ? '' : `on ${node}`,
   ].filter((each) => each !== '');
-  return more.length === 0 ? partyName(party) : `${partyName(party)} (${more.join(', ')})`;
+  return more.length === 0 ? partyLabel(party) : `${partyLabel(party)} (${more.join(', ')})`;
 }
 
 const LEVELS = '▁▂▃▄▅▆▇█';

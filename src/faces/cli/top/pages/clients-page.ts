@@ -2,7 +2,7 @@
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
-import { partyName, partyText, printSpan } from '../../live/figures.ts';
+import { partyLabel, partyText, printSpan } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import { countColumns, countedItem, countFields } from './counted-row.ts';
 import {
@@ -20,7 +20,7 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
       rank: 0,
       sort: 'name',
       least: 22,
-      cell: (row) => [partyName(row), row.isGone ? 'dim' : 'strong'],
+      cell: (row) => [partyLabel(row), row.isGone ? 'dim' : 'strong'],
     }),
     shrinking('WORKLOAD', { rank: 8, least: 12, cell: ({ workload }) => [workload, 'plain'] }),
     shrinking('RESOLVER', {
@@ -70,9 +70,9 @@ function resolverText({ kinds, confidence }: ClientRow['resolver']): string {
 
 function clientDetails(row: ClientRow, width: number): readonly StyledLine[] {
   const { resolver, servers, firstMs, lastMs } = row;
-  const asked = servers.map(partyName);
+  const asked = servers.map(partyLabel);
   return [
-    ...paragraph(partyName(row), width, { style: 'title' }),
+    ...paragraph(partyLabel(row), width, { style: 'title' }),
     ...field('Who', row.name === '' ? row.address : partyText(row), width),
     ...field(
       'Resolver',

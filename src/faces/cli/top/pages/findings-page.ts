@@ -12,7 +12,7 @@ import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
-  partyName,
+  partyLabel,
   printAge,
   printMoment,
   printNumber,
@@ -222,7 +222,7 @@ const exampleColumns: readonly ScreenColumn<ExampleRow>[] = [
     least: 8,
     cell: ({ rcode }) => (rcode === '' ? ['no reply', 'bad'] : [rcode, 'plain']),
   }),
-  shrinking('CLIENT', { rank: 3, least: 12, cell: ({ client }) => [partyName(client), 'plain'] }),
-  shrinking('SERVER', { rank: 4, least: 12, cell: ({ server }) => [partyName(server), 'plain'] }),
+  shrinking('CLIENT', { rank: 3, least: 12, cell: ({ client }) => [partyLabel(client), 'plain'] }),
+  shrinking('SERVER', { rank: 4, least: 12, cell: ({ server }) => [partyLabel(server), 'plain'] }),
   shrinking('NAME', { rank: 0, least: 16, cell: ({ name }) => [name, 'strong'] }),
 ];

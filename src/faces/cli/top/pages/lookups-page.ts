@@ -13,7 +13,7 @@ import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
-  partyName,
+  partyLabel,
   partyText,
   printLatency,
   printMoment,
@@ -93,7 +93,7 @@ const columns: readonly ScreenColumn<LookupRow>[] = [
     rank: 3,
     sort: 'client',
     least: 16,
-    cell: ({ client }) => [partyName(client), client.isGone ? 'dim' : 'plain'],
+    cell: ({ client }) => [partyLabel(client), client.isGone ? 'dim' : 'plain'],
   }),
   shrinking('NAME', { rank: 0, sort: 'name', least: 18, cell: ({ name }) => [name, 'strong'] }),
 ];
@@ -220,5 +220,5 @@ function queryResult({ rcode, answers, truncated }: QueryRow): StyledSpan {
 }
 
 function serverText({ server, behind }: QueryRow): string {
-  return [partyName(server), ...behind.map((pod) => `⇒ ${partyName(pod)}`)].join(' ');
+  return [partyLabel(server), ...behind.map((pod) => `⇒ ${partyLabel(pod)}`)].join(' ');
 }

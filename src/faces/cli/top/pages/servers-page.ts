@@ -3,7 +3,7 @@ import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countColumns, countedItem, countFields, manyOf } from './counted-row.ts';
-import { latencySpan, partyName, partyText, printPart, printSpan } from '../../live/figures.ts';
+import { latencySpan, partyLabel, partyText, printPart, printSpan } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   field,
@@ -45,7 +45,7 @@ export function serversBody(view: ServersView, fit: PageFit): TopBody {
 /** A name or address, with the port unless it is the default. */
 function serverName(row: ServerRow): string {
   const port = row.port === 53 ? '' : `:${row.port}`;
-  return `${partyName(row)}${port}`;
+  return `${partyLabel(row)}${port}`;
 }
 
 function nxdomainShare({ rcodes, queries }: ServerRow): string {
