@@ -10,7 +10,7 @@ import { RecentlyUsed } from './recently-used.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { unknownAsker, type Asker, type SeenProcess, type WhyUnknown } from '../pair/asker.ts';
 import type { KernelSocket, NetworkSpace, NetworkSpaces } from './network-spaces.ts';
-import type { SocketHolders } from './socket-holders.ts';
+import { withOthers, type SocketHolders } from './socket-holders.ts';
 
 /** The number of connection ends for which sockets are remembered. */
 const KNOWN_MAX = 50_000;
@@ -265,8 +265,7 @@ function haveSameProcesses(one: Asker, other: Asker): boolean {
 /** The processes of both, or null if those of one are unknown. */
 function processesOfBoth(one: Asker, other: Asker): readonly SeenProcess[] | null {
   if (one.why !== null || other.why !== null) return null;
-  const pids = new Set(one.processes.map(({ pid }) => pid));
-  return [...one.processes, ...other.processes.filter(({ pid }) => !pids.has(pid))];
+  return withOthers(one.processes, other.processes);
 }
 
 function isSameEnd(one: ConnectionEnd, other: ConnectionEnd): boolean {

@@ -240,8 +240,16 @@ function joined(
 ): readonly Holder[] | WhyUnknown {
   if (typeof inside === 'string')
     return inside === 'ended' && outside.length > 0 ? outside : inside;
-  const pids = new Set(inside.map(({ pid }) => pid));
-  return [...inside, ...outside.filter(({ pid }) => !pids.has(pid))];
+  return withOthers(inside, outside);
+}
+
+/** The processes, followed by those that only `others` contains. */
+export function withOthers<T extends { readonly pid: number }>(
+  processes: readonly T[],
+  others: readonly T[],
+): readonly T[] {
+  const pids = new Set(processes.map(({ pid }) => pid));
+  return [...processes, ...others.filter(({ pid }) => !pids.has(pid))];
 }
 
 /**

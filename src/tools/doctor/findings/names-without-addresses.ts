@@ -1,4 +1,5 @@
 /** Names that exist without an address (NODATA), which programs report like missing names. */
+import { serviceOf } from '../observe/common-service.ts';
 import type { EmptyName } from '../observe/failed-lookups.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
@@ -21,8 +22,8 @@ export const namesWithoutAddresses: FindingKind = {
     const names = found.map(({ name }) => name);
     const clients = [...new Set(found.flatMap((each) => [...each.clients.keys()]))];
     const services = names.filter((name) => isService(name, observed));
-    const [, service = 'SERVICE', namespace = 'NAMESPACE'] =
-      /^(?:.*\.)?([^.]+)\.([^.]+)\.svc\./.exec(services[0] ?? '') ?? [];
+    const [service = 'SERVICE', namespace = 'NAMESPACE'] =
+      serviceOf(services[0] ?? '')?.split('.') ?? [];
     const server = first.samples[0]!.server.address;
     return {
       code: this.code,

@@ -8,8 +8,9 @@ export function commonService(names: Iterable<string>): string | null {
 }
 
 /** SERVICE.NAMESPACE.svc.DOMAIN without the names of a pod or port before it, or null. */
-function serviceOf(name: string): string | null {
+export function serviceOf(name: string): string | null {
   const labels = name.split('.');
-  const at = labels.indexOf('svc') - 2;
+  // A Service may be named svc itself.
+  const at = labels.indexOf('svc', 2) - 2;
   return at < 0 || labels[at]!.startsWith('_') ? null : labels.slice(at).join('.');
 }
