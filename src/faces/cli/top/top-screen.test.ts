@@ -1,5 +1,7 @@
 /** Tests the live view by reading back the terminal's screen. */
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { EmulatedTerminal } from '../../../../test/kit/emulated-terminal.ts';
 import { SampleModel } from '../../../../test/kit/sample-views.ts';
@@ -376,8 +378,19 @@ describe('keys', () => {
     assert.equal(model.asked.at(-1)!.lastMs, undefined);
   });
 
-  test('t traces the name as the client of the row, and shows what it printed', async () => {
-    const { terminal, traced } = started();
+  test('the resolv.conf of a trace is removed when the screen stops', () => {
+    const { terminal, traced, screen } = started();
+    terminal.press('2');
+    terminal.press('t');
+    const path = traced[0]![traced[0]!.indexOf('--resolv-conf') + 1]!;
+    assert.match(readFileSync(path, 'utf8'), /^options ndots:/m);
+    screen.stop();
+    assert.ok(!existsSync(dirname(path)));
+  });
+
+  test('t traces the name as the client of the row, and shows what it printed', async (t) => {
+    const { terminal, traced, screen } = started();
+    t.after(() => screen.stop());
     terminal.press('2');
     terminal.press(KEY.down);
     terminal.press('t');
@@ -511,6 +524,7 @@ function started({
   clock: VirtualClock;
   traced: (readonly string[])[];
   quits: { count: number };
+  screen: TopScreen;
 } {
   const terminal = new EmulatedTerminal(columns, rows);
   const model = new ChangingModel();
@@ -527,7 +541,7 @@ function started({
     over: new Promise(() => undefined),
     stop: () => undefined,
   };
-  new TopScreen({
+  const screen = new TopScreen({
     ask: (query) => model.view(query),
     feed: () => ({ ...feed, name: clusters[shown] ?? feed.name }),
     next: clusters.length < 2 ? null : () => clusters[(shown = (shown + 1) % clusters.length)]!,
@@ -541,8 +555,9 @@ function started({
       return Promise.resolve('what trace printed\n');
     },
     quit: () => void quits.count++,
-  }).start();
-  return { terminal, model, clock, traced, quits };
+  });
+  screen.start();
+  return { terminal, model, clock, traced, quits, screen };
 }
 
 /** The selected line, which is in reverse video. */

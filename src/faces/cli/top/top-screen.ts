@@ -27,7 +27,7 @@ import {
   type TopBody,
   type TopItem,
 } from './pages/top-page.ts';
-import { planTrace } from './trace-as-client.ts';
+import { planTrace, TraceFiles } from './trace-as-client.ts';
 
 /** Refresh interval, milliseconds. */
 const REFRESH_MS = 1000;
@@ -75,6 +75,7 @@ export class TopScreen {
   readonly #screen: FullScreen;
   readonly #pages = new Map<ViewName, PageState>();
   readonly #history: string[] = [];
+  readonly #files = new TraceFiles();
   #view: ViewName;
   #filters: readonly GivenFilter[];
   #span = 0;
@@ -111,11 +112,12 @@ export class TopScreen {
     this.#refresh = every(this.#parts.clock, REFRESH_MS, () => this.#tick());
   }
 
-  /** Restores the terminal. */
+  /** Restores the terminal, and removes temporary files. */
   stop(): void {
     this.#refresh?.cancel();
     this.#closeAll();
     this.#screen.leave();
+    this.#files.remove();
   }
 
   #tick(): void {
@@ -449,7 +451,7 @@ export class TopScreen {
     const item = this.#panes.at(-1)?.item ?? this.#selected;
     const target = item?.target(ask) ?? null;
     if (target === null) return this.#say('This row has no lookup to trace.');
-    const { words, notes } = planTrace(target, ask, options);
+    const { words, notes } = planTrace(target, ask, options, (text) => this.#files.write(text));
     const stop = new AbortController();
     let printed: string | null = null;
     this.#panes.push({

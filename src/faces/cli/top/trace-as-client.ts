@@ -1,5 +1,5 @@
 /** Repeats a lookup as one of the observed clients would, with its resolver and search path. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts';
@@ -26,7 +26,7 @@ export function planTrace(
   target: TraceTarget,
   ask: AskModel,
   options: TopOptions,
-  writeConf: (text: string) => string = writeTemporary,
+  writeConf: (text: string) => string,
 ): TracePlan {
   const { client, clientId, server, name } = target;
   const notes: string[] = [];
@@ -49,7 +49,9 @@ export function planTrace(
     return { words, notes };
   }
   const search = searchPath(target);
-  notes.push('The search path was inferred from this lookup’s queries.');
+  notes.push(
+    'The search path was inferred from this lookup’s queries. Its file is removed when top ends.',
+  );
   words.push(
     '--resolv-conf',
     writeConf(
@@ -66,10 +68,23 @@ function searchPath({ name, candidates }: TraceTarget): readonly string[] {
     .map((each) => each.slice(stem.length).replace(/\.$/, ''));
 }
 
-function writeTemporary(text: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'ndots-top-')), 'resolv.conf');
-  writeFileSync(path, text, { mode: 0o600 });
-  return path;
+/** The files of traces, in a temporary directory. Commands that are shown may name them until they are removed. */
+export class TraceFiles {
+  #folder: string | null = null;
+  #written = 0;
+
+  /** @returns the path */
+  write(text: string): string {
+    this.#folder ??= mkdtempSync(join(tmpdir(), 'ndots-top-'));
+    const path = join(this.#folder, `resolv-${++this.#written}.conf`);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  remove(): void {
+    if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
+    this.#folder = null;
+  }
 }
 
 /** @returns its output */
