@@ -74,7 +74,7 @@ export async function captureJoin(
 }
 
 function text(
-  { aheadMs, matched }: Join,
+  { exchanges, aheadMs, matched }: Join,
   all: readonly JoinedExchange[],
   lost: readonly JoinedExchange[],
   names: readonly string[],
@@ -82,7 +82,8 @@ function text(
   paint: Paint,
 ): string {
   const lines = names.map((name, index) => {
-    if (index === 0) return `${name}  ${count(matched[0]!, 'query', 'queries')}`;
+    if (index === 0)
+      return `${name}  ${count(matched[0]!, 'query', 'queries')}: ${endingText(exchanges)}`;
     const ahead = aheadMs[index]!;
     const clock =
       ahead === 0
@@ -101,6 +102,14 @@ function text(
       lines.push(paint.dim(`  … and ${theirs.length - most} more (-o json lists all)`));
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** `138 answered, 2 without reply, 4 more still waiting at the end`. */
+function endingText(exchanges: readonly JoinedExchange[]): string {
+  const open = exchanges.filter(({ exchange }) => exchange.ending === 'open').length;
+  const answered = exchanges.filter(({ lost }) => lost === null).length;
+  const lost = exchanges.length - answered - open;
+  return `${answered} answered, ${lost} without reply${unfinishedText(open)}`;
 }
 
 /** The names without directories, unless two of them would be the same. */

@@ -707,6 +707,21 @@ describe('ndots capture', () => {
     }
   });
 
+  test('join does not count queries that still wait at the end as unanswered', async () => {
+    const packets = [
+      ...exchange(0, 'answered.example.', 'A', { id: 1 }),
+      exchange(100, 'waiting.example.', 'A', { id: 2 })[0]!,
+    ];
+    writeFileSync(at('short.pcap'), pcapFile(LINK.RAW, packets));
+    const { code, out } = await run('join', at('short.pcap'), at('short.pcap'));
+    assert.equal(code, 0);
+    assert.match(
+      out,
+      /short\.pcap {2}2 queries: 1 answered, 0 without reply, 1 more still waiting at the end\n/,
+    );
+    assert.match(out, /^0 of 1 got no reply, 1 more still waiting at the end\.$/m);
+  });
+
   test('join shows where queries and replies were lost, even if clocks differ', async () => {
     const at3 = (name: string, drop: (packet: number) => boolean, aheadMs: number): string => {
       const packets = Array.from({ length: 8 }, (_, i) =>
@@ -729,6 +744,7 @@ describe('ndots capture', () => {
     const { code, out } = await run('join', ...paths);
     assert.equal(code, 1);
     assert.match(out, /node\.pcap {2}saw 8 of them; its clock is 3600\.0 s ahead/);
+    assert.match(out, /^client\.pcap {2}9 queries: 6 answered, 3 without reply\n/);
     assert.match(out, /3 of 9 got no reply/);
     const groups = [
       ['the query was seen at client.pcap but not at node.pcap', 'n1'],
