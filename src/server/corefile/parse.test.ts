@@ -191,6 +191,29 @@ describe('keys', () => {
   });
 });
 
+describe('a Corefile without braces', () => {
+  for (const [text, warnings] of [
+    ['errors\nlog\ncache 30\n', [[/^'errors' is read as a zone, although it is a plugin$/, 1, 1]]],
+    ['forward . 192.0.2.1\ncache\n', [[/^'forward' is read as a zone/, 1, 1]]],
+    ['.:53 errors cache 30\n', [[/^'errors' is read as a zone/, 1, 6]]],
+    ['.:53\n', [[/^the server block has no plugins, so it refuses every query$/, 1, 1]]],
+    ['log\n', [[/^'log' is read as a zone/, 1, 1]]],
+    ['.:53\nerrors\ncache 30\n', []],
+    ['log.example {\n errors\n}\n', []],
+    ['log {\n errors\n}\nexample.org {\n}\n', []],
+    ['import parts\n', []],
+  ] as const)
+    test(`${JSON.stringify(text)} has ${warnings.length} warnings about what is missing`, () => {
+      const found = read(text, { files: { parts: '.:53 {\n log\n}\n' } }).warnings;
+      assert.equal(found.length, warnings.length, found.map(({ message }) => message).join());
+      for (const [at, [message, line, column]] of warnings.entries()) {
+        assert.match(found[at]!.message, message);
+        assert.deepEqual([found[at]!.place?.line, found[at]!.place?.column], [line, column]);
+        assert.match(found[at]!.remedy!, /\{/);
+      }
+    });
+});
+
 describe('environment', () => {
   const env = {
     A: 'servername.com',

@@ -120,7 +120,8 @@ class Parser {
       this.#snippet(first);
       return null;
     }
-    const directives = this.#stream.peek() === null ? [] : this.#contents();
+    const next = this.#stream.peek();
+    const directives = next === null ? [] : this.#contents();
     if (first === undefined) {
       if (directives.length > 0) {
         this.#report.warning(start.place, 'this block has no address, so it is ignored', {
@@ -130,15 +131,39 @@ class Parser {
       }
       return null;
     }
-    const keys = addresses.flatMap((address) => this.#keys(address));
+    const isRemarked = next?.text !== '{' && this.#bracelessRemark(addresses, directives);
+    const keys = addresses.flatMap((address) => this.#keys(address, isRemarked));
     return { keys, directives, place: first.place };
   }
 
-  #keys(address: Token): readonly Key[] {
+  #keys(address: Token, isRemarked: boolean): readonly Key[] {
     const { keys, problem, warnings } = parseKey(address, this.#input.dnsPort);
     if (problem !== null && this.#addressProblems.length < 100) this.#addressProblems.push(problem);
-    this.#report.warnings(warnings);
+    if (!isRemarked) this.#report.warnings(warnings);
     return keys;
+  }
+
+  /**
+   * Warns about a block without braces that takes plugins for zones, or that has none.
+   * @returns true if it did
+   */
+  #bracelessRemark(addresses: readonly Token[], directives: readonly Directive[]): boolean {
+    const plugin = addresses.find(({ text }) => this.#input.directives.includes(text));
+    if (plugin === undefined && directives.length > 0) return false;
+    const { text, place } = plugin ?? addresses[0]!;
+    const found =
+      plugin === undefined
+        ? 'the server block has no plugins, so it refuses every query'
+        : `'${text}' is read as a zone, although it is a plugin`;
+    this.#report.warning(place, found, {
+      code: 'block-without-braces',
+      hint: 'A file without braces is one server block, and its first line contains the zones.',
+      remedy:
+        plugin === undefined
+          ? `Write { after '${text}', then one plugin per line, and } at the end.`
+          : "Write a zone and { before the plugins, as in '.:53 {', one plugin per line, and } at the end.",
+    });
+    return true;
   }
 
   /**

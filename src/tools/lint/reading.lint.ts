@@ -17,6 +17,7 @@ const rulesByProblem: Readonly<Record<string, string>> = {
   'corefile-syntax': 'CF34',
   'corefile-brace': 'CF34',
   'brace-behind-words': 'CF34',
+  'block-without-braces': 'CF34',
   'corefile-end': 'CF34',
   'corefile-comma': 'CF34',
   'corefile-depth': 'CF34',
