@@ -3,6 +3,7 @@ import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 
 import { signal, type Signal } from '@preact/signals-core';
 import { printTime } from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
+import { markShares } from './chart-marks.ts';
 
 export interface ChartLine {
   readonly label: string;
@@ -105,11 +106,9 @@ export function lineChart(parts: ChartParts): TemplateResult {
 
 /** Vertical lines for the marks within the chart. */
 function markPath({ fromMs, stepMs, marks = [] }: ChartParts, steps: number): SVGTemplateResult {
-  const spanMs = (steps - 1) * stepMs;
-  const path = marks
-    .map((ms) => (ms - fromMs) / spanMs)
-    .filter((share) => share >= 0 && share <= 1)
-    .map((share) => `M${(share * WIDTH).toFixed(1)} 0V${HEIGHT}`);
+  const path = markShares(marks, { fromMs, stepMs, steps }).map(
+    (share) => `M${(share * WIDTH).toFixed(1)} 0V${HEIGHT}`,
+  );
   return svg`<path class="event" d=${path.join('')} />`;
 }
 
