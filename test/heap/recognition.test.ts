@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Recognition } from '../../src/tools/capture/fingerprint/recognition.ts';
 import type { SeenLookup } from '../../src/tools/capture/pair/seen-exchange.ts';
 import { Reading } from '../../src/tools/capture/read/reading.ts';
 import { ClientResolvers } from '../../src/tools/watch/client-resolvers.ts';
 import { readMeasured } from '../kit/measured.ts';
 import { recordedPackets } from '../kit/recorded-capture.ts';
-
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc') as () => void;
+import { settledMemory } from '../kit/settled-memory.ts';
 
 const CLIENTS = 2000;
 
@@ -24,20 +20,11 @@ test('a client takes no more memory for the recognition of its resolver than is 
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
   reading.end();
   assert.ok(lookups.length > 0);
-  const memory = async (): Promise<number> => {
-    // Buffers that one collection finds unused are freed beside the program, and counted until the next one.
-    for (let turn = 0; turn < 3; turn++) {
-      gc();
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return heapUsed + arrayBuffers;
-  };
-  const before = await memory();
+  const before = await settledMemory();
   const known = Array.from({ length: CLIENTS }, () => new Recognition());
   for (let turn = 0; turn < 5; turn++)
     for (const recognition of known) for (const lookup of lookups) recognition.add(lookup);
-  const each = ((await memory()) - before) / CLIENTS;
+  const each = ((await settledMemory()) - before) / CLIENTS;
   t.diagnostic(`${each.toFixed(0)} bytes per client`);
   assert.ok(known.every(({ best }) => best !== null));
   const budget = ClientResolvers.limitBytes(1);
