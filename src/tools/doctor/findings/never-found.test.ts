@@ -46,3 +46,40 @@ test('a missing name is a warning if connections are accepted', async () => {
   assert.equal(all[0]?.code, 'ND2008');
   assert.equal(all[0].severity, 'warning');
 });
+
+const DOMAINS = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+
+/** The queries of lookups with every search domain. @param isSeen for the number of the lookup and of the domain */
+const searched = (
+  name: string,
+  address: string | null,
+  isSeen: (nth: number, domain: number) => boolean,
+): Given[] =>
+  Array.from({ length: 9 }, (_, nth) => nth * 4000).flatMap((atMs, nth) =>
+    DOMAINS.flatMap((domain, at): Given[] => {
+      const query = { atMs: atMs + at * 2, name: name + domain };
+      if (!isSeen(nth, at)) return [];
+      return domain === '' && address !== null
+        ? [{ ...query, address }]
+        : [{ ...query, reply: { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] } }];
+    }),
+  );
+
+test('at one of several DNS pods, a name that is denied with every domain is missing, if whole lookups are rare', async () => {
+  const known = searched('api.example.com.', '192.0.2.7', () => true);
+  const codesOf = async (address: string | null): Promise<readonly string[]> => {
+    // Two whole lookups, single queries, and one that went to other pods in between.
+    const isSeen = (nth: number, at: number): boolean => nth < 2 || nth % 3 === at;
+    const parts = searched('redis-mastr.cache.', address, isSeen).map((each) => ({
+      ...each,
+      atMs: each.atMs + 2000,
+    }));
+    const split = [parts[3]!, parts[2]!].map((each, at) => ({ ...each, atMs: 60_000 + at * 2 }));
+    const all = await examine(given([...known, ...parts, ...split]));
+    return all.findings.flatMap(({ code, affected }) =>
+      affected?.includes('redis-mastr.cache.') === true ? code : [],
+    );
+  };
+  assert.deepEqual(await codesOf(null), ['ND2008']);
+  assert.deepEqual(await codesOf('10.96.3.4'), []);
+});

@@ -16,7 +16,7 @@ import { strayCharacters } from '../observe/stray-characters.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
-import { MIN_DENIALS_OF_NO_HOST } from '../thresholds/search.ts';
+import { MIN_DENIALS_OF_NO_HOST, MIN_SEARCHED_DOMAINS } from '../thresholds/search.ts';
 
 const TITLE = 'Programs keep querying names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
@@ -180,7 +180,8 @@ function missingNames(observed: Observations, claims: Claims): readonly MissingN
     const isOpen = isMissing && !isKnown && !isOptional;
     if (!isOpen || isOfList(absoluteName(name)) || steps.isStep(name) || steps.isPart(name))
       return [];
-    return failed >= MIN_CASES && found === 0 ? { name, failed, type: TYPE.A } : [];
+    const isFailing = failed >= MIN_CASES || isDeniedEverywhere(name, observed);
+    return isFailing && found === 0 ? { name, failed, type: TYPE.A } : [];
   });
   const whole = names.list.flatMap((view): MissingName[] => {
     const { name, type, outcomes } = view;
@@ -190,6 +191,15 @@ function missingNames(observed: Observations, claims: Claims): readonly MissingN
     return [{ name, failed: outcomes.nxdomain, type }];
   });
   return [...written, ...whole];
+}
+
+/**
+ * True if the name with each search domain is denied again and again. If one lookup’s queries go to several DNS pods, a
+ * capture at one of them contains hardly any whole lookup.
+ */
+function isDeniedEverywhere(name: string, { names, domains }: Observations): boolean {
+  const views = [...domains.all].flatMap((domain) => names.get(name + domain, TYPE.A) ?? []);
+  return views.length >= MIN_SEARCHED_DOMAINS && views.every(isNeverFound);
 }
 
 function isNeverFound({ outcomes: { nxdomain, lost, asked } }: NameView): boolean {

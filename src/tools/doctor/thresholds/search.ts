@@ -163,3 +163,6 @@ export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly:
 
 /** So many denials of a name that no host can have show the mistake: one lookup of A and AAAA. Replies; chosen. */
 export const MIN_DENIALS_OF_NO_HOST = 2;
+
+/** A name that is denied with this many search domains is not in the cluster. Domains; chosen: a pod’s namespace, `svc` and the cluster domain are three. */
+export const MIN_SEARCHED_DOMAINS = 3;
