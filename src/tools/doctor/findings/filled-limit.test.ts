@@ -53,7 +53,10 @@ test('refusals while many queries for a dead zone wait show a limit, the zone an
 
 test('refusals at all times, or with losses of many zones, are not those of a limit that one zone uses up', async () => {
   for (const all of [
-    await findingsFor((second) => second % 2 === 0, () => 'parked.biz'),
+    await findingsFor(
+      (second) => second % 2 === 0,
+      () => 'parked.biz',
+    ),
     await findingsFor(isInFlood, (nth) => `zone${nth % 40}.net`),
   ])
     assert.ok(!all.some(({ title }) => title.includes('servers of a zone do not answer')));

@@ -36,7 +36,9 @@ test('a pod that is throttled for parts of a second stalls, even if nothing is l
 const scattered = (nth: number): number => ((nth * 2_654_435_761) % 2 ** 32) / 2 ** 32;
 
 test('late replies that do not come together, or only once, are not stalls', async () => {
-  const jitter = await findingFor((_, nth) => (scattered(nth) < 0.7 ? 0.3 : 20 + 300 * scattered(nth * nth)));
+  const jitter = await findingFor((_, nth) =>
+    scattered(nth) < 0.7 ? 0.3 : 20 + 300 * scattered(nth * nth),
+  );
   assert.equal(jitter, undefined);
   const once = await findingFor((atMs) =>
     atMs > 3000 && atMs < 5000 ? Math.min(throttled(atMs), 300) : 0.3,

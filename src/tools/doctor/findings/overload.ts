@@ -109,9 +109,7 @@ export const overload: FindingKind = {
       };
     }
     return (
-      waitingLine(observed, claims) ??
-      shortStalls(observed, claims) ??
-      excluded(paceText(observed))
+      waitingLine(observed, claims) ?? shortStalls(observed, claims) ?? excluded(paceText(observed))
     );
   },
   inCluster(facts) {

@@ -65,8 +65,7 @@ export const pairRace: FindingKind = {
       code: this.code,
       title: this.title,
       severity:
-        !isFew &&
-        (halves.length >= MANY_LOST_HALVES || halves.length >= FELT_SHARE * one.asked)
+        !isFew && (halves.length >= MANY_LOST_HALVES || halves.length >= FELT_SHARE * one.asked)
           ? 'critical'
           : 'warning',
       confidence:

@@ -95,8 +95,7 @@ function areOutrun(all: readonly Reply[], late: readonly Reply[]): boolean {
   const replied = quick.map(({ repliedMs }) => repliedMs).toSorted((one, other) => one - other);
   const outrun = late.filter(
     ({ sentMs, repliedMs }) =>
-      countUpTo(replied, repliedMs - STALLS.apartMs) >
-      countUpTo(replied, sentMs + STALLS.apartMs),
+      countUpTo(replied, repliedMs - STALLS.apartMs) > countUpTo(replied, sentMs + STALLS.apartMs),
   );
   return outrun.length >= STALLS.outrun * late.length;
 }

@@ -39,7 +39,9 @@ export class RefusedNames {
     const isRefused = rcode === RCODE.REFUSED;
     if (!isRefused && rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return;
     const key = `${type} ${name}`;
-    const replies = isRefused ? this.#refusedAt(key) : (this.#refused.get(key) ?? this.#fineAt(key));
+    const replies = isRefused
+      ? this.#refusedAt(key)
+      : (this.#refused.get(key) ?? this.#fineAt(key));
     const entry = replies?.clients.at(client.address, newClient);
     if (replies === null || entry === undefined || entry === null) return;
     if (isRefused) {

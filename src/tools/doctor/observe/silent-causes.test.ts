@@ -30,6 +30,25 @@ test('a Service address of the other IP family that is not translated lacks rule
   assert.match(wrong?.title ?? '', /address other than the DNS Service’s/);
 });
 
+test('a dead server that is listed before the DNS Service is not taken for a Service', async () => {
+  const pod = '10.244.1.15';
+  const packets = Array.from({ length: 12 }, (_, i) => {
+    const [atMs, port] = [i * 6000, 30_000 + i];
+    return [
+      ...[pod, '172.18.0.2'].flatMap((from, hop) =>
+        asked(atMs + hop * 0.1, ends(from, port, '10.40.1.53'), nameOf(i), port, {
+          tookMs: null,
+        }).map((packet) => ({ ...packet, port: hop })),
+      ),
+      ...asked(atMs + 5000, ends(pod, port), nameOf(i), port, { tookMs: 1 }),
+      ...asked(atMs + 5000.1, ends(pod, port, POD), nameOf(i), port, { tookMs: 0.5 }),
+    ];
+  });
+  const [first] = (await examine(inOrder(packets))).findings;
+  assert.equal(first?.title, 'A name server never answers');
+  assert.match(first.seen.join(), /10\.40\.1\.53/);
+});
+
 /** One pod without replies to its queries, and its connections. @param flags of the replies to SYN; null: none */
 function connecting(flags: number | null): readonly Captured[] {
   return inOrder(

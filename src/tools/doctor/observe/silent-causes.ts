@@ -221,6 +221,7 @@ function untranslated(
       leftUntranslated(loss) && loss.hops.some((hop) => hop.client.address !== loss.client.address),
   );
   if (out.length < MOST * losses.length) return null;
+  if (hasTranslatedService(observed, address, losses)) return null;
   const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
   return {
     title: 'This node does not translate the DNS Service’s address to a pod',
@@ -230,6 +231,19 @@ function untranslated(
       `Inspect this node’s rules for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
     ],
   };
+}
+
+/** True if these clients also query another address, which the node translates to DNS pods. */
+function hasTranslatedService(
+  { backends, servers }: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): boolean {
+  const services = new Set(backends.list.flatMap((pod) => [...pod.services]));
+  services.delete(address);
+  return losses.some(({ client }) =>
+    [...services].some((service) => servers.get(service)?.clients.has(client.address) === true),
+  );
 }
 
 /** Queries of DNS pods that pass the node with the address of the pod. */
