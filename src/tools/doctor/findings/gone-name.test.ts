@@ -64,3 +64,19 @@ test('the names of a headless Service that are all gone show that its pods are n
   assert.match(findings[0].title, /headless Service .*: kafka-hs\.streaming$/);
   assert.match(findings[0].fix[0]!, /-n streaming get service,endpointslices kafka-hs /);
 });
+
+for (const [rcode, title] of [
+  [0, /headless Service has lost its ready endpoints: cassandra\.data$/],
+  [RCODE.NXDOMAIN, /used to exist is gone$/],
+] as const)
+  test(`one name without an address, rcode ${rcode}: only NODATA proves that its Service exists`, async () => {
+    const reply = { rcode, authority: [soa('cluster.local.')] };
+    const lookups = Array.from({ length: 60 }, (_, nth): Given => {
+      const way = { atMs: nth * 800, name: 'cassandra.data.svc.cluster.local.' };
+      return nth < 20 ? { ...way, address: '10.244.1.9' } : { ...way, reply };
+    });
+    const [first] = (await examine(given([...others(40), ...lookups]))).findings;
+    assert.equal(first?.code, 'ND8010');
+    assert.match(first.title, title);
+    assert.equal(/NODATA/.test(first.seen.join()), rcode === 0);
+  });

@@ -34,8 +34,10 @@ export const goneName: FindingKind = {
     for (const name of keys) claims.names.add(name);
     const returns = gone.some(({ view }) => view.departures >= MIN_CASES);
     const [service = '', namespace = ''] = (common ?? names[0]!).split('.');
-    const isHeadless = common !== null && names.some((name) => name !== common);
-    if (isHeadless) claims.names.add(common);
+    const isNodata = isOwn && gone.every(({ view }) => isOnlyNodata(view));
+    const hasPods = common !== null && names.some((name) => name !== common);
+    const isHeadless = hasPods || (isNodata && names.length === 1 && !returns);
+    if (hasPods) claims.names.add(common);
     return {
       code: this.code,
       title: isHeadless
@@ -48,6 +50,7 @@ export const goneName: FindingKind = {
       seen: gone.flatMap(({ view, absence }) => [
         ...(view.departures > 1 ? [timesText(view)] : []),
         absenceText(view, absence),
+        ...(isNodata ? [NODATA_TEXT] : []),
       ]),
       why: isHeadless
         ? 'A headless Service has only the names and addresses of its ready pods. All of them are gone at the same time, so none of its pods was ready, or its selector no longer matches them. DNS reflects the state of the cluster.'
@@ -68,6 +71,14 @@ export const goneName: FindingKind = {
     };
   },
 };
+
+const NODATA_TEXT =
+  'These replies are NOERROR without an address (NODATA), so the Service still exists. Only a headless Service without ready endpoints has no address.';
+
+/** True if the replies without an address do not deny the name. */
+function isOnlyNodata({ outcomes: { nodata, nxdomain } }: NameView): boolean {
+  return nodata > 0 && nxdomain === 0;
+}
 
 function timesText({
   name,
