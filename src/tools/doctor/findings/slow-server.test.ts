@@ -164,3 +164,26 @@ test('a slow upstream is not a dead one', async () => {
   ])
     assert.doesNotMatch(await firstFor(tookMs), /does not answer/);
 });
+
+/** A DNS pod with a cache, whose upstream takes this long. Each name expires after 30 s. */
+async function behindCache(upstreamMs: number) {
+  const pod = '10.244.0.5';
+  const packets = Array.from({ length: 400 }, (_, i) => {
+    const isMiss = i % 20 === 0;
+    const way = ends(`10.244.1.${i % 7}`, 20_000 + i, pod);
+    const up = ends(pod, 31_000 + i, '10.20.0.2');
+    const name = `h${(i / 20) | 0}.example.org.`;
+    return [
+      ...asked(i * 150, way, name, 100 + i, { tookMs: isMiss ? upstreamMs + 1 : 0.3 }),
+      ...(isMiss ? asked(i * 150 + 0.2, up, name, 700 + i, { tookMs: upstreamMs }) : []),
+      ...asked(i * 150 + 20, { ...way, fromPort: 40_000 + i }, 'db.shop.svc.cluster.local.', i),
+    ];
+  });
+  const { findings } = await examine(inOrder(packets));
+  return findings.find(({ code }) => code === 'ND4003');
+}
+
+test('an upstream that takes a quarter of a second is information while no lookup takes a second', async () => {
+  assert.equal((await behindCache(260))?.severity, 'info');
+  assert.equal((await behindCache(1500))?.severity, 'critical');
+});

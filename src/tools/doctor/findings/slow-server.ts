@@ -88,10 +88,7 @@ export const slowServer: FindingKind = {
       ...said(slow.address, observed),
       ...(outside === null ? {} : waitsForUpstream(slow.address, outside.zone)),
       ...(path === null ? {} : pathOrServer(slow.address)),
-      severity:
-        path === null && observed.slowLookups >= SLOW_LOOKUPS * observed.lookups
-          ? 'critical'
-          : 'warning',
+      severity: severityOf(slow, observed, path !== null),
       confidence: path === null ? 0.8 : 0.7,
       seen: [
         ...(path === null
@@ -137,6 +134,17 @@ export const slowServer: FindingKind = {
     });
   },
 };
+
+function severityOf(
+  { address }: ServerView,
+  observed: Observations,
+  isPath: boolean,
+): Finding['severity'] {
+  const { slowLookups, lookups } = observed;
+  // Caches hide this upstream from programs.
+  if (slowLookups === 0 && upstreams(observed).has(address)) return 'info';
+  return !isPath && slowLookups >= SLOW_LOOKUPS * lookups ? 'critical' : 'warning';
+}
 
 /**
  * True if an upstream is late only for the first query for each name. Few lookups wait, because
