@@ -455,9 +455,10 @@ function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
     reply: true,
     flags: 0x8180 | (truncated ? 0x0200 : 0),
     rcode,
-    answer: truncated
-      ? []
-      : [...alias, ...addresses.map((each) => addressRecord(cname ?? name, ofFamily(each, type)))],
+    answer: [
+      ...alias,
+      ...addresses.map((each) => addressRecord(cname ?? name, ofFamily(each, type))),
+    ],
     authority: addresses.length === 0 && !truncated && rcode !== 2 && rcode !== 5 ? [soa] : [],
   });
 }

@@ -4,13 +4,17 @@ import { dbTruncated, pods } from '../../../../test/kit/story-parts.ts';
 import { examine, play } from '../../../../test/kit/story.ts';
 import type { Finding } from './finding.ts';
 
-/** At a DNS pod: one client's TCP is missing, that of others is there. @param resolver its resolver */
-async function atPod(resolver: string, behind?: string): Promise<Finding | undefined> {
+/**
+ * At a DNS pod: one client's TCP is missing, that of others is there.
+ * @param resolver its resolver
+ * @param part whether truncated replies contain an address
+ */
+async function atPod(resolver: string, part = false): Promise<Finding | undefined> {
   const silent = pods(resolver, 1, { names: ['db'], lookups: 10 });
   const others = pods('glibc', 3, { from: 40, names: ['db', 'redis'], lookups: 10 });
   const packets = await play([...silent, ...others], (passing) => ({
     ...dbTruncated(passing),
-    ...(behind === undefined || passing.protocol === 'tcp' ? {} : { behind }),
+    ...(part && passing.protocol === 'udp' && { addresses: ['10.96.7.7'] }),
   }));
   const own = silent[0]!.address.split('.').map(Number);
   const isOwnTcp = ({ bytes }: (typeof packets)[number]): boolean =>
@@ -33,4 +37,11 @@ test('a resolver that is known to have no TCP does not retry', async () => {
   const found = await atPod('evdns');
   assert.match(found?.title ?? '', /does not retry over TCP/);
   assert.equal(found?.confidence, 0.9);
+});
+
+test('a resolver that uses the part that arrived is information', async () => {
+  assert.equal((await atPod('musl'))?.severity, 'critical');
+  const found = await atPod('musl', true);
+  assert.match(found?.title ?? '', /does not retry over TCP/);
+  assert.equal(found?.severity, 'info');
 });
