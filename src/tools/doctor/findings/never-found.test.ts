@@ -83,3 +83,16 @@ test('at one of several DNS pods, a name that is denied with every domain is mis
   assert.deepEqual(await codesOf(null), ['ND2008']);
   assert.deepEqual(await codesOf('10.96.3.4'), []);
 });
+
+test('a name that says that it does not exist is information', async () => {
+  const lookups = (name: string): Given[] => missing.map((each) => ({ ...each, name }));
+  for (const [name, severity] of [
+    ['dns-canary-nonexistent.probe.svc.cluster.local.', 'info'],
+    ['does-not-exist.shop.svc.cluster.local.', 'info'],
+    ['existing-orders.shop.svc.cluster.local.', 'warning'],
+  ] as const) {
+    const packets = given([...others(20), ...lookups(name), ...found]);
+    const { findings: all } = await examine(packets);
+    assert.equal(all.find(({ code }) => code === 'ND2008')?.severity, severity, name);
+  }
+});

@@ -19,6 +19,7 @@ import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_DENIALS_OF_NO_HOST, MIN_SEARCHED_DOMAINS } from '../thresholds/search.ts';
 
 const TITLE = 'Programs keep querying names that do not exist';
+const TEST_TITLE = 'A test queries a name that is not meant to exist';
 /** `_PORT._PROTOCOL.` and the Service. */
 const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 /** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
@@ -27,6 +28,9 @@ const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\./;
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}\.$/;
 /** Top-level domains that private networks use (RFC 6762, RFC 9476, and common practice). */
 const PRIVATE = /\.[^.]+\.(?:local|internal|intranet|private|corp|lan|home|localdomain)\.$/;
+/** Labels of names that tests of DNS query because they do not exist. */
+const NOT_MEANT_TO_EXIST =
+  /(?:^|[.-])(?:non-?exist(?:ent|ing)?|(?:does-?)?not-?exist(?:ent|ing)?|no-?such|nxdomain|invalid)(?:[.-]|\d|$)/;
 /** A URL scheme, and a port or a path. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
 const PORT_OR_PATH = /[:/]/;
@@ -88,6 +92,7 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
   // If connections fail after lookups, programs notice that rather than a missing name.
   const isBeside = failedContacts(observed).some(({ isOfDns }) => !isOfDns);
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
+    const isTest = title === TEST_TITLE;
     const keys = new Set(all.map(({ name }) => name));
     const [first] = all;
     const isOfThese = (name: string): boolean => keys.has(name) || keys.has(noHostName(name) ?? '');
@@ -102,7 +107,7 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
       ...(title === TITLE ? {} : { subject: first!.name }),
       severity:
         all.some(({ name }) => noHostName(name) !== null) ||
-        (isRepeated(lookups) && !(title === TITLE && isBeside))
+        (isRepeated(lookups) && !isTest && !(title === TITLE && isBeside))
           ? 'warning'
           : 'info',
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
@@ -366,6 +371,14 @@ function strayOf(name: string): ((known: FoundNames) => Spelling) | null {
 }
 
 function unspelled({ name }: Pick<MissingName, 'name'>): Spelling {
+  if (NOT_MEANT_TO_EXIST.test(name))
+    return {
+      title: TEST_TITLE,
+      confidence: 0.7,
+      seen: [],
+      why: 'By its name, this is a test of DNS that expects NXDOMAIN.',
+      fix: [`If ${name} should exist, create it. Otherwise, nothing is wrong.`],
+    };
   return {
     title: TITLE,
     confidence: 0.8,
