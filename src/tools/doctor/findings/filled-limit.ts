@@ -14,7 +14,7 @@ import { excluded, type FindingKind } from './finding.ts';
 export const filledLimit: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',
-  name: 'a limit on waiting queries that a dead zone uses up',
+  name: 'servers that refuse',
   inCapture(observed, claims) {
     const limit = found(observed, claims);
     if (limit === null)

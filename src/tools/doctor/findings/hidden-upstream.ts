@@ -12,7 +12,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 export const hiddenUpstream: FindingKind = {
   code: 'ND4003',
   title: 'A name server answers slowly',
-  name: 'a dead upstream behind a server',
+  name: 'a slow server',
   inCapture(observed, claims) {
     if (upstreams(observed).size > 0) return unknown('the capture shows the upstreams themselves');
     const { ms, marginMs, late: atLeast, least, most, idleMs, resolutionMs } = DEAD_UPSTREAM;

@@ -25,7 +25,7 @@ interface ShortTarget {
 export const shortTarget: FindingKind = {
   code: 'ND4032',
   title: 'A CNAME record points to a name that does not exist (dangling CNAME)',
-  name: 'an ExternalName Service with a short target',
+  name: 'an alias whose target does not exist',
   inCapture(observed, claims) {
     const { replyFaults, names } = observed;
     if (replyFaults.read === 0) return unknown('the capture contains no complete reply');

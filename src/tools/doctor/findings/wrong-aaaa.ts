@@ -151,7 +151,7 @@ export const wrongAaaa: FindingKind = {
 
 /** The server that makes the wrong answer, as far as the capture shows it. */
 interface Origin extends Pick<Finding, 'seen' | 'why' | 'fix' | 'disproved'> {
-  /** Where to prove it; empty if no server is known to be the cause. */
+  /** The server that proves it; empty if none is known to be the cause. */
   readonly server: string;
 }
 

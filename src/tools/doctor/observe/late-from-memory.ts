@@ -43,7 +43,7 @@ export function stallingServers(observed: Observations): readonly StallingServer
   const { servers, backends } = observed;
   if (areForwarded(observed)) return [];
   return [...backends.list, ...servers.list].flatMap((server) => {
-    const { stalls } = server.memoryReplies;
+    const stalls = server.memoryReplies?.stalls ?? null;
     return stalls === null || server.stoodStill ? [] : [{ server, stalls }];
   });
 }

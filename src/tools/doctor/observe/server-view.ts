@@ -88,7 +88,8 @@ export class ServerView {
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
   late: number = 0;
   readonly standstills: Standstills = new Standstills();
-  readonly memoryReplies: MemoryReplies = new MemoryReplies();
+  /** Replies for cluster names; null if there are none. */
+  memoryReplies: MemoryReplies | null = null;
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
   /** The time of the last query, even if its end is unknown. */
@@ -150,7 +151,7 @@ export class ServerView {
       if (exchange.protocol === 'udp')
         arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
     }
-    if (isOwn) this.memoryReplies.add(sentMs, repliedMs);
+    if (isOwn) (this.memoryReplies ??= new MemoryReplies()).add(sentMs, repliedMs);
     // A server that answers SERVFAIL has waited for an upstream without success.
     if (exchange.rcode !== RCODE.SERVFAIL) {
       if (took >= FELT_MS) this.late++;
