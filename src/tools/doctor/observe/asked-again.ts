@@ -25,6 +25,7 @@ const REPEATS_MAX = 1000;
 const CLIENTS_MAX = 8000;
 const QUESTIONS_MAX = 20_000;
 const LONG_MAX = 2000;
+const LATE_MAX = 5000;
 
 /** One repeated question. */
 export interface RepeatedQuery {
@@ -70,6 +71,12 @@ interface Last {
   readonly other: Last | null;
 }
 
+/** The time of a query and of its reply. */
+interface Waited {
+  readonly sentMs: number;
+  readonly repliedMs: number;
+}
+
 /** By name. */
 type Questions = Map<string, Last>;
 
@@ -95,6 +102,9 @@ export class AskedAgain {
   /** Forwarders’ health checks that were answered and repeated. */
   readonly #checks: RepeatedCheck[] = [];
   readonly #long = new Map<string, SeenExchange>();
+  /** By client and name: queries whose reply came after programs lose patience. */
+  readonly #late = new Map<string, Waited[]>();
+  #lateCount = 0;
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
 
@@ -113,6 +123,7 @@ export class AskedAgain {
       this.#askers.set(client.address, asker);
     }
     asker.asked++;
+    this.#addLate(exchange);
     if (name === '.') asker.probes++;
     this.#settled = null;
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
@@ -238,6 +249,17 @@ export class AskedAgain {
     }
   }
 
+  #addLate(exchange: SeenExchange): void {
+    const { sentMs, repliedMs } = exchange;
+    if (repliedMs === null || repliedMs - sentMs < SHORTEST_PATIENCE_MS) return;
+    if (this.#lateCount >= LATE_MAX) return;
+    this.#lateCount++;
+    const key = halfKey(exchange);
+    const all = this.#late.get(key);
+    if (all === undefined) this.#late.set(key, [{ sentMs, repliedMs }]);
+    else all.push({ sentMs, repliedMs });
+  }
+
   #addLong(exchange: SeenExchange): void {
     const { client, id, name, type } = exchange;
     const key = `${client.address} ${type} ${name} ${id}`;
@@ -260,7 +282,7 @@ export class AskedAgain {
   }
 
   /**
-   * Repeats that no loss explains. A client that lost one of two replies repeats both queries.
+   * Repeats that neither a loss nor a late reply explains. A client that lacks one of two replies repeats both queries.
    *
    * @param losses queries without a reply
    */
@@ -282,8 +304,12 @@ export class AskedAgain {
       // A client with two address families repeats from one what it lost on the other.
       const isSure = first.id === again.id;
       const key = isSure ? `${first.client.address} ${first.name}` : first.name;
-      const times = lost.get(key) ?? [];
-      return !times.some((ms) => ms > first.sentMs - PAIR_MS && ms < again.sentMs);
+      const isBetween = (ms: number): boolean => ms > first.sentMs - PAIR_MS && ms < again.sentMs;
+      const late = this.#late.get(halfKey(first)) ?? [];
+      return (
+        !(lost.get(key) ?? []).some(isBetween) &&
+        !late.some((each) => isBetween(each.sentMs) && each.repliedMs >= again.sentMs)
+      );
     });
   }
 
