@@ -42,6 +42,12 @@ test('a node cache that answers external names but no cluster name from a moment
   assert.ok(!codes.includes('ND2003') && !codes.includes('ND4031'), codes.join());
 });
 
+test('names that the cache still has are answered for a while', async () => {
+  const isCached = (ms: number, name: string): boolean =>
+    ms < 20_000 || (ms < 40_000 && name === services[0]);
+  assert.equal((await codesOf(traffic((ms, name) => !isCached(ms, name))))[0], 'ND4070');
+});
+
 test('blocked connections to the DNS pods come first, and explain it', async () => {
   const codes = await codesOf([...traffic((ms) => ms >= 20_000), blocked(20_000)]);
   assert.equal(codes[0], 'ND3011');

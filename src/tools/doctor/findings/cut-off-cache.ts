@@ -3,7 +3,7 @@ import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLinkLocal } from '../observe/roles.ts';
 import { capitalised, fromTo, keysOf, listed, sentence } from '../texts.ts';
-import { MIN_FOUND_NAMES } from '../thresholds/errors.ts';
+import { CLUSTER_TTL_MS, MIN_FOUND_NAMES } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -30,11 +30,11 @@ export const cutOffCache: FindingKind = {
       const failed = new Set(failures.map(({ name }) => name));
       if (failures.length < MIN_CASES || failed.size < MIN_FOUND_NAMES) continue;
       const { fromMs, toMs } = sentSpan(failures);
-      // If other cluster names are answered, a single Service fails.
+      // If other cluster names are answered, and not from memory, a single Service fails.
       const isAnswered = names.list.some(
-        (view) =>
-          domains.isOfCluster(view.name) &&
-          [view.lastFoundMs, view.lastNegativeMs].some((ms) => ms > fromMs && ms < toMs),
+        ({ name, lastFoundMs, lastNegativeMs }) =>
+          domains.isOfCluster(name) &&
+          [lastFoundMs, lastNegativeMs].some((ms) => ms > fromMs + CLUSTER_TTL_MS && ms < toMs),
       );
       const { outside } = ways.between(fromMs, toMs);
       const bad = outside.lost + outside.servfail + outside.error + outside.refused;
@@ -51,7 +51,7 @@ export const cutOffCache: FindingKind = {
         confidence: 0.9,
         seen: [
           sentence(
-            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and none was answered. The names include ${listed([...failed])}`,
+            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and none was answered that the cache did not have. The names include ${listed([...failed])}`,
           ),
           `During this time, ${outside.asked - bad} of ${outside.asked} queries for external names were answered.`,
         ],

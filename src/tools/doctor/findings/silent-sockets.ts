@@ -7,6 +7,7 @@ import { excluded, unknown, type Finding, type FindingKind } from './finding.ts'
 import { between, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
+import { isLinkLocal } from '../observe/roles.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
 import { countOutlasting, isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import {
@@ -28,8 +29,11 @@ export const silentSockets: FindingKind = {
   name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
+    // A node-local cache is one process.
     const flows = whileSilent(
-      observed.flows.list.filter((flow) => !isSilent(flow) || open.has(keyOfFlow(flow))),
+      observed.flows.list.filter(
+        (flow) => !isLinkLocal(flow.server) && (!isSilent(flow) || open.has(keyOfFlow(flow))),
+      ),
     );
     const silent = flows.filter(isSilent);
     const fine = flows.filter(({ lost }) => lost === 0);

@@ -3,6 +3,9 @@
 /** The most failing names that may belong to a few Services. Names; chosen. */
 export const MAX_FAILING_TARGETS = 5;
 
+/** A cache may answer cluster names for this long without the cluster's DNS. Milliseconds; kubeadm's Corefile has 30 s. */
+export const CLUSTER_TTL_MS = 30_000;
+
 /** This many other cluster names that are found show that the server has its data. Names; chosen. */
 export const MIN_FOUND_NAMES = 1;
 
