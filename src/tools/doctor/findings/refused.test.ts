@@ -104,6 +104,26 @@ test('the DNS pod that refuses, or that its upstream refuses, is named', async (
   );
 });
 
+test('at a DNS pod: upstreams that refuse every query are all named, and so is the pod', async () => {
+  const pod = '10.17.9.3';
+  const packets = Array.from({ length: 60 }, (_, i) => {
+    const way = ends('10.17.4.100', 20_000 + i, pod);
+    const name = `host${i >> 2}.example.com.`;
+    const up = ends(pod, 40_000 + i, `10.8.0.${10 + (i % 2)}`);
+    return [
+      ...asked(i * 500, way, name, i, { rcode: RCODE.REFUSED, tookMs: 2 }),
+      ...asked(i * 500 + 0.2, up, name, 900 + i, { rcode: RCODE.REFUSED, tookMs: 1 }),
+      ...asked(i * 500 + 50, way, 'db.shop.svc.cluster.local.', 500 + i),
+    ];
+  });
+  const [first] = (await examine(inOrder(packets))).findings;
+  assert.equal(first?.title, 'The upstreams of a DNS pod refuse all its queries');
+  assert.match(
+    first.seen.join(),
+    /10\.8\.0\.1\d, 10\.8\.0\.1\d refused every query from 10\.17\.9\.3/,
+  );
+});
+
 test('a limit refuses a client names that it answers at other times: not a rule', async () => {
   const found = await refusedFor(
     (client, name, round) =>

@@ -128,13 +128,7 @@ export const refused: FindingKind = {
       zone !== null && refusalCauses.zone(zone, names[0]!.name),
       ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
       pods !== null && refusalCauses.somePods(pods),
-      causes.length > 0 && {
-        seen: [],
-        why: 'The upstream does not resolve names for the DNS pods. Either it is only authoritative for its own zones, or its access list (allow-recursion, access-control) lacks their source addresses.',
-        fix: [
-          `Make ${server} answer recursive queries from the DNS pods (or from their nodes, after masquerading), or forward to another server.`,
-        ],
-      },
+      causes.length > 0 && refusalCauses.upstreams(causes),
       isLimit &&
         slow.length === 0 &&
         isSteady(observed) && {

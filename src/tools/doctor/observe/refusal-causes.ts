@@ -4,6 +4,8 @@ import { proxyText, type RefusalRule } from './refusal-rule.ts';
 import type { Refusers } from './refusers.ts';
 import { stubText } from './stub-zone.ts';
 import { keysOf, listed } from '../texts.ts';
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
+import type { ServerView } from './server-view.ts';
 
 /** The reason that a server refuses. */
 export interface RefusalCause {
@@ -96,6 +98,26 @@ export const refusalCauses = {
     fix: [ACCEPT_PODS],
     confidence: 0.92,
   }),
+  upstreams: (servers: readonly ServerView[]): RefusalCause => {
+    const refusing = listed(servers.map(({ address }) => address));
+    const pods = listed([...new Set(servers.flatMap(({ clients }) => [...clients]))]);
+    const isAll = servers.every(
+      ({ outcomes: { refused, asked, lost } }) => refused >= NEARLY_ALL * (asked - lost),
+    );
+    return {
+      ...(isAll && {
+        title: `The ${servers.length === 1 ? 'upstream' : 'upstreams'} of a DNS pod ${servers.length === 1 ? 'refuses' : 'refuse'} all its queries`,
+      }),
+      seen: isAll
+        ? [`${refusing} refused every query from ${pods}, whatever the name.`]
+        : [`${refusing} refused them, as upstreams of ${pods}.`],
+      why: `${isAll ? 'An access list upstream (allow-query, allow-recursion, access-control) most likely lacks the address of this DNS pod or its node. Otherwise, the upstreams are only authoritative for their own zones.' : 'The upstream does not resolve names for the DNS pods. Either it is only authoritative for its own zones, or its access list (allow-recursion, access-control) lacks their source addresses.'} If other DNS pods are served, clients fail only when their query goes to this one.`,
+      fix: [
+        `Make ${refusing} answer recursive queries from ${pods} (or from their nodes, after masquerading), or forward to other servers.`,
+        'To see whether the address decides, send the same query from a node with another DNS pod.',
+      ],
+    };
+  },
   somePods: (pods: Refusers): RefusalCause => ({
     seen: [
       `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names, while ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
