@@ -227,13 +227,15 @@ export async function runModel(
   by: Labelled,
   random: Random = seededRandom(7),
   limitMs = 115_000,
+  startsInOrder = false,
 ): Promise<ModelRun> {
   // A command-line tool performs one lookup.
   const repeat = oneShot.has(by.client.name) ? 1 : (scenario.repeat ?? 1);
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
-  const context = { network, trace, random, settings: settingsOf(scenario, by.env) };
+  const settings = settingsOf(scenario, by.env);
+  const context = { network, trace, random, settings, startsInOrder };
   const session = by.client.open(context);
   const results: { found: LookupOutcome; ms: number }[] = [];
   const all = async (): Promise<void> => {

@@ -42,8 +42,8 @@ async function compare(
     found = await compareRuns(
       run,
       by,
-      async (random) => {
-        const model = await runModel(scenario, by, random);
+      async (random, startsInOrder) => {
+        const model = await runModel(scenario, by, random, undefined, startsInOrder);
         // The server does not see queries sent to a closed port, and it may log its two sockets in either order.
         const { listen } = scenario;
         const seen = model.exchanges.filter((exchange) => listen.includes(exchange.server));

@@ -11,7 +11,7 @@ import type { Client, AddressFamily, LookupOutcome } from '../../src/tools/resol
 import { findClient } from '../../src/tools/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
 import { Trace } from '../../src/tools/resolver/trace.ts';
-import { compareRuns } from './compare-runs.ts';
+import { compareRuns, type ModelRuns } from './compare-runs.ts';
 import {
   runFor,
   type Labelled,
@@ -63,7 +63,8 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
   if (client === null) return [`no model for ${run.client}`];
   const { families, listen } = recorded;
   const by: Labelled = { client, families, addrConfig: false, env: {} };
-  const runs = (random: Random): Promise<ModelRun> => runModel(recorded, client, random);
+  const runs: ModelRuns = (random, startsInOrder) =>
+    runModel(recorded, client, random, startsInOrder);
   if (run.signal !== undefined) {
     const { results } = await runs(seededRandom(1));
     const code = results[0]?.found.failure?.code;
@@ -78,14 +79,18 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
   return compareRuns({ ...run, seq: '' }, by, runs, more);
 }
 
-async function runModel(recorded: Recorded, client: Client, random: Random): Promise<ModelRun> {
+async function runModel(
+  recorded: Recorded,
+  client: Client,
+  random: Random,
+  startsInOrder = false,
+): Promise<ModelRun> {
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const script = parseAnswers(recorded.answers, recorded.id);
   const session = client.open({
     network: new ScriptedNetwork(clock, script, trace),
-    trace,
-    random,
+    ...{ trace, random, startsInOrder },
     settings: {
       resolvConf: recorded.resolv,
       nsswitch: recorded.nsswitch,

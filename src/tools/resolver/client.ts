@@ -32,6 +32,8 @@ export interface ModelContext {
   readonly random: Random;
   readonly trace: Trace;
   readonly settings: Settings;
+  /** Go: goroutines run in the order in which they were started. Usually, the last one runs first. */
+  readonly startsInOrder?: boolean;
 }
 
 /** A single lookup call by the application. */

@@ -142,7 +142,10 @@ class GoSession implements Session {
       const since = trace.exchanges.length;
       const results = this.#conf.singleRequest
         ? await inTurn(types, (type) => this.#one(name, type, why))
-        : await together(types, (type) => this.#one(name, type, why));
+        : await together(
+            this.#context.startsInOrder === true ? types : types.toReversed(),
+            (type) => this.#one(name, type, why),
+          );
       for (const result of results) {
         if ('error' in result) {
           // The error for the name as typed takes precedence.
@@ -357,13 +360,13 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
 }
 
 /**
- * Runs all items concurrently and returns the results in order of completion. The goroutine that was started last
- * usually runs first.
+ * Runs all items concurrently and returns the results in order of completion, in which goLookupIPCNAMEOrder reads them
+ * from its channel. If both families fail, this order decides which error the program sees.
  */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   await Promise.all(
-    [...items].reverse().map(async (item) => {
+    items.map(async (item) => {
       results.push(await run(item));
     }),
   );
