@@ -262,6 +262,29 @@ describe('views of a small cluster', () => {
   });
 });
 
+for (const [tcp, ending] of [
+  ['refused', 'error'],
+  ['dropped', 'error'],
+  [undefined, 'answered'],
+] as const)
+  test(`a lookup with a truncated reply is ${ending} if TCP is ${tcp ?? 'accepted'}`, async () => {
+    const client = {
+      address: '10.244.1.9',
+      resolver: 'glibc',
+      lookups: [{ atMs: 0, name: 'large.example.com.' }],
+    };
+    const packets = await play([client], (passing) => ({
+      ...healthy(passing),
+      addresses: ['192.0.2.1'],
+      ...(passing.protocol === 'udp' ? { truncated: true } : tcp !== undefined && { tcp }),
+    }));
+    const model = watched(packets, {}, undefined, packets.at(-1)!.timeMs + 60_000);
+    const { rows } = model.view({ view: 'lookups' });
+    assert.deepEqual([...new Set(rows.map(({ outcome }) => outcome))], [ending]);
+    const [name] = model.view({ view: 'names' }).rows;
+    assert.equal(name!.outcome, ending);
+  });
+
 test('a model without inputs has all views, all empty', () => {
   const empty = new LiveModel();
   for (const view of viewNames as readonly ViewName[])

@@ -28,6 +28,7 @@ import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
 import { traceInput, type TraceInputView } from './trace-input.ts';
 import { VIEW_VERSION } from './view-version.ts';
 import type { MemoryUse, ViewName, ViewQuery, Views } from './view.ts';
+import { TcpAttempts } from './tcp-attempts.ts';
 import { WaitingQueries } from './waiting-queries.ts';
 import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
@@ -77,6 +78,7 @@ export class LiveModel {
   ring: LookupRing;
   resolvers: ClientResolvers;
   waiting: WaitingQueries = new WaitingQueries();
+  #tcp = new TcpAttempts();
   readonly plans: WastePlans = new WastePlans();
   readonly sample: ClientSample = new ClientSample();
   readonly #examined = new CopiedBytes();
@@ -291,6 +293,7 @@ export class LiveModel {
     ended: (exchange) => this.#ended(exchange),
     lookup: (lookup) => this.#lookup(lookup),
     path: (event) => {
+      this.#tcp.path(event);
       this.#short.path(event);
       this.#long.path(event);
     },
@@ -368,6 +371,7 @@ export class LiveModel {
 
   #lookup(lookup: SeenLookup): void {
     const { exchanges, client, startMs } = lookup;
+    for (const each of exchanges) if (this.#tcp.failedAfter(each)) each.tcpFailed = true;
     this.counts.lookup(lookup, exchanges, endingOf(exchanges).ending, wastedOf(exchanges));
     this.resolvers.add(this.parties.idAt(client, startMs), lookup);
     this.ring.add(lookup);
@@ -393,6 +397,7 @@ export class LiveModel {
     this.counts = new WindowCounts(this.limits, this.parties);
     this.ring = new LookupRing(this.limits.detailBytes, this.limits.windowMs, this.ring.nextId);
     this.waiting = new WaitingQueries();
+    this.#tcp = new TcpAttempts();
     this.#lost = [];
     this.findings.checkedMs = null;
     this.#plannedMs = -Infinity;

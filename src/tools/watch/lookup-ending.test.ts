@@ -55,3 +55,11 @@ test('a truncated reply answers a lookup whose program did not send a query over
   const otherName = replied('other.example.', 0, 3, { protocol: 'tcp' });
   assert.equal(endingOf([otherName, cut]).ending, 'answered');
 });
+
+test('a truncated reply does not answer a lookup whose connection for the whole reply failed', () => {
+  const cut = replied('large.example.', 0, 3, { truncated: true, tcpFailed: true });
+  const other = replied('large.example.', 0, 0, { type: AAAA });
+  assert.equal(endingOf([cut]).ending, 'error');
+  assert.equal(endingOf([cut, other]).ending, 'error');
+  assert.equal(endingOf([cut, replied('large.example.', 0, 3)]).ending, 'answered');
+});

@@ -10,12 +10,14 @@ export type JudgedQuery = Pick<
   StoredQuery,
   'name' | 'type' | 'ending' | 'rcode' | 'answers' | 'protocol'
 > &
-  Partial<Pick<SeenExchange, 'logged' | 'replyFlags'> & Pick<StoredQuery, 'truncated'>>;
+  Partial<
+    Pick<SeenExchange, 'logged' | 'replyFlags' | 'tcpFailed'> & Pick<StoredQuery, 'truncated'>
+  >;
 
 /**
  * Returns how the lookup ended, and the query whose reply ended it. A program that continues to the next name has not
  * found the previous one, even if a reply with records came: another server denied the name first. A truncated reply
- * does not count if the program repeated the query over TCP.
+ * does not count if the program repeated the query over TCP, or if its connection failed.
  */
 export function endingOf<Q extends JudgedQuery>(
   queries: readonly Q[],
@@ -23,12 +25,16 @@ export function endingOf<Q extends JudgedQuery>(
   const last = queries.findLast(({ name, type }) => !isServiceConfig(name, type)) ?? queries.at(-1);
   if (last === undefined) return { ending: 'lost', by: null };
   const named = queries.filter(({ name }) => name === last.name);
-  const ofLast = named.filter((query, at) => !isTruncated(query) || !isRepeated(query, named, at));
+  const ofLast = named.filter(
+    (query, at) =>
+      !isTruncated(query) || (!isRepeated(query, named, at) && query.tcpFailed !== true),
+  );
   const found = ofLast.findLast(
     ({ rcode, answers, logged }) =>
       rcode === RCODE.NOERROR && (answers === null || answers > 0 || logged !== undefined),
   );
   if (found !== undefined) return { ending: 'answered', by: found };
+  if (named.some(({ tcpFailed }) => tcpFailed === true)) return { ending: 'error', by: null };
   const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
   if (replied === undefined)
     return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };
@@ -43,7 +49,11 @@ export function endingOf<Q extends JudgedQuery>(
   return { ending: replied.rcode === RCODE.NOERROR ? 'no-record' : 'error', by: replied };
 }
 
-function isTruncated({ truncated, replyFlags = 0, rcode }: JudgedQuery): boolean {
+export function isTruncated({
+  truncated,
+  replyFlags = 0,
+  rcode,
+}: Pick<JudgedQuery, 'truncated' | 'replyFlags' | 'rcode'>): boolean {
   return truncated ?? (rcode >= 0 && (replyFlags & FLAG.TC) !== 0);
 }
 

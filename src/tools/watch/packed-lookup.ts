@@ -31,6 +31,7 @@ export interface StoredQuery extends Pick<
   /** Null: a log does not say. */
   readonly answers: number | null;
   readonly truncated: boolean;
+  readonly tcpFailed: boolean;
   readonly attempt: number;
 }
 
@@ -78,7 +79,8 @@ function writeQuery(
     (rcode >= 0 && (exchange.replyFlags & FLAG.TC) !== 0 ? 2 : 0) |
     (endings.indexOf(exchange.ending) << 2) |
     (hops.length > 0 ? 32 : 0) |
-    (attempt > 1 ? 64 : 0);
+    (attempt > 1 ? 64 : 0) |
+    (exchange.tcpFailed === true ? 128 : 0);
   out.number(flags);
   if (hops.length > 0) {
     out.number(hops.length);
@@ -135,6 +137,7 @@ function readQuery(
     ...{ client, server, hops, name, type, sentMs, rcode, attempt },
     protocol: (flags & 1) === 0 ? 'udp' : 'tcp',
     truncated: (flags & 2) !== 0,
+    tcpFailed: (flags & 128) !== 0,
     ending: endings[(flags >> 2) & 7]!,
     repliedMs: took === 0 ? null : sentMs + (took - 1) * STEP_MS,
     answers: nullable(from.number()),

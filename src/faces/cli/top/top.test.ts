@@ -40,7 +40,7 @@ describe('top --once', () => {
     const { out } = await runCommand(top, words);
     const [header, first] = out.split('\n');
     assert.match(header!, /TOOK↓/);
-    assert.match(first!, /94 ms answered/);
+    assert.match(first!, /94 ms error/);
     assert.match(out, /2 of 7 lookups/);
   });
 

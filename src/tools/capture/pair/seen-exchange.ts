@@ -92,6 +92,8 @@ export interface SeenExchange extends Exchange {
   damaged?: boolean;
   /** True if its query was seen with a wrong UDP checksum at one place or more. Omitted if it is not from packets. */
   damagedQuery?: boolean;
+  /** True if its reply is truncated and its client's connection for the whole one was not accepted. Only live views set it. */
+  tcpFailed?: boolean;
   /** Set for a log line, which does not have the query's options and may not have times. Omitted for a message. */
   readonly logged?: Logged;
   /** Set after the exchange has ended. Omitted or null if it was not looked up. */
