@@ -203,7 +203,7 @@ describe('a Corefile without braces', () => {
     ['log {\n errors\n}\nexample.org {\n}\n', []],
     ['import parts\n', []],
   ] as const)
-    test(`${JSON.stringify(text)} has ${warnings.length} warnings about what is missing`, () => {
+    test(`${JSON.stringify(text)} has ${warnings.length} warnings about the missing brace`, () => {
       const found = read(text, { files: { parts: '.:53 {\n log\n}\n' } }).warnings;
       assert.equal(found.length, warnings.length, found.map(({ message }) => message).join());
       for (const [at, [message, line, column]] of warnings.entries()) {

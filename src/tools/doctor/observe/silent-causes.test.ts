@@ -30,7 +30,7 @@ test('a Service address of the other IP family that is not translated lacks rule
   assert.match(wrong?.title ?? '', /address other than the DNS Service’s/);
 });
 
-test('a dead server that is listed before the DNS Service is not taken for a Service', async () => {
+test('a dead server that is listed before the DNS Service is not treated as a Service', async () => {
   const pod = '10.244.1.15';
   const packets = Array.from({ length: 12 }, (_, i) => {
     const [atMs, port] = [i * 6000, 30_000 + i];
