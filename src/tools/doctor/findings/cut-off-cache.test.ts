@@ -54,6 +54,14 @@ test('blocked connections to the DNS pods come first, and explain it', async () 
   assert.ok(!codes.includes('ND4070') && !codes.includes('ND4031'), codes.join());
 });
 
+test('blocked connections explain it while the cache still has names', async () => {
+  const fails = (ms: number, name: string): boolean =>
+    ms >= 20_000 && (ms >= 40_000 || name !== services[0]);
+  const codes = await codesOf([...traffic(fails), blocked(20_000)]);
+  assert.equal(codes[0], 'ND3011');
+  assert.ok(!codes.includes('ND4070') && !codes.includes('ND3010'), codes.join());
+});
+
 test('one Service that fails while others are answered is not the path to the cluster’s DNS', async () => {
   const codes = await codesOf(traffic((ms, name) => ms >= 20_000 && name === services[1]));
   assert.equal(codes[0], 'ND4031');

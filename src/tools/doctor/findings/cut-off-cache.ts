@@ -43,6 +43,8 @@ export const cutOffCache: FindingKind = {
       claims.take(losses);
       for (const name of failed) claims.names.add(name);
       claims.late.add(address);
+      if (claims.withoutTcp.size > 0)
+        return excluded('DNS over TCP is blocked, which explains the failures at the node cache');
       return {
         code: this.code,
         title: this.title,
