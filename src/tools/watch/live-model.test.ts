@@ -27,6 +27,19 @@ const packets = await play(
 const untilMs = packets.at(-1)!.timeMs + 40_000;
 const model: LiveModel = watched(packets, { owners }, undefined, untilMs);
 
+test('inputs that are away for the same reason share one remark, which names a few', () => {
+  const many = new LiveModel();
+  many.advance(STORY_START);
+  for (let at = 0; at < 1000; at++)
+    many.open(`pod ${at}`).away(at < 990 ? 'refused' : `reason ${at}`);
+  assert.deepEqual(
+    many.view({ view: 'now' }).remarks.map((remark) => remark.replace(/since .* UTC/, 'since T')),
+    [
+      '1000 of 1000 inputs are away since T. pod 0, pod 1, pod 2 and 987 more: refused; pod 990: reason 990; pod 991: reason 991; 8 more for other reasons',
+    ],
+  );
+});
+
 describe('views of a small cluster', () => {
   test('every view is plain data that survives JSON unchanged', () => {
     for (const view of viewNames) {

@@ -1,6 +1,7 @@
 /** Views of the live model, as plain data. */
 import { count } from '../../server/base/counted.ts';
 import { filterOf } from '../capture/filter.ts';
+import { listed } from '../doctor/texts.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { ClientResolvers } from './client-resolvers.ts';
 import type { FindingHistory } from './finding-history.ts';
@@ -293,6 +294,9 @@ function findingsView(model: ViewedModel, query: ViewQuery<'findings'>): Finding
   };
 }
 
+/** Reasons that a remark about unavailable inputs names. If there are more, it counts the inputs with the rest. */
+const AWAY_REASONS = 3;
+
 /** `1 of 3 inputs is away since 12:03:20 UTC. server 10.244.0.5:9155: connection refused`. */
 function awayRemarks(inputs: readonly LiveInput[]): readonly string[] {
   const away = inputs.map((input) => input.row()).filter(({ awayMs }) => awayMs !== null);
@@ -300,7 +304,14 @@ function awayRemarks(inputs: readonly LiveInput[]): readonly string[] {
   const sinceMs = Math.min(...away.map(({ awayMs }) => awayMs!));
   const since = Number.isFinite(sinceMs) ? new Date(sinceMs).toISOString().slice(11, 19) : '–';
   const verb = away.length === 1 ? 'is' : 'are';
-  const why = away.map((each) => `${each.name}: ${each.why}`).join('; ');
+  const reasons = [...Map.groupBy(away, ({ why }) => why)];
+  const rest = reasons.slice(AWAY_REASONS).reduce((sum, [, { length }]) => sum + length, 0);
+  const why = [
+    ...reasons
+      .slice(0, AWAY_REASONS)
+      .map(([reason, rows]) => `${listed(rows.map(({ name }) => name))}: ${reason}`),
+    ...(rest === 0 ? [] : [`${rest} more for other reasons`]),
+  ].join('; ');
   return [`${away.length} of ${inputs.length} inputs ${verb} away since ${since} UTC. ${why}`];
 }
 
