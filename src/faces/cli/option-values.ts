@@ -26,6 +26,27 @@ export const namespaceName: OptionValue<string> = {
   },
 };
 
+/** A node name, which the API server requires to be a DNS subdomain in lower case (RFC 1123). */
+export const nodeName: OptionValue<string> = {
+  placeholder: 'NAME',
+  read(given, name) {
+    if (given.length <= 253 && /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/.test(given)) return given;
+    throw usage(
+      `${name} takes the name of a node, not "${given}"`,
+      `For several nodes: ${name} node1 ${name} node2`,
+    );
+  },
+};
+
+/** A label selector, whose syntax the API server checks. It would accept an empty one, which selects everything. */
+export const labelSelector: OptionValue<string> = {
+  placeholder: 'LABELS',
+  read(given, name) {
+    if (given.trim() !== '') return given;
+    throw usage(`${name} takes labels, such as k8s-app=kube-dns, not "${given}"`);
+  },
+};
+
 /** An integer within inclusive bounds. */
 export function integer(placeholder: string, least: number, most: number): OptionValue<number> {
   return { placeholder, read: (given, name) => readInteger(name, given, least, most) };

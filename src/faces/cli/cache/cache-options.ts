@@ -9,8 +9,8 @@ import {
   file,
   hostAddress,
   integer,
+  labelSelector,
   namespaceName,
-  text,
   usage,
 } from '../option-values.ts';
 import type { AdminChoice } from './admin-servers.ts';
@@ -56,7 +56,7 @@ const table = {
       namespace: one('-n, --namespace', namespaceName, 'namespace of the pods (kube-system)'),
       selector: one(
         '-l, --selector',
-        text('LABELS'),
+        labelSelector,
         'label selector for the pods (default: the DNS service’s)',
       ),
       port: one('--port', integer('PORT', 1, 65_535), `admin port in the pods (${ADMIN_PORT})`),

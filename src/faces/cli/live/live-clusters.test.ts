@@ -73,6 +73,21 @@ test('clusters with the same addresses are shown side by side, and an unavailabl
   );
 });
 
+for (const [words, message] of [
+  [['--replica-node='], /--replica-node takes the name of a node, not ""/],
+  [['--replica-node', 'node1,node2'], /takes the name of a node, not "node1,node2"/],
+  // zsh passes the value of an unquoted variable as one word.
+  [['--replica-node=a --replica-node=b '], /not "a --replica-node=b "/],
+  [['--replica-node-selector', ' '], /--replica-node-selector takes labels, such as/],
+  [['--replica-selector='], /--replica-selector takes labels, such as/],
+] as const)
+  test(`${words.join(' ')} is a usage error, because it would select other pods than meant`, async () => {
+    const given = ['--replicas', '--server-token', tokenFile, '--once', ...words];
+    const { code, err } = await runCommand(top, given);
+    assert.equal(code, 3);
+    assert.match(err, message);
+  });
+
 test('several contexts need --replicas', async () => {
   const { code, err } = await runCommand(top, ['--context', 'a', '--context', 'b', '--once']);
   assert.equal(code, 3);

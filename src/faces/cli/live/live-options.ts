@@ -19,8 +19,10 @@ import {
   duration,
   file,
   integer,
+  labelSelector,
   listenAddress,
   namespaceName,
+  nodeName,
   text,
   usage,
 } from '../option-values.ts';
@@ -79,7 +81,7 @@ export const serverOptions: {
     ),
     replicaSelector: one(
       '--replica-selector',
-      text('LABELS'),
+      labelSelector,
       'label selector for the pods (default: the DNS service’s)',
     ),
     replicaPort: one(
@@ -87,10 +89,10 @@ export const serverOptions: {
       integer('PORT', 1, 65_535),
       `port of the console directive in the pods (${CONSOLE_PORT})`,
     ),
-    replicaNodes: many('--replica-node', text('NAME'), 'only pods on this node; repeatable'),
+    replicaNodes: many('--replica-node', nodeName, 'only pods on this node; repeatable'),
     replicaNodeSelector: one(
       '--replica-node-selector',
-      text('LABELS'),
+      labelSelector,
       'only pods on nodes with these labels',
     ),
     replicaMax: one(
