@@ -21,6 +21,8 @@ export class DnsPodsApi {
   /** Names of nodes, by the label selector that selects them. */
   nodes: Readonly<Record<string, readonly string[]>> = {};
   isForbidden = false;
+  /** Failures of list requests, by resource (`nodes`). */
+  failures: Readonly<Record<string, readonly [code: number, reason: string, message: string]>> = {};
   readonly #server: Server;
   readonly context: string;
 
@@ -31,10 +33,12 @@ export class DnsPodsApi {
         answer.writeHead(status, { 'content-type': 'application/json' });
         answer.end(JSON.stringify(body));
       };
-      const refused = (code: number, reason: string): void =>
-        json(code, { kind: 'Status', status: 'Failure', code, reason, message: reason });
+      const refused = (code: number, reason: string, message = reason): void =>
+        json(code, { kind: 'Status', status: 'Failure', code, reason, message });
       const [, name = '', path = ''] = /\/pods\/([\w-]+):9155\/proxy(\/.*)/.exec(asked.url!) ?? [];
       const { pathname, searchParams } = new URL(asked.url!, 'http://api');
+      const failure = this.failures[pathname.split('/').at(-1)!];
+      if (failure !== undefined) return refused(...failure);
       if (pathname === '/api/v1/nodes') {
         if (this.isForbidden) return refused(403, 'Forbidden');
         const names = this.nodes[searchParams.get('labelSelector')!] ?? [];

@@ -72,8 +72,8 @@ export class LiveModel {
   /** The start time, or null if not started. */
   beganMs: number | null = null;
   inputs: readonly LiveInput[] = [];
-  /** The sources that are not read, for people. Empty if there are none. */
-  unread = '';
+  /** Remarks about sources that are not read, for people. */
+  unread: readonly string[] = [];
   counts: WindowCounts;
   ring: LookupRing;
   resolvers: ClientResolvers;
@@ -122,14 +122,17 @@ export class LiveModel {
     return input;
   }
 
-  /** Removes an input that is gone for good. From then on, only the change log mentions it. */
-  drop(input: LiveInput): void {
+  /**
+   * Removes an input that is no longer read. From then on, only the change log mentions it.
+   * @param why a predicate for people
+   */
+  drop(input: LiveInput, why = 'is gone'): void {
     input.close();
     this.#noteLost(this.nowMs);
     this.inputs = this.inputs.filter((each) => each !== input);
     this.reloadHistory.drop(input.number);
     this.#lostBefore -= input.lost;
-    const text = `${input.name} is gone`;
+    const text = `${input.name} ${why}`;
     this.changes.add({ atMs: this.nowMs, kind: 'input', text, about: null });
   }
 

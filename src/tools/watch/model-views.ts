@@ -45,8 +45,8 @@ export interface ViewedModel {
   readonly nowMs: number;
   readonly beganMs: number | null;
   readonly inputs: readonly LiveInput[];
-  /** The sources that are not read, for people. Empty if there are none. */
-  readonly unread: string;
+  /** Remarks about sources that are not read, for people. */
+  readonly unread: readonly string[];
   readonly parties: Parties;
   readonly counts: WindowCounts;
   readonly ring: LookupRing;
@@ -96,7 +96,7 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
     inputs: inputs.map((input) => input.row()),
     memory,
     remarks: [
-      ...(unread === '' ? [] : [unread]),
+      ...unread,
       ...awayRemarks(inputs),
       ...inputs.flatMap((input) => input.remarks),
       ...(plans.failed === '' ? [] : [`a plan without waste could not be made: ${plans.failed}`]),

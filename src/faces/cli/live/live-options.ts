@@ -26,13 +26,11 @@ import {
   text,
   usage,
 } from '../option-values.ts';
-import type { ReplicaChoice } from './replica-choice.ts';
+import { REPLICAS, type ReplicaChoice } from './replica-choice.ts';
 import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
 const CONSOLE_PORT = 9155;
-/** Followed pods. Each has a connection through the API server. */
-const REPLICAS = { default: 64, max: 1000 } as const;
 /** The environment variable for the servers' token, used if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
 

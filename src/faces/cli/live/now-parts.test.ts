@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Series, WastePlan } from '../../../tools/watch/view.ts';
-import { coursesOf, planText } from './now-parts.ts';
+import { coursesOf, planText, seesNothing } from './now-parts.ts';
 
 function series(stepMs: number, queries: readonly number[]): Series {
   const zero = queries.map(() => 0);
@@ -28,6 +28,11 @@ describe('the course of rates', () => {
   test('complete steps are unchanged', () => {
     assert.deepEqual(coursesOf(series(1000, [5, 6]), 102_000).rates.queries, [5, 6]);
   });
+});
+
+test('queries of an input that has been dropped have been seen', () => {
+  assert.ok(seesNothing({ inputs: [], detailFromMs: null }));
+  assert.ok(!seesNothing({ inputs: [], detailFromMs: 100_000 }));
 });
 
 test('a plan shows the share that it saves, because it covers only the most queried names', () => {

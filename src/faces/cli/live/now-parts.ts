@@ -14,9 +14,12 @@ export const NOW_LISTED = 8;
 /** Said instead of "no faults" while there is nothing to judge. */
 export const NOTHING_SEEN = 'No query has been seen.';
 
-/** True if no input has had a query. */
-export function seesNothing({ inputs }: Pick<ViewHead<ViewName>, 'inputs'>): boolean {
-  return inputs.every(({ queries }) => queries === 0);
+/** True if no input has had a query, including inputs that were dropped. */
+export function seesNothing({
+  inputs,
+  detailFromMs,
+}: Pick<ViewHead<ViewName>, 'inputs' | 'detailFromMs'>): boolean {
+  return detailFromMs === null && inputs.every(({ queries }) => queries === 0);
 }
 
 /** A step that is shorter than this, in milliseconds, has too few queries for a rate. */

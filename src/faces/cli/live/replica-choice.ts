@@ -6,7 +6,14 @@ import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { listWhole } from '../../../server/kube/api/list.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { listed } from '../../../tools/doctor/texts.ts';
 import { dnsPods, type DnsPodChoice, type RequestBounds, type RunningDnsPod } from '../dns-pods.ts';
+
+/** Followed pods of a cluster. Each has a connection through the API server. */
+export const REPLICAS = { default: 64, max: 1000 } as const;
+
+/** Nodes that a message names. If there are more, it counts the rest. */
+const NODES_NAMED = 3;
 
 export interface ReplicaChoice extends DnsPodChoice {
   /** Names of nodes. If empty and there is no `nodeSelector`, the pods of all nodes. */
@@ -17,54 +24,99 @@ export interface ReplicaChoice extends DnsPodChoice {
   readonly podsMax: number;
 }
 
-/**
- * The pods to choose from, before `podsMax` applies.
- * @throws Problem if there are none or the API server rejects the request
- */
-export async function replicaPods(
+/** A cluster's running DNS pods, divided by the choice of nodes. */
+export interface ListedReplicas {
+  /** The pods to choose from, before `podsMax` applies. */
+  readonly chosen: readonly RunningDnsPod[];
+  /** Pods on nodes that are not chosen. */
+  readonly others: readonly RunningDnsPod[];
+  /** Parts of the choice that select no pod, although others do, as a text. Empty if there are none. */
+  readonly unmatched: string;
+  /** The reason why no pod is chosen. Null if one is. */
+  readonly none: Problem | null;
+}
+
+/** @throws Problem if the API server rejects a request */
+export async function listReplicas(
   client: ApiClient,
   choice: ReplicaChoice,
   access: ClusterAccess,
   bounds: RequestBounds,
-): Promise<readonly RunningDnsPod[]> {
-  const pods = await dnsPods(client, choice, access, bounds);
+): Promise<ListedReplicas> {
+  let pods: readonly RunningDnsPod[];
+  try {
+    pods = await dnsPods(client, choice, access, bounds);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'no-replicas') throw error;
+    return { chosen: [], others: [], unmatched: '', none: error };
+  }
   const { nodes, nodeSelector } = choice;
-  if (nodes.length === 0 && nodeSelector === null) return pods;
-  const chosen = new Set(nodes);
-  if (nodeSelector !== null) await addSelected(client, nodeSelector, chosen, bounds);
-  const own = pods.filter(({ node }) => chosen.has(node));
-  if (own.length > 0) return own;
-  const close = nearest(nodes[0] ?? '', new Set(pods.map(({ node }) => node)));
-  throw new Problem({
-    code: 'no-replicas',
-    text: `none of the ${pods.length} pods in ${choice.namespace} runs on ${nodesIn(choice, chosen)}`,
-    hint: close === null ? undefined : `did you mean ${close}?`,
-    remedy: `Their nodes: kubectl -n ${choice.namespace} get pods -o wide`,
-  });
+  if (nodes.length === 0 && nodeSelector === null)
+    return { chosen: pods, others: [], unmatched: '', none: null };
+  const selected = nodeSelector === null ? null : await nodesWith(client, nodeSelector, bounds);
+  const wanted = new Set([...nodes, ...(selected ?? [])]);
+  const chosen = pods.filter(({ node }) => wanted.has(node));
+  const others = pods.filter(({ node }) => !wanted.has(node));
+  const isNone = chosen.length === 0;
+  const used = new Set(chosen.map(({ node }) => node));
+  const unused = nodes.filter((node) => !used.has(node));
+  const found = selected?.size === 0 ? ', which selects none' : '';
+  const places = [
+    ...(unused.length === 0 ? [] : [listed(unused, NODES_NAMED)]),
+    ...(selected !== null && (isNone || selected.size === 0)
+      ? [`a node with ${nodeSelector}${found}`]
+      : []),
+  ].join(' or ');
+  return {
+    chosen,
+    others,
+    unmatched: isNone || places === '' ? '' : `no pod runs on ${places}`,
+    none: isNone ? noneOn(places, choice, pods) : null,
+  };
 }
 
-async function addSelected(
+async function nodesWith(
   client: ApiClient,
   labelSelector: string,
-  into: Set<string>,
   bounds: RequestBounds,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
   try {
     await listWhole(client, { path: '/api/v1/nodes', labelSelector, ...bounds }, (node) =>
-      into.add(text(child(node, 'metadata'), 'name')),
+      names.add(text(child(node, 'metadata'), 'name')),
     );
+    return names;
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    const remedy =
+    throw clusterNotAsked(
+      error,
       error.kind === 'forbidden'
-        ? 'It needs permission to list nodes (kubectl auth can-i list nodes); --replica-node does not.'
-        : `kubectl get nodes -l '${labelSelector}'`;
-    throw clusterNotAsked(error, { remedy });
+        ? {
+            hint: '--replica-node-selector needs permission to list nodes (kubectl auth can-i list nodes)',
+            remedy: 'Name the nodes with --replica-node NAME, which does not need it.',
+          }
+        : { remedy: `kubectl get nodes -l '${labelSelector}'` },
+    );
   }
 }
 
-function nodesIn({ nodes, nodeSelector }: ReplicaChoice, chosen: ReadonlySet<string>): string {
-  const selected = nodeSelector === null ? [] : [`a node with ${nodeSelector}`];
-  const found = chosen.size === nodes.length && nodeSelector !== null ? ', which selects none' : '';
-  return [...nodes, ...selected].join(' or ') + found;
+/** @param places `node1, node2 or a node with zone=a` */
+function noneOn(
+  places: string,
+  { namespace, nodes }: ReplicaChoice,
+  pods: readonly RunningDnsPod[],
+): Problem {
+  const known = new Set(pods.map(({ node }) => node));
+  const [close] = [...new Set(nodes)]
+    .slice(0, NODES_NAMED)
+    .flatMap((node) => nearest(node, known) ?? []);
+  return new Problem({
+    code: 'no-replicas',
+    text:
+      pods.length === 1
+        ? `the only pod in ${namespace} does not run on ${places}`
+        : `none of the ${pods.length} pods in ${namespace} runs on ${places}`,
+    hint: close === undefined ? undefined : `did you mean ${close}?`,
+    remedy: `Their nodes: kubectl -n ${namespace} get pods -o wide`,
+  });
 }

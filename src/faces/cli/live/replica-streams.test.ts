@@ -31,17 +31,23 @@ async function serve(t: TestContext, port: number): Promise<World> {
 }
 
 /** Shortens all waits except the silence timeout. */
-const clock: Clock = {
-  now: () => systemClock.now(),
-  wall: () => systemClock.wall(),
-  after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
-};
+function shortClock(waits: number[] = []): Clock {
+  return {
+    now: () => systemClock.now(),
+    wall: () => systemClock.wall(),
+    after(ms, run) {
+      waits.push(ms);
+      return systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run);
+    },
+  };
+}
 
 async function follow(
   t: TestContext,
   api: DnsPodsApi,
   token = TOKEN,
   chosen: Partial<ReplicaChoice> = {},
+  clock = shortClock(),
 ): Promise<[LiveModel, ReplicaStreams]> {
   const model = new LiveModel();
   model.advance(Date.now());
@@ -179,16 +185,97 @@ for (const [title, chosen, expected] of [
     const [model] = await follow(t, await fiveAgents(t), TOKEN, chosen);
     const names = model.inputs.map(({ name }) => name.replace('pod kube-system/', ''));
     assert.deepEqual(names, expected);
-    assert.deepEqual(model.view({ view: 'now' }).remarks.filter(isAboutLimit), []);
+    assert.deepEqual(model.unread, []);
   });
-
-const isAboutLimit = (remark: string): boolean => remark.includes('--replica-max');
 
 test('pods beyond the limit are counted, and the view says how to choose', async (t) => {
   const [model, streams] = await follow(t, await fiveAgents(t), TOKEN, { podsMax: 2 });
   assert.equal(streams.name, '2 of 5 DNS pods of context test');
-  assert.deepEqual(model.view({ view: 'now' }).remarks.filter(isAboutLimit), [
+  assert.equal(
+    model.view({ view: 'now' }).remarks[0],
     '2 of 5 pods are followed: --replica-node and --replica-node-selector choose which, --replica-max raises the limit',
+  );
+});
+
+/** The followed pods, without their namespace. */
+const followed = (model: LiveModel): string =>
+  model.inputs.map(({ name }) => name.replace('pod kube-system/', '')).join();
+
+test('a named node without a pod is reported until it has one', async (t) => {
+  const api = await fiveAgents(t);
+  const [model] = await follow(t, api, TOKEN, { nodes: ['node1', 'node9', 'node1'] });
+  assert.equal(model.view({ view: 'now' }).remarks[0], 'no pod runs on node9');
+  api.pods = [...api.pods, { ...api.pods[0]!, name: 'watch-f', node: 'node9' }];
+  await modelUntil(model, [], () => followed(model) === 'watch-a on node1,watch-f on node9');
+  assert.deepEqual(model.unread, []);
+});
+
+test('labels that no node has are reported beside a named node', async (t) => {
+  const chosen = { nodes: ['node1'], nodeSelector: 'zone=c' };
+  const [model] = await follow(t, await fiveAgents(t), TOKEN, chosen);
+  assert.equal(followed(model), 'watch-a on node1');
+  assert.deepEqual(model.unread, ['no pod runs on a node with zone=c, which selects none']);
+});
+
+test('pods whose nodes lose the label are dropped, and followed again when it is back', async (t) => {
+  const api = await fiveAgents(t);
+  const { nodes } = api;
+  const [model, streams] = await follow(t, api, TOKEN, { nodeSelector: 'zone=a' });
+  api.nodes = { 'zone=a': ['node2'] };
+  await modelUntil(model, [], () => followed(model) === 'watch-b on node2');
+  const texts = model.view({ view: 'now' }).changes.rows.map(({ text }) => text);
+  assert.ok(texts.includes('pod kube-system/watch-d on node4 is no longer chosen'), texts.join());
+  api.nodes = {};
+  await modelUntil(model, [], () => followed(model) === '');
+  assert.equal(streams.name, '0 DNS pods of context test');
+  assert.deepEqual(model.view({ view: 'now' }).remarks, [
+    'none of the 5 pods in kube-system runs on a node with zone=a, which selects none',
+  ]);
+  api.nodes = nodes;
+  await modelUntil(model, [], () => model.inputs.length === 3);
+  assert.deepEqual(model.unread, []);
+});
+
+test('while the pods cannot be listed, the known ones stay and the view gives the reason', async (t) => {
+  const api = await fiveAgents(t);
+  const [model] = await follow(t, api, TOKEN, { nodeSelector: 'zone=a' });
+  for (const resource of ['nodes', 'pods']) {
+    api.failures = { [resource]: [500, 'InternalError', 'etcdserver: request timed out'] };
+    await modelUntil(model, [], () => model.unread.length > 0);
+    const [remark] = model.view({ view: 'now' }).remarks;
+    assert.match(remark!, /^the pods cannot be listed, .*etcdserver: request timed out$/);
+    assert.equal(model.inputs.length, 3);
+    api.failures = {};
+    await modelUntil(model, [], () => model.unread.length === 0);
+  }
+});
+
+test('a pod recreated on another node is shown there, even with the same address', async (t) => {
+  const api = await fiveAgents(t);
+  const [model] = await follow(t, api, TOKEN, { nodes: ['node1', 'node2'] });
+  api.pods = api.pods.map((pod) => (pod.name === 'watch-a' ? { ...pod, node: 'node2' } : pod));
+  await modelUntil(model, [], () => followed(model) === 'watch-b on node2,watch-a on node2');
+});
+
+test('the interval between lists depends on the listed pods, not on the followed ones', async (t) => {
+  const api = await fiveAgents(t);
+  const [pod] = api.pods;
+  api.pods = Array.from({ length: 2000 }, (_, at) => ({
+    ...pod!,
+    ...{ name: `watch-${at}`, node: `node${at}` },
+  }));
+  const waits: number[] = [];
+  await follow(t, api, TOKEN, { nodes: ['node1'] }, shortClock(waits));
+  assert.ok(waits.includes(60_000), waits.join());
+});
+
+test('at the highest limit, the view does not propose to raise it', async (t) => {
+  const api = await fiveAgents(t);
+  const [pod] = api.pods;
+  api.pods = Array.from({ length: 1001 }, (_, at) => ({ ...pod!, name: `watch-${at}` }));
+  const [model] = await follow(t, api, TOKEN, { podsMax: 1000 });
+  assert.deepEqual(model.unread, [
+    '1000 of 1001 pods are followed: --replica-node and --replica-node-selector choose which',
   ]);
 });
 
@@ -203,6 +290,24 @@ for (const [title, chosen, message, advice] of [
     'labels of nodes without a pod',
     { nodeSelector: 'zone=b' },
     /none of the 5 pods in kube-system runs on a node with zone=b$/,
+    /get pods -o wide/,
+  ],
+  [
+    'a misspelt node after one that is like no other',
+    { nodes: ['x', 'node-1', 'x'] },
+    /runs on x, node-1$/,
+    /did you mean node1\?/,
+  ],
+  [
+    'many nodes without a pod',
+    { nodes: Array.from({ length: 300 }, (_, at) => `w${at}`) },
+    /runs on w0, w1, w2 and 297 more$/,
+    /get pods -o wide/,
+  ],
+  [
+    'named nodes that the labels select as well',
+    { nodes: ['node9'], nodeSelector: 'zone=b' },
+    /runs on node9 or a node with zone=b$/,
     /get pods -o wide/,
   ],
   [
@@ -226,8 +331,33 @@ test('without permission to list nodes, the problem names the option that does w
   api.isForbidden = true;
   await assert.rejects(follow(t, api, TOKEN, { nodeSelector: 'zone=a' }), (error: unknown) => {
     assert.ok(error instanceof Problem);
-    assert.match(error.remedy ?? '', /kubectl auth can-i list nodes.*--replica-node/);
+    assert.match(
+      error.hint ?? '',
+      /^--replica-node-selector needs .*kubectl auth can-i list nodes/,
+    );
+    assert.match(error.remedy ?? '', /--replica-node NAME/);
     return true;
+  });
+});
+
+test('labels that the API server cannot read are a problem with its reason', async (t) => {
+  const api = await fiveAgents(t);
+  api.failures = {
+    nodes: [400, 'BadRequest', "unable to parse requirement: found '', expected: '='"],
+  };
+  await assert.rejects(follow(t, api, TOKEN, { nodeSelector: 'a b' }), (error: unknown) => {
+    assert.ok(error instanceof Problem);
+    assert.match(error.message, /400 BadRequest to "list nodes": unable to parse requirement/);
+    assert.match(error.remedy ?? '', /kubectl get nodes -l 'a b'/);
+    return true;
+  });
+});
+
+test('one pod on another node is counted in the singular', async (t) => {
+  const api = await fiveAgents(t);
+  api.pods = api.pods.slice(0, 1);
+  await assert.rejects(follow(t, api, TOKEN, { nodes: ['node7'] }), {
+    message: 'the only pod in kube-system does not run on node7',
   });
 });
 

@@ -9,7 +9,12 @@ import { accessOf, clusterClient } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import type { RunningDnsPod } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
-import { replicaPods, type ReplicaChoice } from './replica-choice.ts';
+import {
+  listReplicas,
+  REPLICAS,
+  type ListedReplicas,
+  type ReplicaChoice,
+} from './replica-choice.ts';
 import { peerOf, ServerStream } from './server-stream.ts';
 import type { StreamTurns } from './stream-turns.ts';
 
@@ -37,10 +42,14 @@ export class ReplicaStreams {
   readonly #parts: ReplicaStreamsParts;
   readonly #access: ClusterAccess;
   readonly #client: ApiClient;
-  /** Uses the name and address, so that a recreated pod counts as new. */
+  /** Uses the name, node and address, so that a recreated pod counts as new. */
   readonly #replicas = new Map<string, Replica>();
   #timer: Timer | null = null;
+  /** Pods in the last list, including those that are not followed. */
+  #listed = 0;
   #leftOut = 0;
+  /** Remarks about the last list. */
+  #remarks: readonly string[] = [];
   #isStopped = false;
 
   private constructor(parts: ReplicaStreamsParts, access: ClusterAccess, client: ApiClient) {
@@ -56,9 +65,10 @@ export class ReplicaStreams {
     const client = clusterClient(access);
     try {
       const bounds = { waitMs: WAIT_MS, signal: io.signal };
-      const pods = await replicaPods(client, choice, access, bounds);
+      const list = await listReplicas(client, choice, access, bounds);
+      if (list.none !== null) throw list.none;
       const streams = new ReplicaStreams(parts, access, client);
-      streams.#follow(pods);
+      streams.#follow(list);
       return streams;
     } catch (error) {
       client.close();
@@ -91,33 +101,38 @@ export class ReplicaStreams {
 
   /** If the list cannot be read, the known pods stay. Each stream reports when its own pod is unavailable. */
   async #refresh(): Promise<void> {
-    const { choice, io } = this.#parts;
+    const { choice, io, model } = this.#parts;
     const bounds = { waitMs: WAIT_MS, signal: io.signal };
-    const pods = await replicaPods(this.#client, choice, this.#access, bounds).catch(
-      (error: unknown) => {
-        if (problemsIn(error) === null && !io.signal.aborted && !this.#isStopped) throw error;
-        return null;
-      },
-    );
-    if (this.#isStopped) return;
-    if (pods === null) this.#refreshLater();
-    else this.#follow(pods);
+    try {
+      const list = await listReplicas(this.#client, choice, this.#access, bounds);
+      if (!this.#isStopped) this.#follow(list);
+    } catch (error) {
+      if (this.#isStopped) return;
+      const [problem] = problemsIn(error) ?? [];
+      if (problem === undefined && !io.signal.aborted) throw error;
+      if (problem !== undefined)
+        model.unread = [
+          `the pods cannot be listed, so changes are not followed: ${problem.message}`,
+          ...this.#remarks,
+        ];
+      this.#refreshLater();
+    }
   }
 
   #refreshLater(): void {
-    const pods = this.#replicas.size + this.#leftOut;
-    const waitMs = Math.max(LIST_MS.least, pods * LIST_MS.perPod);
+    const waitMs = Math.max(LIST_MS.least, this.#listed * LIST_MS.perPod);
     this.#timer = this.#parts.clock.after(waitMs, () => void this.#refresh());
   }
 
-  #follow(all: readonly RunningDnsPod[]): void {
+  #follow(list: ListedReplicas): void {
     const { choice, token, ports, model, clock, turns } = this.#parts;
-    const pods = all.filter(({ address }) => address !== '');
+    const pods = list.chosen.filter(({ address }) => address !== '');
     const keys = new Set(pods.map(keyOf));
+    const otherKeys = new Set(list.others.map(keyOf));
     for (const [key, { stream, input }] of this.#replicas) {
       if (keys.has(key)) continue;
       stream.stop();
-      model.drop(input);
+      model.drop(input, otherKeys.has(key) ? 'is no longer chosen' : 'is gone');
       this.#replicas.delete(key);
     }
     this.#leftOut = 0;
@@ -145,17 +160,23 @@ export class ReplicaStreams {
         }),
       });
     }
-    model.unread = this.#unread();
+    this.#listed = list.chosen.length + list.others.length;
+    this.#remarks = [list.none?.message ?? '', list.unmatched, this.#beyondLimit()].filter(
+      (remark) => remark !== '',
+    );
+    model.unread = this.#remarks;
     this.#refreshLater();
   }
 
-  #unread(): string {
+  #beyondLimit(): string {
     if (this.#leftOut === 0) return '';
     const { size } = this.#replicas;
-    return `${size} of ${size + this.#leftOut} pods are followed: --replica-node and --replica-node-selector choose which, --replica-max raises the limit`;
+    const raise =
+      this.#parts.choice.podsMax < REPLICAS.max ? ', --replica-max raises the limit' : '';
+    return `${size} of ${size + this.#leftOut} pods are followed: --replica-node and --replica-node-selector choose which${raise}`;
   }
 }
 
-function keyOf({ name, address }: RunningDnsPod): string {
-  return `${name} ${address}`;
+function keyOf({ name, node, address }: RunningDnsPod): string {
+  return `${name} ${node} ${address}`;
 }

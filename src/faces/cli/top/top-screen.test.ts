@@ -468,7 +468,9 @@ class ChangingModel extends SampleModel {
   override view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     const sample = super.view(query) as Views[ViewName];
     const inputs = sample.inputs.map((input) => ({ ...input, queries: 0 }));
-    const seen = this.isSilent ? { ...sample, inputs, findings: [], rows: [] } : sample;
+    const seen = this.isSilent
+      ? { ...sample, inputs, detailFromMs: null, findings: [], rows: [] }
+      : sample;
     if (seen.view === 'lookups' && this.lookups !== null) {
       const all = Array.from({ length: this.lookups }, (_, id) => ({
         ...seen.rows[0]!,

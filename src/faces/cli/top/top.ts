@@ -106,10 +106,12 @@ async function onScreen(
 
 /** True if no input could be read, for example because no server answers. The output contains the reasons. */
 function isUnread({ model }: LiveCluster): boolean {
-  return model.inputs.every((input) => {
+  const isFailed = model.inputs.every((input) => {
     const { state, queries } = input.row();
     return state === 'failed' && queries === 0;
   });
+  // Inputs that were read may have been dropped.
+  return isFailed && model.view({ view: 'now' }).queries === 0;
 }
 
 async function printedOnce({ options, io, clusters }: Run): Promise<void> {
