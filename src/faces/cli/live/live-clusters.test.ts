@@ -1,9 +1,12 @@
 /** Tests several clusters in parallel, each with a separate model. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { DnsPodsApi, kubeconfigOf } from '../../../../test/kit/dns-pods-api.ts';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
@@ -71,6 +74,27 @@ test('clusters with the same addresses are shown side by side, and an unavailabl
       .split('\n')
       .every((line) => !line.includes('"cluster":"b"')),
   );
+});
+
+test('a cluster that is left out keeps no connection to the servers given beside it', async (t) => {
+  const api = await cluster(t, 'a', 'a.example');
+  const none = await DnsPodsApi.start(t, 'b');
+  const open = new Set<Socket>();
+  const agent = createServer((socket) => {
+    open.add(socket.resume());
+    socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+  });
+  agent.listen(0, '127.0.0.1');
+  await once(agent, 'listening');
+  t.after(() => agent.close());
+  const { port } = agent.address() as AddressInfo;
+  const words = ['--server', `127.0.0.1:${port}`, '-o', 'json', ...replicas];
+  const kubeconfig = ['--kubeconfig', kubeconfigOf(t, [api, none])];
+  const { err } = await runCommand(top, [...words, ...kubeconfig, '--for', '1s']);
+  assert.match(err, /b is left out: no pod with/);
+  // The command runs in this process, so a connection that it does not close stays open.
+  for (let waits = 0; open.size > 0 && waits < 100; waits++) await setTimeout(20);
+  assert.equal(open.size, 0);
 });
 
 for (const [words, message] of [

@@ -59,7 +59,18 @@ export async function startFeed(
     : LiveFeed.start(options, model, clock, io, turns);
 }
 
-type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, input: LiveInput];
+interface NamedSource {
+  readonly name: string;
+  readonly capture: Pick<LiveCapture, 'dropped' | 'stop'>;
+  readonly input: LiveInput;
+}
+
+interface SourceParts {
+  readonly model: LiveModel;
+  readonly clock: Clock;
+  readonly turns: StreamTurns;
+  readonly token: () => string;
+}
 
 /** Feeds packets from an interface, dnstap, and data from ndots servers into the model. */
 class LiveFeed implements PacketFeed {
@@ -68,25 +79,22 @@ class LiveFeed implements PacketFeed {
   readonly begun: Promise<void> = Promise.resolve();
   isOver = false;
   readonly over: Promise<void>;
-  readonly #sources: readonly LiveSource[];
+  readonly #sources: readonly NamedSource[];
   readonly #replicas: ReplicaStreams | null;
-  readonly #names: readonly string[];
   readonly #timer: Timer;
   #ended: () => void = () => undefined;
 
   private constructor(
-    sources: readonly LiveSource[],
-    names: readonly string[],
+    sources: readonly NamedSource[],
     replicas: ReplicaStreams | null,
     model: LiveModel,
     clock: Clock,
   ) {
     this.#sources = sources;
-    this.#names = names;
     this.#replicas = replicas;
     this.over = new Promise((resolve) => (this.#ended = resolve));
     this.#timer = every(clock, TICK_MS, () => {
-      for (const [capture, input] of sources) input.lostByKernel(capture.dropped());
+      for (const { capture, input } of sources) input.lostByKernel(capture.dropped());
       replicas?.tick();
       model.advance(clock.wall());
     });
@@ -99,61 +107,73 @@ class LiveFeed implements PacketFeed {
     io: Pick<Io, 'env' | 'signal'>,
     turns: StreamTurns,
   ): Promise<LiveFeed> {
-    const { device, netns, dnstap, ports, servers, replicas: choice } = options;
-    const sources: LiveSource[] = [];
-    const names: string[] = [];
-    const own = ports ?? usualPorts;
+    const { ports, replicas: choice } = options;
     const token = serverTokenOf(options, io.env);
     model.advance(clock.wall());
-    if (device !== null) {
-      const taken: { input?: LiveInput } = {};
-      const capture = capturePackets(
-        { device, netns, ports: own },
-        (bytes, start, end, timeMs, port) =>
-          taken.input?.reading.takeNetwork(bytes, start, end, timeMs, port),
-        (why) => (why === null ? taken.input?.back() : taken.input?.away(why)),
-      );
-      taken.input = model.open(capture.name, { ports: own });
-      sources.push([capture, taken.input]);
-      names.push(capture.name);
+    const sources: NamedSource[] = [];
+    try {
+      await openSources(options, { model, clock, turns, token }, (source) => sources.push(source));
+      const parts = { token, ports: ports ?? usualPorts, model, clock, io, turns };
+      const replicas = choice === null ? null : await ReplicaStreams.start({ choice, ...parts });
+      return new LiveFeed(sources, replicas, model, clock);
+    } catch (error) {
+      stopSources(sources);
+      throw error;
     }
-    if (dnstap !== null) {
-      const input = model.open(`dnstap at ${dnstap}`);
-      const capture = await captureDnstap(dnstap, input.reading);
-      sources.push([capture, input]);
-      names.push(capture.name);
-    }
-    for (const server of servers) {
-      const name = printHostPort(server.host, server.port);
-      const peer = peerOf(server);
-      const input = model.open(`server ${name}`, { ports: own, server: peer });
-      const open = directStream(server, token, clock);
-      const turn = turns.open();
-      sources.push([new ServerStream({ server, open, input, clock, model, turn }), input]);
-      names.push(name);
-    }
-    const replicas =
-      choice === null
-        ? null
-        : await ReplicaStreams.start({ choice, token, ports: own, model, clock, io, turns });
-    return new LiveFeed(sources, names, replicas, model, clock);
   }
 
   get name(): string {
-    return [...this.#names, ...(this.#replicas === null ? [] : [this.#replicas.name])].join(', ');
+    const names = this.#sources.map((source) => source.name);
+    return [...names, ...(this.#replicas === null ? [] : [this.#replicas.name])].join(', ');
   }
 
   stop(): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timer.cancel();
-    for (const [capture, input] of this.#sources) {
-      capture.stop();
-      input.lostByKernel(capture.dropped());
-      input.close();
-    }
+    stopSources(this.#sources);
     this.#replicas?.stop();
     this.#ended();
+  }
+}
+
+/** @param opened receives each source at once, so that it can be stopped if a later one fails */
+async function openSources(
+  { device, netns, dnstap, ports, servers }: FeedOptions,
+  { model, clock, turns, token }: SourceParts,
+  opened: (source: NamedSource) => void,
+): Promise<void> {
+  const own = ports ?? usualPorts;
+  if (device !== null) {
+    const taken: { input?: LiveInput } = {};
+    const capture = capturePackets(
+      { device, netns, ports: own },
+      (bytes, start, end, timeMs, port) =>
+        taken.input?.reading.takeNetwork(bytes, start, end, timeMs, port),
+      (why) => (why === null ? taken.input?.back() : taken.input?.away(why)),
+    );
+    taken.input = model.open(capture.name, { ports: own });
+    opened({ name: capture.name, capture, input: taken.input });
+  }
+  if (dnstap !== null) {
+    const input = model.open(`dnstap at ${dnstap}`);
+    const capture = await captureDnstap(dnstap, input.reading);
+    opened({ name: capture.name, capture, input });
+  }
+  for (const server of servers) {
+    const name = printHostPort(server.host, server.port);
+    const input = model.open(`server ${name}`, { ports: own, server: peerOf(server) });
+    const open = directStream(server, token, clock);
+    const parts = { server, open, input, clock, model, turn: turns.open() };
+    opened({ name, capture: new ServerStream(parts), input });
+  }
+}
+
+function stopSources(sources: readonly NamedSource[]): void {
+  for (const { capture, input } of sources) {
+    capture.stop();
+    input.lostByKernel(capture.dropped());
+    input.close();
   }
 }
 
