@@ -64,17 +64,23 @@ const SEVERAL_AT_MOST = 0.5;
 /** Beyond this, more lookups from a client do not change the result. */
 const LOOKUPS_MAX = 64;
 
-/** The size of a row of counts in bytes: the number of lookups, then two counts for each trait. */
-const ROW_BYTES = 1 + 2 * traitNames.length;
-const noCounts = new Uint8Array(0);
+/** A lookup may show this trait within itself, and also together with the lookup before it. */
+const ACROSS: Trait = 'IP IDs continue across ports';
+/** For each trait its bit, and one more for `ACROSS` between lookups. */
+const bits: ReadonlyMap<Trait, number> = new Map(traitNames.map((trait, at) => [trait, 1 << at]));
+const ACROSS_LOOKUPS = 1 << traitNames.length;
+const noLookups = new Uint32Array(0);
+/** Room for the first 8 lookups, which V8 stores in its heap and not separately (at most 64 bytes). */
+const FIRST_BITS = 16;
 const noPorts: readonly number[] = [];
 
 export class Recognition {
   /**
-   * A row that counts all lookups, and one for each trait in `splitBy` that counts the lookups that show it. Rows are
-   * views of one array, because a large capture has tens of thousands of clients. Most clients show no traits.
+   * For each lookup the traits that it shows, and then those that it shows to be absent, as bits. A large capture has
+   * tens of thousands of clients, most of them with few lookups.
    */
-  #rows = noCounts;
+  #seen = noLookups;
+  #lookups = 0;
   #ports = noPorts;
   #last: SentPacket | null = null;
 
@@ -94,24 +100,32 @@ export class Recognition {
     const traits = traitsOf(lookup);
     // A single question says nothing about the resolver.
     if (traits.size === 0) return;
-    const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
+    let present = 0;
+    let absent = 0;
+    const see = (bit: number, isPresent: boolean): void => {
+      if (isPresent) present |= bit;
+      else absent |= bit;
+    };
+    for (const [trait, isPresent] of traits) see(bits.get(trait)!, isPresent);
     const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
     const ports = datagrams.map(({ client }) => client.port);
     if (this.#ports.length > 0 && ports.length > 0)
-      seen.push([
-        'the port of the lookup before',
+      see(
+        bits.get('the port of the lookup before')!,
         ports.some((port) => this.#ports.includes(port)),
-      ]);
+      );
     this.#ports = ports;
     const [first] = datagrams;
     const goesOn =
       this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
-    if (goesOn !== null) seen.push(['IP IDs continue across ports', goesOn]);
+    if (goesOn !== null) see(ACROSS_LOOKUPS, goesOn);
     this.#best = undefined;
-    if (this.#rows === noCounts) this.#rows = new Uint8Array((1 + splitBy.length) * ROW_BYTES);
-    this.#row(0).add(seen);
-    for (const [at, trait] of splitBy.entries())
-      if (traits.get(trait) === true) this.#row(1 + at).add(seen);
+    if (2 * this.#lookups === this.#seen.length) {
+      const larger = new Uint32Array(2 * this.#seen.length || FIRST_BITS);
+      larger.set(this.#seen);
+      this.#seen = larger;
+    }
+    this.#seen.set([present, absent], 2 * this.#lookups++);
     const last = datagrams.at(-1);
     // Copied, because the exchange shares its memory with many others.
     if (last !== undefined) {
@@ -120,12 +134,12 @@ export class Recognition {
     }
   }
 
-  get #lookups(): number {
-    return this.#rows[0] ?? 0;
-  }
-
-  #row(index: number): Counts {
-    return new Counts(this.#rows, index * ROW_BYTES);
+  /** @param only counts the lookups that show the trait with this bit; 0: all */
+  #counts(only: number = 0): Counts {
+    const counts = new Counts();
+    for (let at = 0; at < 2 * this.#lookups; at += 2)
+      if ((this.#seen[at]! & only) === only) counts.add(this.#seen[at]!, this.#seen[at + 1]!);
+    return counts;
   }
 
   /** Null if there were no lookups. */
@@ -134,10 +148,18 @@ export class Recognition {
     return this.#best;
   }
 
+  /** Drops the lookups, after the last one. */
+  settle(): void {
+    if (this.#best === undefined) this.#best = this.#recognise();
+    this.#seen = noLookups;
+    this.#ports = noPorts;
+    this.#last = null;
+  }
+
   #recognise(): Recognised | null {
     const lookups = this.#lookups;
     if (lookups === 0) return null;
-    const counts = this.#row(0);
+    const counts = this.#counts();
     const scores = counts.scores();
     const most = Math.max(...scores);
     const weights = kinds.map((kind) =>
@@ -175,12 +197,12 @@ export class Recognition {
    * @param one how well the likeliest class explains all lookups
    */
   #several(one: number): readonly Kind[] {
-    const all = this.#row(0);
+    const all = this.#counts();
     const least = Math.max(PART.lookups, PART.share * all.lookups);
     let most = one + SPLIT;
     let found: readonly Kind[] = [];
-    for (const index of splitBy.keys()) {
-      const part = this.#row(1 + index);
+    for (const trait of splitBy) {
+      const part = this.#counts(bits.get(trait)!);
       const rest = all.lookups - part.lookups;
       if (part.lookups < least || rest < least) continue;
       const pair = [part, all.without(part)].map((counts) => {
@@ -199,43 +221,33 @@ export class Recognition {
 
 /** For each trait, counts the lookups that show it and those that show its absence. */
 class Counts {
-  readonly #rows: Uint8Array;
-  /** The row's beginning: the number of lookups, then the counts in the order of trait names. */
-  readonly #at: number;
+  lookups = 0;
+  /** For each trait, in the order of their names. */
+  readonly #present = new Uint8Array(traitNames.length);
+  readonly #absent = new Uint8Array(traitNames.length);
 
-  /** @param rows contains the row of `ROW_BYTES` bytes at `at`, which this counts in */
-  constructor(rows: Uint8Array, at: number) {
-    this.#rows = rows;
-    this.#at = at;
-  }
-
-  get lookups(): number {
-    return this.#rows[this.#at]!;
-  }
-
-  add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
-    this.#rows[this.#at]!++;
-    for (const [trait, present] of traits)
-      this.#rows[this.#at + 1 + 2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+  /** Adds a lookup by the bits of the traits that it shows, and of those that it shows to be absent. */
+  add(present: number, absent: number): void {
+    this.lookups++;
+    count(this.#present, present);
+    count(this.#absent, absent);
   }
 
   /** Subtracts the counts of a subset. */
   without(part: Counts): Counts {
-    const rest = this.#rows.slice(this.#at, this.#at + ROW_BYTES);
-    return new Counts(
-      rest.map((count, at) => count - part.#rows[part.#at + at]!),
-      0,
-    );
+    const rest = new Counts();
+    rest.lookups = this.lookups - part.lookups;
+    for (const at of traitNames.keys()) {
+      rest.#present[at] = this.#present[at]! - part.#present[at]!;
+      rest.#absent[at] = this.#absent[at]! - part.#absent[at]!;
+    }
+    return rest;
   }
 
   /** Traits that at least one lookup shows to be present or absent. */
   get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
-    const first = this.#at + 1;
     return traitNames
-      .map(
-        (trait, at) =>
-          [trait, this.#rows[first + 2 * at]!, this.#rows[first + 2 * at + 1]!] as const,
-      )
+      .map((trait, at) => [trait, this.#present[at]!, this.#absent[at]!] as const)
       .filter(([, present, absent]) => present + absent > 0);
   }
 
@@ -265,6 +277,14 @@ class Counts {
         scores[at]! += weight * (present * shown[at]! + absent * lacking[at]!);
     }
     return scores;
+  }
+}
+
+/** Counts the traits with these bits. */
+function count(counts: Uint8Array, seen: number): void {
+  for (let rest = seen; rest !== 0; rest &= rest - 1) {
+    const bit = rest & -rest;
+    counts[bit === ACROSS_LOOKUPS ? traitNames.indexOf(ACROSS) : 31 - Math.clz32(bit)]!++;
   }
 }
 
