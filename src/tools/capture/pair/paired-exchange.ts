@@ -1,6 +1,5 @@
 /** An exchange made from packets. Its messages are slices of shared memory that are created on access. */
 import type { Peer } from '../../../server/wire/exchange.ts';
-import type { Asker } from './asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
@@ -41,17 +40,13 @@ export class PairedExchange implements SeenExchange {
   hops: readonly Hop[] = noHops;
   strandedBytes: number = 0;
   stray: Peer | null = null;
-  isStrayReply = false;
-  misfit: Misfit | null = null;
-  damaged: boolean = false;
-  damagedQuery: boolean;
   routed: boolean = false;
-  sender: object | null = null;
   growing: object | null = null;
-  asker: Asker | null = null;
-  answerer: Asker | null = null;
-  behind: Peer | null = null;
-  upstream: readonly SeenExchange[] | null = null;
+  // A capture has a million exchanges and doctor stores tens of thousands, so what few have takes no memory in the others.
+  declare isStrayReply?: boolean;
+  declare misfit?: Misfit | null;
+  declare damaged?: boolean;
+  declare damagedQuery?: boolean;
   #querySlab: Uint8Array;
   #queryAt: number;
   /** The number of bytes in the capture. */
@@ -69,7 +64,7 @@ export class PairedExchange implements SeenExchange {
     attempt: number,
     copies: CopiedBytes,
   ) {
-    this.damagedQuery = message.damaged ?? false;
+    if (message.damaged === true) this.damagedQuery = true;
     this.protocol = message.protocol;
     this.client = client;
     this.server = server;
@@ -117,8 +112,8 @@ export class PairedExchange implements SeenExchange {
     this.rcode = head.flags & FLAG.RCODE;
     this.replyFlags = head.flags;
     this.answers = head.answers;
-    this.damaged = message.damaged ?? false;
-    this.isStrayReply = false;
+    if (message.damaged === true || this.damaged === true) this.damaged = message.damaged ?? false;
+    if (this.isStrayReply === true) this.isStrayReply = false;
   }
 
   /** Called if the client did not accept the reply. */

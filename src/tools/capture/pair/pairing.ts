@@ -533,7 +533,8 @@ export class Pairing {
     }
     if (!this.#misfits.isEmpty && isLost(exchange)) {
       const { protocol, client, server } = exchange;
-      exchange.misfit = this.#misfits.take(textOfSocket(protocol, client, server), exchange);
+      const misfit = this.#misfits.take(textOfSocket(protocol, client, server), exchange);
+      if (misfit !== null) exchange.misfit = misfit;
     }
     this.#events.ended(exchange);
   }
