@@ -52,9 +52,8 @@ interface Asker {
   longMs: number;
   /** Queries for the root, which forwarders use as health checks. */
   probes: number;
-  /** Its questions of the last seconds, and of the seconds before them. */
-  present: Questions;
-  before: Questions;
+  /** Its answered questions of the last seconds. */
+  readonly questions: Map<string, Last>;
 }
 
 /** A forwarder’s health check that was answered and soon repeated. */
@@ -67,8 +66,10 @@ export interface RepeatedCheck extends RepeatedQuery {
 interface Last {
   exchange: SeenExchange;
   run: number;
+  /** Its place in the line of all questions, counted from the first one. */
+  place: number;
   /** Of the same name and another type. A list of them would take more memory than they do. */
-  readonly other: Last | null;
+  other: Last | null;
 }
 
 /** The time of a query and of its reply. */
@@ -77,19 +78,18 @@ interface Waited {
   readonly repliedMs: number;
 }
 
-/** By name. */
-type Questions = Map<string, Last>;
-
-const none: Questions = new Map();
-
 /** Collects repeated queries whose reply had passed. */
 export class AskedAgain {
   readonly #domains: SearchDomains;
   readonly #repeats: RepeatedQuery[] = [];
   /** By client and name: one half of a pair that was repeated, until the other half is. */
   readonly #halves = new Map<string, RepeatedQuery>();
-  /** The number of questions that all clients have in `present`. */
-  #questions = 0;
+  /** The questions of all clients in the order in which they are dropped; place `n` is at `n % QUESTIONS_MAX`. */
+  readonly #line: Last[] = [];
+  /** The place of the first one and of the next one, and of the first one of the last seconds. */
+  #first = 0;
+  #next = 0;
+  #present = 0;
   #sinceMs = -Infinity;
   /** The cached `unexplained`, until something is added. */
   #settled: readonly RepeatedQuery[] | null = null;
@@ -169,16 +169,21 @@ export class AskedAgain {
       this.#halves.delete(half);
   }
 
-  #remember({ present }: Asker, exchange: SeenExchange, run: number): void {
+  #remember(asker: Asker, exchange: SeenExchange, run: number): void {
+    const { questions } = asker;
     const { name, type } = exchange;
-    const known = lastIn(present, name, type);
+    let known = lastOf(asker, name, type);
     if (known === null) {
-      this.#questions++;
-      present.set(name, { exchange, run, other: present.get(name) ?? null });
-    } else {
-      known.exchange = exchange;
-      known.run = run;
+      known = { exchange, run, place: -1, other: questions.get(name) ?? null };
+      questions.set(name, known);
     }
+    known.exchange = exchange;
+    known.run = run;
+    // One that is soon dropped moves to the end.
+    if (known.place >= Math.max(this.#present, this.#next - QUESTIONS_MAX / 2)) return;
+    known.place = this.#next;
+    if (this.#next - this.#first === QUESTIONS_MAX) this.#dropUntil(this.#first + 1);
+    this.#line[this.#next++ % QUESTIONS_MAX] = known;
   }
 
   /** Questions with large replies that were repeated with the same id. */
@@ -272,13 +277,22 @@ export class AskedAgain {
       this.#longRepeats.push({ first: before, again: exchange });
   }
 
-  /** Drops the parts that use the most memory. */
+  /** Drops everything. */
   clear(): void {
+    this.#settled = null;
+    this.#askers.clear();
+    this.#line.length = 0;
+    this.#first = this.#next;
     this.#long.clear();
-    for (const asker of this.#askers.values()) {
-      asker.present = new Map();
-      asker.before = none;
-    }
+    this.#halves.clear();
+    const lists = [
+      this.#repeats,
+      this.#longRepeats,
+      this.#longAnew,
+      this.#middleAnew,
+      this.#checks,
+    ];
+    for (const list of lists) list.length = 0;
   }
 
   /**
@@ -315,13 +329,18 @@ export class AskedAgain {
 
   /** Queries this old are not repeated. */
   #forget(nowMs: number): void {
-    if (nowMs - this.#sinceMs < SAME_QUERY_MS && this.#questions < QUESTIONS_MAX) return;
-    for (const asker of this.#askers.values()) {
-      asker.before = asker.present;
-      if (asker.present.size > 0) asker.present = new Map();
-    }
-    this.#questions = 0;
+    if (nowMs - this.#sinceMs < SAME_QUERY_MS) return;
+    this.#dropUntil(this.#present);
+    this.#present = this.#next;
     this.#sinceMs = nowMs;
+  }
+
+  #dropUntil(end: number): void {
+    for (; this.#first < end; this.#first++) {
+      const last = this.#line[this.#first % QUESTIONS_MAX]!;
+      // If the question was repeated, it has another place as well.
+      if (last.place === this.#first) drop(this.#askers.get(last.exchange.client.address)!, last);
+    }
   }
 
   #keep(first: SeenExchange, again: SeenExchange): void {
@@ -333,14 +352,23 @@ export class AskedAgain {
 }
 
 /** The client's last exchange with this question. */
-function lastOf({ present, before }: Asker, name: string, type: number): Last | null {
-  return lastIn(present, name, type) ?? lastIn(before, name, type);
-}
-
-function lastIn(questions: Questions, name: string, type: number): Last | null {
+function lastOf({ questions }: Asker, name: string, type: number): Last | null {
   let last = questions.get(name) ?? null;
   while (last !== null && last.exchange.type !== type) last = last.other;
   return last;
+}
+
+function drop({ questions }: Asker, last: Last): void {
+  const { name } = last.exchange;
+  const newest = questions.get(name)!;
+  if (newest === last) {
+    if (last.other === null) questions.delete(name);
+    else questions.set(name, last.other);
+    return;
+  }
+  let before = newest;
+  while (before.other !== last) before = before.other!;
+  before.other = last.other;
 }
 
 /** True if the query for the other address family was sent at the same time. */
@@ -403,8 +431,7 @@ const newAsker = (): Asker => ({
     smallAnew: 0,
     longMs: -Infinity,
     probes: 0,
-    present: new Map(),
-    before: none,
+    questions: new Map(),
   },
 });
 
