@@ -1,6 +1,7 @@
 /** `ndots doctor`: diagnoses DNS faults from captures, logs, counters and running clusters. */
 import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
+import { collectMemory } from '../../../server/runtime/memory-policy.ts';
 import {
   diagnoseCluster,
   mergedDiagnosis,
@@ -161,6 +162,8 @@ async function diagnosePackets(
     packets.details = verdictDetails(observed);
     // Details were only needed for the findings.
     observed.forgetDetails();
+    // Otherwise, the memory of both passes would add up.
+    collectMemory();
     return (await observe(options, quiet, parts, observed.domains)).observed;
   };
   return diagnoseWithParts(observed, isThere ? again : null, (kind: FindingKind) =>

@@ -205,7 +205,7 @@ export const policyCut: FindingKind = {
         .openTo(server.address)
         .filter(({ client }) => addresses.has(client.address));
       // A single port without replies is a stale connection tracking entry, not a rule.
-      const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
+      const several = cut.some(({ silentPorts }) => silentPorts.length > 1);
       if (!several || losses.length < POLICY_CUT.queries) continue;
       // Other clients have to be answered at that time. Otherwise, the server was away.
       const { fromMs, toMs } = sentSpan(losses);

@@ -25,7 +25,7 @@ export interface ClientView {
    * many.
    */
   threads: LookupThreads | null;
-  readonly servers: Map<string, Asked>;
+  servers: Map<string, Asked>;
 }
 
 /** A client’s queries to one server. */
@@ -36,7 +36,7 @@ export interface Asked {
    * Ports of the first queries that got no reply, including those that were still open when the
    * capture ended.
    */
-  readonly silentPorts: Set<number>;
+  silentPorts: readonly number[];
   /**
    * Rates by second since the client became busy; null if it never was, or many others were before.
    */
@@ -51,10 +51,14 @@ export interface Asked {
 
 /** The most ports stored for a client whose queries get no reply. */
 const PORTS_MAX = 4;
+/** Most clients get all replies. */
+const noPorts: readonly number[] = [];
+const noServers = new Map<string, Asked>();
 
 /** Stores the source port of an unanswered query. */
 export function addPort(asked: Asked | undefined, port: number): void {
-  if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
+  if (asked === undefined || asked.silentPorts.length >= PORTS_MAX) return;
+  if (!asked.silentPorts.includes(port)) asked.silentPorts = asked.silentPorts.concat(port);
 }
 
 /** Notes the size of a reply over UDP that came back, and whether its query had kept its addresses. */
@@ -64,13 +68,20 @@ export function addReply(asked: Asked, exchange: SeenExchange): void {
   if (exchange.routed === true && exchange.hops.length === 0) asked.routed++;
 }
 
+/** Drops what only findings use. The totals and the resolver stay. */
+export function forgetDetails(view: ClientView): void {
+  view.threads = null;
+  view.servers = noServers;
+  view.recognition.settle();
+}
+
 export function newAsked(): Asked {
   return {
     asked: 0,
     lost: 0,
     longest: 0,
     routed: 0,
-    silentPorts: new Set(),
+    silentPorts: noPorts,
     rates: null,
     replay: null,
   };

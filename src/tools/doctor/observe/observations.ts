@@ -6,7 +6,14 @@ import { isLoopbackHost, printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { recognise } from './client-list.ts';
 import { ClaimedAddresses } from './claimed-addresses.ts';
-import { addReply, addPort, newAsked, newClient, type ClientView } from './client-view.ts';
+import {
+  addReply,
+  addPort,
+  forgetDetails,
+  newAsked,
+  newClient,
+  type ClientView,
+} from './client-view.ts';
 import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -257,10 +264,11 @@ export class Observations {
   }
 
   /**
-   * Drops most of the memory, used only by findings: names, sockets, lookups. Sums, servers and
-   * clients stay.
+   * Drops most of the memory, used only by findings: names, sockets, lookups. Sums, servers, and
+   * the sums and resolvers of clients stay.
    */
   forgetDetails(): void {
+    for (const client of this.clients.list) forgetDetails(client);
     this.names.clear();
     this.replyFaults.clear();
     this.refusals.clear();
