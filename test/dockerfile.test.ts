@@ -44,6 +44,7 @@ describe('the Dockerfiles', () => {
       // The last stage may inherit from its base stage.
       const steps = parseDockerfile(text)
         .slice(-3)
+        .filter(({ name }) => name !== 'tools')
         .flatMap((stage) => stage.steps.filter(({ name }) => name === 'ENV'));
       const { PATH: _, ...variables } = Object.assign({}, ...steps.map(variablesOf)) as Record<
         string,
@@ -55,6 +56,18 @@ describe('the Dockerfiles', () => {
         MALLOC_MMAP_THRESHOLD_: '131072',
       });
     }
+  });
+
+  test('give the tools image the heap that bin/ndots gives doctor', () => {
+    const [, limit = ''] =
+      /doctor\) heap=\$\{heap:\+(\S+)\}/.exec(readFileSync('bin/ndots', 'utf8')) ?? [];
+    const tools = parseDockerfile(texts[0]!).find(({ name }) => name === 'tools')!;
+    const steps = tools.steps.filter(({ name }) => name === 'ENV');
+    const { NODE_OPTIONS = '' } = Object.assign({}, ...steps.map(variablesOf)) as Record<
+      string,
+      string
+    >;
+    assert.ok(NODE_OPTIONS.split(' ').includes(limit), NODE_OPTIONS);
   });
 
   test('give the runtime no capability that must be effective', () => {
