@@ -263,10 +263,7 @@ export class Observations {
     return this.affected.flatMap(({ exchanges }) => exchanges.filter(isWanted));
   }
 
-  /**
-   * Drops most of the memory, used only by findings: names, sockets, lookups. Sums, servers, and
-   * the sums and resolvers of clients stay.
-   */
+  /** Drops most of the memory, which only findings use. Sums, servers and resolvers of clients stay. */
   forgetDetails(): void {
     for (const client of this.clients.list) forgetDetails(client);
     this.names.clear();
