@@ -20,6 +20,8 @@ export const filledLimit: FindingKind = {
     if (limit === null)
       return excluded('no server refuses queries while many others for one zone get no reply');
     const { server, zone, refused, inTime, most, losses } = limit;
+    if (claims.looping.has(server))
+      return excluded('the queries that wait are those of a forwarding loop');
     const { fromMs, toMs } = sentSpan(refused);
     const names = keysOf(refused, ({ name }) => name);
     const others = names.filter((name) => !isBelow(name, `${zone}.`));

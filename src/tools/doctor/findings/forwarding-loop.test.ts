@@ -52,3 +52,39 @@ test('a stub on loopback where nothing listens is a wrong name server', async ()
   assert.equal(first?.code, 'ND3005');
   assert.match(first.why, /systemd-resolved/);
 });
+
+test('a loop that fills a limit on waiting queries is the cause, and not a slow upstream', async () => {
+  const FORWARDER = '10.0.16.5';
+  const rounds = 60;
+  const packets = Array.from({ length: 40 }, (_, second) => {
+    const [atMs, name] = [second * 1000, `n${second % 2}.example.com.`];
+    const isLoop = second >= 10 && second % 5 === 0;
+    return [
+      ...asked(atMs, ends(POD, 40_000 + second, DNS), 'db.shop.svc.cluster.local.', second + 1),
+      ...asked(atMs + 5, ends(POD, 41_000 + second, DNS), 'api.shop.svc.cluster.local.', second),
+      ...(isLoop ? asked(atMs, ends(POD, 30_000 + second, DNS), name, 7, late(0)) : []),
+      ...Array.from({ length: isLoop ? rounds : 0 }, (__, round) => {
+        const [onMs, id] = [atMs + round + 0.3, second * rounds + round];
+        const isFull = round === rounds - 1;
+        return [
+          ...asked(onMs, ends(DNS, 20_000 + id, FORWARDER), name, id, late(round)),
+          ...asked(onMs + 0.3, ends(FORWARDER, 20_000 + id, DNS), name, id + 1, late(round)),
+          ...Array.from({ length: isFull ? 6 : 0 }, (___, nth) =>
+            asked(onMs + 1 + nth, ends(FORWARDER, 50_000 + id + nth, DNS), name, nth, {
+              rcode: 5,
+              tookMs: 0.1,
+            }),
+          ).flat(),
+        ];
+      }).flat(),
+    ];
+  }).flat();
+  const { findings } = await examine(inOrder(packets));
+  assert.equal(findings[0]?.code, 'ND4004');
+  assert.ok(!findings.some(({ title }) => title.includes('limit on waiting queries')));
+});
+
+/** Looping queries are refused from the last one to the first one. */
+function late(round: number): { readonly rcode: number; readonly tookMs: number } {
+  return { rcode: 5, tookMs: 1600 - 2 * round };
+}

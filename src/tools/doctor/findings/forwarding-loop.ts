@@ -5,6 +5,7 @@ import { listed, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
+import { RCODE } from '../../../server/wire/iana.ts';
 import { parentOf } from '../observe/domain-of-name.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isServer } from '../observe/roles.ts';
@@ -17,6 +18,7 @@ import {
   LOOP_SECONDS,
   MAX_LOOP_SERVERS,
   MIN_LOOP_QUERIES,
+  WAITING_LIMIT,
 } from '../thresholds/errors.ts';
 import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
@@ -45,11 +47,12 @@ export const forwardingLoop: FindingKind = {
   inCapture(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
     const returning = returningOf(observed);
-    if (returning !== null) return returned(claims, returning, 'with the same ids');
+    if (returning !== null) return returned(observed, claims, returning, 'with the same ids');
     const own = onLoopback(observed);
     if (own !== null) return toItself(observed, claims, own);
     const renewed = renewedOf(observed);
-    if (renewed !== null) return returned(claims, renewed, 'while they are still unanswered');
+    if (renewed !== null)
+      return returned(observed, claims, renewed, 'while they are still unanswered');
     const both = observed.clients.list.filter(
       ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
     );
@@ -98,6 +101,7 @@ export const forwardingLoop: FindingKind = {
           ? [`The same questions loop (${going[0]?.outcomes.asked ?? 0} times): ${listed(names)}`]
           : []),
         ...(said > 0 ? ['CoreDNS’s loop plugin also reports a loop.'] : []),
+        ...refusedText(observed, claims),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };
@@ -115,7 +119,10 @@ function explainCircle(
   asking: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
   const members = new Set(circles.flat());
-  for (const address of members) claims.late.add(address);
+  for (const address of members) {
+    claims.late.add(address);
+    claims.looping.add(address);
+  }
   const goesRound = (name: string): boolean =>
     circles.some((circle) => circle.every((address) => asking.get(name)?.has(address)));
   const going = new Set([...asking.keys()].filter(goesRound));
@@ -381,14 +388,18 @@ function isOpenAt({ repliedMs }: SeenExchange, ms: number): boolean {
 }
 
 function returned(
+  observed: Observations,
   claims: Claims,
   { server, asked, from, exchanges }: Returning,
   how: string,
 ): Finding {
   const names = new Set(exchanges.map(({ name }) => name));
   for (const name of names) claims.names.add(name);
-  claims.late.add(server);
-  claims.late.add(asked);
+  for (const address of [server, asked]) {
+    claims.late.add(address);
+    claims.looping.add(address);
+  }
+  claims.looping.add(from);
   const lost = claims.open.filter(({ name }) => names.has(name));
   claims.take(lost);
   return {
@@ -397,7 +408,23 @@ function returned(
     seen: [
       `${server} queries ${asked}, and ${exchanges.length} of these queries come back to it from ${from} ${how}.`,
       `They are for ${listed([...names])}`,
+      ...refusedText(observed, claims),
     ],
     exchanges: [...exchanges, ...lost],
   };
+}
+
+/** Describes queries that the servers of a loop refuse at once; empty if there are few. */
+function refusedText({ failed }: Observations, { looping }: Claims): readonly string[] {
+  const atOnce = failed.filter(
+    (each) =>
+      each.rcode === RCODE.REFUSED &&
+      looping.has(each.server.address) &&
+      (latencyOf(each) ?? Infinity) < WAITING_LIMIT.atOnceMs,
+  );
+  return atOnce.length < MIN_CASES
+    ? []
+    : [
+        `These servers refused ${atOnce.length} queries at once, because looping queries use up their limit on waiting queries.`,
+      ];
 }

@@ -46,6 +46,9 @@ export const waitingLimit: FindingKind = {
       const slow = slowNames(observed);
       const { fromMs, toMs } = sentSpan(refused);
       claims.late.add(server);
+      // A loop fills any limit.
+      if (claims.looping.has(server))
+        return excluded('the queries that wait are those of a forwarding loop');
       return {
         code: this.code,
         title: texts.title,

@@ -80,6 +80,9 @@ export class Claims {
   /** Answered addresses for which the cause of failing connections is known. */
   readonly addresses: Set<string> = new Set();
 
+  /** Addresses of servers that forward to each other in a loop. Their limits on waiting queries are full because of it. */
+  readonly looping: Set<string> = new Set();
+
   /** Servers for which the cause of late replies is known. */
   readonly late: Set<string> = new Set();
 
