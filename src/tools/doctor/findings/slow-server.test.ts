@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { given, others, type Given } from '../../../../test/kit/given-answers.ts';
 import type { Captured } from '../../../../test/kit/packets.ts';
 import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 import { examine } from '../../../../test/kit/story.ts';
@@ -186,4 +187,20 @@ async function behindCache(upstreamMs: number) {
 test('an upstream that takes a quarter of a second is information while no lookup takes a second', async () => {
   assert.equal((await behindCache(260))?.severity, 'info');
   assert.equal((await behindCache(1500))?.severity, 'critical');
+});
+
+test('at an upstream, one name that is slow each time while another is quick is named with its TTL', async () => {
+  const [pod, upstream] = ['10.244.1.5', '10.0.0.2'];
+  const rates = { name: 'rates.partner.net.', address: '192.0.2.1', ttl: 0 };
+  const own = { name: 'db.shop.svc.cluster.local.', address: '10.96.3.3', server: pod };
+  const all = Array.from({ length: 12 }, (_, i): Given[] => [
+    { ...rates, atMs: i * 3000, server: pod, reply: { tookMs: 1301 } },
+    { ...rates, atMs: i * 3000 + 1, client: pod, server: upstream, reply: { tookMs: 1300 } },
+    { ...others(1)[0]!, atMs: i * 3000 + 2500, client: pod, server: upstream },
+    { ...own, atMs: i * 3000 + 2600 },
+  ]).flat();
+  const [first] = (await examine(given(all))).findings;
+  assert.equal(first?.code, 'ND4003');
+  assert.match(first.title, /^rates\.partner\.net is slow while other names are quick/);
+  assert.match(first.seen.join(' '), /12 of 12 .* TTL of 0 s/);
 });

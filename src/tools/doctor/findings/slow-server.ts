@@ -19,8 +19,10 @@ import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { externalOnly, lateFrom, lateName, LOGGED, slowLookups } from '../observe/late-replies.ts';
 import { waitsForOthers } from '../observe/losses.ts';
-import { serveTheSame, upstreams } from '../observe/roles.ts';
+import { isForwarder, serveTheSame, upstreams } from '../observe/roles.ts';
+import { explainLateness, uncachedNames } from '../observe/uncached-names.ts';
 import { zonesOfServers } from '../observe/zone-servers.ts';
+import { UNCACHED } from '../thresholds/answers.ts';
 import {
   FELT_MS,
   LATE_MS,
@@ -69,6 +71,9 @@ export const slowServer: FindingKind = {
     if (slow !== undefined && areFailures(slow, observed))
       return excluded('the late replies are failures: the server waited without success');
     if (slow !== undefined && isCold(slow, observed)) return coldCache(slow, observed);
+    const uncached = slow === undefined ? null : uncachedNames(observed, claims);
+    if (uncached !== null && explainLateness(uncached, observed, slow!.address))
+      return excluded('the late replies are for names with TTL 0, which no cache keeps');
     if (slow === undefined)
       return (
         atTimes(enough, behind, observed, claims) ??
@@ -222,21 +227,27 @@ function slowZone(
     let [asked, quick, failed] = [0, 0, 0];
     for (const { name, servers: of } of observed.names.list)
       for (const [server, outcomes] of of)
-        if (server === address && isBelow(name, zone)) {
+        if (server === address && (name === zone || isBelow(name, zone))) {
           asked += outcomes.asked;
           failed += outcomes.servfail;
         } else if (server === address && !observed.domains.isOfCluster(name)) {
           others.add(name);
           quick += outcomes.found + outcomes.nodata;
         }
-    // One other name is enough if it is answered again and again, and the zone has several names.
+    // One other name is enough if it is answered again and again, and the zone has several names. The
+    // clients of an upstream have caches, so each answer for the other name is a fresh one.
     const isCompared =
-      others.size >= SLOW_ZONE.others || (names.length > 1 && quick >= SLOW_ZONE.quick);
+      others.size >= SLOW_ZONE.others ||
+      ((names.length > 1 || isAskedByForwarders(observed, address)) && quick >= SLOW_ZONE.quick);
     if (!isCompared || late.length + failed < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+    const ttls = ttlText(observed, names);
     return {
       ...said(address, observed),
-      title: `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
+      title:
+        names.length === 1
+          ? `${names[0]!.slice(0, -1)} is slow while other names are quick, so the servers for it are slow`
+          : `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
       severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
       confidence: 0.9,
       seen: [
@@ -248,11 +259,17 @@ function slowZone(
           : [
               `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
             ]),
+        ...ttls,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
       why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
       fix: [
         `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
+        ...(ttls.length === 0
+          ? []
+          : [
+              `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
+            ]),
         `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
       ],
       prove: `ndots query ${names[0]!} @${address || 'SERVER'} takes about ${took(times[times.length >> 1]!)}, while another external name is quick`,
@@ -261,6 +278,29 @@ function slowZone(
     };
   }
   return null;
+}
+
+/** True if all clients of this server query it for their own clients, so it is an upstream. */
+function isAskedByForwarders(observed: Observations, address: string): boolean {
+  const clients = [...(observed.servers.get(address)?.clients ?? [])];
+  return clients.length > 0 && clients.every((client) => isForwarder(observed, client));
+}
+
+/** Describes names that no cache keeps for long, so each lookup waits; empty if there are none. */
+function ttlText({ names }: Observations, slow: readonly string[]): readonly string[] {
+  const own = new Set(slow);
+  const found = names.list.flatMap(({ name, sets }) => {
+    if (sets === null || !own.has(name)) return [];
+    const ttl = Math.max(...sets.list.map((each) => each.ttl));
+    const count = sets.list.reduce((sum, each) => sum + each.count, 0);
+    return ttl <= UNCACHED.ttl && count >= SLOW_ZONE.late ? [{ name, ttl }] : [];
+  });
+  const [first] = found;
+  return first === undefined
+    ? []
+    : [
+        `The answers for ${listed([...new Set(found.map(({ name }) => name))])} have a TTL of ${first.ttl} s, so caches do not help, and each lookup waits for that long (see ND4020).`,
+      ];
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { findingOf, given, others, type Given } from '../../../../test/kit/given-answers.ts';
 
 const asked = (ttl: number, tookMs: number): Given[] =>
   Array.from({ length: 20 }, (_, i) => ({
@@ -29,4 +30,15 @@ test('at an upstream, these are most of the queries, because caches answer the o
     (await findingOf('ND4020', [...asked(1, 250), ...others(30)]))?.title ?? '',
     /TTL of 1 s/,
   );
+});
+
+test('a name with TTL 0 that all slow lookups are for is the cause, and not a slow server', async () => {
+  // Lookups that overlap would count as one.
+  const slow = asked(0, 1300).map((each) => ({ ...each, atMs: 2 * each.atMs }));
+  const all = [...slow, ...slow.map((each) => ({ ...each, client: '10.244.1.8' })), ...others(30)];
+  const [first, ...rest] = (await examine(given(all))).findings;
+  assert.equal(first?.code, 'ND4020');
+  assert.equal(first.severity, 'critical');
+  assert.match(first.title, /rates\.example\.com/);
+  assert.ok(!rest.some(({ code }) => code === 'ND4003'));
 });

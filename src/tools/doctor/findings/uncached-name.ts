@@ -1,19 +1,10 @@
 /** Names with TTL 0, which no cache may keep. */
 import { typeName } from '../../../server/wire/iana.ts';
-import type { AnswerSet } from '../observe/answer-sets.ts';
-import type { NameView } from '../observe/name-view.ts';
+import { explainLateness, uncachedNames, type Uncached } from '../observe/uncached-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, took } from '../texts.ts';
-import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
-
-interface Uncached {
-  readonly view: NameView;
-  readonly sets: readonly AnswerSet[];
-  readonly count: number;
-  readonly meanMs: number;
-  /** The highest TTL, seconds. */
-  readonly ttl: number;
-}
+import { UNCACHED } from '../thresholds/answers.ts';
+import { SLOW_LOOKUPS } from '../thresholds/lateness.ts';
 
 /** The clients that query these names. */
 function askersOf(found: readonly Uncached[]): readonly string[] {
@@ -26,31 +17,24 @@ export const uncachedName: FindingKind = {
   title: 'Each lookup of a name waits for the upstream because its TTL is 0',
   name: 'names that cannot be cached',
   inCapture(observed, claims) {
-    const views = observed.names.list.filter(({ sets }) => sets !== null);
-    if (views.length === 0) return unknown('no address was answered');
-    const found = views
-      .filter(({ name }) => !claims.names.has(name) && !observed.domains.isOfCluster(name))
-      .flatMap((view) => uncached(view) ?? [])
-      .toSorted((one, other) => other.count * other.meanMs - one.count * one.meanMs);
-    const [first] = found;
-    if (first === undefined) return excluded('no slow name has TTL 0');
-    const others = views.filter(({ name }) => !found.some(({ view }) => view.name === name));
-    const cached = others.flatMap(({ sets }) => sets!.list.filter(({ ttl }) => ttl > 0));
-    const fine = cached.reduce((sum, { count }) => sum + count, 0);
-    const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
-    // An upstream gets hardly any queries for cached names.
-    const asked = found.reduce((sum, { count }) => sum + count, 0);
-    const isMost = asked >= UNCACHED.share * (asked + fine) && asked >= UNCACHED.alone;
-    if (!isMost && (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs))
-      return excluded('names with a TTL are just as slow');
+    if (!observed.names.list.some(({ sets }) => sets !== null))
+      return unknown('no address was answered');
+    const uncached = uncachedNames(observed, claims);
+    if (uncached === null) return excluded('no slow name has TTL 0, or names with a TTL are just as slow');
+    const { found, asked, fine, fineMs, isMost } = uncached;
+    const first = found[0]!;
+    const isCause = explainLateness(uncached, observed);
+    const { slowLookups, lookups } = observed;
     const names = [...new Set(found.map(({ view }) => view.name))];
     return {
       code: this.code,
       title:
         first.ttl === 0
-          ? this.title
+          ? names.length === 1
+            ? `Each lookup of ${names[0]!.slice(0, -1)} waits for the upstream because its TTL is 0`
+            : this.title
           : `A name has a TTL of ${first.ttl} s, so nearly every lookup of it waits for the upstream`,
-      severity: 'warning',
+      severity: isCause && slowLookups >= SLOW_LOOKUPS * lookups ? 'critical' : 'warning',
       confidence: 0.92,
       seen: [
         ...found
@@ -62,6 +46,11 @@ export const uncachedName: FindingKind = {
         isMost && fine < UNCACHED.others
           ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Other names can be cached, but never these.`
           : `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
+        ...(isCause
+          ? [
+              `${share(slowLookups, lookups)} lookups took a second or more, and (nearly) all late replies in them are for ${names.length === 1 ? 'this name' : 'these names'}.`,
+            ]
+          : []),
       ],
       why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1), and a TTL of a second or two has nearly the same effect. Each lookup goes to the upstream while the program waits. A cache without a minimum TTL cannot help.',
       fix: [
@@ -77,14 +66,3 @@ export const uncachedName: FindingKind = {
     };
   },
 };
-
-/** A name’s slow answers with TTL 0 or hardly more; null if they are few or quick, or have a higher TTL. */
-function uncached(view: NameView): Uncached | null {
-  const { list } = view.sets!;
-  const ttl = list.reduce((max, each) => Math.max(max, each.ttl), 0);
-  if (ttl > UNCACHED.ttl) return null;
-  const count = list.reduce((sum, each) => sum + each.count, 0);
-  const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
-  if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
-  return { view, sets: list, count, meanMs, ttl };
-}

@@ -1,0 +1,80 @@
+/** External names whose TTL is so low that caches do not help, and whose answers take long. */
+import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
+import { LATE_MS, NEARLY_ALL } from '../thresholds/evidence.ts';
+import type { AnswerSet } from './answer-sets.ts';
+import type { Claims } from './claims.ts';
+import { lateFrom, slowLookups } from './late-replies.ts';
+import type { NameView } from './name-view.ts';
+import type { Observations } from './observations.ts';
+
+/** One such name and type. */
+export interface Uncached {
+  readonly view: NameView;
+  readonly sets: readonly AnswerSet[];
+  readonly count: number;
+  readonly meanMs: number;
+  /** The highest TTL, seconds. */
+  readonly ttl: number;
+}
+
+export interface UncachedNames {
+  /** Those that cost the most time come first. */
+  readonly found: readonly Uncached[];
+  /** Their answers, and those for other names, which caches keep. */
+  readonly asked: number;
+  readonly fine: number;
+  readonly fineMs: number;
+  /** True if caches answer the queries for other names, so nearly all queries here are for these. */
+  readonly isMost: boolean;
+}
+
+/** Null if there are none, or if other names take as long. */
+export function uncachedNames(observed: Observations, claims: Claims): UncachedNames | null {
+  const views = observed.names.list.filter(({ sets }) => sets !== null);
+  const found = views
+    .filter(({ name }) => !claims.names.has(name) && !observed.domains.isOfCluster(name))
+    .flatMap((view) => uncached(view) ?? [])
+    .toSorted((one, other) => other.count * other.meanMs - one.count * one.meanMs);
+  const [first] = found;
+  if (first === undefined) return null;
+  const others = views.filter(({ name }) => !found.some(({ view }) => view.name === name));
+  const cached = others.flatMap(({ sets }) => sets!.list.filter(({ ttl }) => ttl > 0));
+  const fine = cached.reduce((sum, { count }) => sum + count, 0);
+  const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
+  // An upstream gets hardly any queries for cached names.
+  const asked = found.reduce((sum, { count }) => sum + count, 0);
+  const isMost = asked >= UNCACHED.share * (asked + fine) && asked >= UNCACHED.alone;
+  if (!isMost && (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs)) return null;
+  return { found, asked, fine, fineMs, isMost };
+}
+
+/** True if (nearly) all late replies in slow lookups are for these names. @param server all servers without it */
+export function explainLateness(
+  { found, fine }: UncachedNames,
+  observed: Observations,
+  server?: string,
+): boolean {
+  // Without other names, the upstream may be slow for every name.
+  if (fine < UNCACHED.others) return false;
+  const names = new Set(found.map(({ view }) => view.name));
+  const late =
+    server === undefined
+      ? slowLookups(observed).flatMap(({ exchanges }) =>
+          exchanges.filter((each) => (latencyOf(each) ?? 0) >= LATE_MS),
+        )
+      : lateFrom(server, observed);
+  const theirs = late.filter(({ name }) => names.has(name));
+  return theirs.length > 0 && theirs.length >= NEARLY_ALL * late.length;
+}
+
+/** A name's slow answers with TTL 0 or hardly more; null if they are few or quick, or have a higher TTL. */
+function uncached(view: NameView): Uncached | null {
+  const { list } = view.sets!;
+  const ttl = list.reduce((max, each) => Math.max(max, each.ttl), 0);
+  if (ttl > UNCACHED.ttl) return null;
+  const count = list.reduce((sum, each) => sum + each.count, 0);
+  const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
+  if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
+  return { view, sets: list, count, meanMs, ttl };
+}
