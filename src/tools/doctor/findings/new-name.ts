@@ -2,9 +2,15 @@
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { clock, fromTo, listed } from '../texts.ts';
+import { clock, fromTo, listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
+import {
+  countdown,
+  countsDown,
+  isOneEntry,
+  isRemembered,
+  isWithoutTtl,
+} from '../observe/remembered-denial.ts';
 import { NEW_NAME } from '../thresholds/search.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
@@ -50,6 +56,8 @@ export const newName: FindingKind = {
         `${candidates.length} names that were repeatedly missing are not found later`,
       );
     for (const { name } of cached) claims.names.add(name);
+    const hidden = cached.every(isOneEntry) ? entryTexts(observed, cached) : null;
+    if (hidden !== null) return { ...told(observed, cached), ...hidden };
     return {
       ...told(observed, cached),
       severity: cached.some(lasts) ? 'critical' : 'warning',
@@ -58,6 +66,38 @@ export const newName: FindingKind = {
     };
   },
 };
+
+/** The texts for servers behind one address, one of which has a cached denial. */
+function entryTexts(
+  observed: Observations,
+  cached: readonly NameView[],
+): Pick<Finding, 'title' | 'severity' | 'confidence' | 'seen' | 'why' | 'fix' | 'disproved'> {
+  const names = namesOf(cached);
+  const [{ outcomes, serverTimes, negativeTtls }] = cached as [NameView];
+  const [{ server, untilMs }] = serverTimes as [ServerTimes];
+  const ttls = countdown(negativeTtls).map(({ ttl }) => ttl);
+  const isOwn = cached.every(({ name }) => observed.domains.isOfCluster(name));
+  return {
+    title: 'One of several servers behind an address returns a cached NXDOMAIN for a name that exists',
+    severity: 'critical',
+    confidence: 0.88,
+    seen: [
+      sentence(
+        `For ${names}, ${server} answered ${outcomes.found + outcomes.nodata} times that the name exists and, in between, ${outcomes.nxdomain} times with NXDOMAIN`,
+      ),
+      `The TTL of the NXDOMAIN replies only counts down (${ttls.slice(0, 5).join(', ')}), and all of them expire at about ${clock(untilMs)}, so they are one cache entry of one server. The other servers behind ${server} do not have it.`,
+    ],
+    why: 'One of the servers looked up the name before it existed, or when its upstream did not know it, and cached NXDOMAIN for the TTL in the zone’s SOA record. The others looked it up later and have the answer. Which one a client gets is chance.',
+    fix: [
+      `Restart the servers (DNS pods) behind ${server} one by one, or clear their caches. Otherwise, the name stays missing at one of them until ${clock(untilMs)}.`,
+      isOwn
+        ? 'Set cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } as in kubeadm’s Corefile.'
+        : 'Limit the time for which denials are cached (cache { denial 9984 30 } in the Corefile), and lower the negative TTL of the zone (its SOA record).',
+    ],
+    disproved:
+      'the server denies the name again with a full TTL (then its upstreams do not have the same names, ND4005)',
+  };
+}
 
 /** Describes a server's last denial of the name, and lists the servers that also denied it. */
 function timesOf({ serverTimes, negativeTtls }: NameView): string {

@@ -6,7 +6,12 @@ import type { NameView, NegativeTtl } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isLinkLocal } from './roles.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
-import { MIN_EARLY_DENIALS, SAME_ANSWERS_CHANCE, TTL_ERROR_MS } from '../thresholds/search.ts';
+import {
+  MIN_EARLY_DENIALS,
+  NEW_NAME,
+  SAME_ANSWERS_CHANCE,
+  TTL_ERROR_MS,
+} from '../thresholds/search.ts';
 
 /**
  * True if caches remember that the name was missing: their TTLs count down, no denial is fresh once
@@ -18,7 +23,31 @@ export function isRemembered(observed: Observations, view: NameView): boolean {
   if (outcomes.nxdomain < 3 || outcomes.found + outcomes.nodata === 0) return false;
   if (isWithoutTtl(observed, view)) return cameForGood(view) && !isOfAutopath(observed, view.name);
   if (!countsDown(negativeTtls) || isDeniedAnew(view)) return false;
-  return (came(view) || isOfNodeCaches(view)) && !isOfAutopath(observed, view.name);
+  return (
+    (came(view) || isOfNodeCaches(view) || isOneEntry(view)) && !isOfAutopath(observed, view.name)
+  );
+}
+
+/**
+ * True if one address both has the name and denies it, and all denials expire at one time. They are one cache entry of
+ * one of the servers behind that address. A server without the name would deny it afresh.
+ */
+export function isOneEntry({
+  outcomes,
+  serverTimes,
+  negativeTtls,
+  firstNegativeMs,
+  lastNegativeMs,
+}: NameView): boolean {
+  const [only, ...others] = serverTimes;
+  if (only === undefined || others.length > 0 || only.existsMs === Infinity) return false;
+  if (outcomes.nxdomain < MIN_EARLY_DENIALS || negativeTtls.length < MIN_EARLY_DENIALS)
+    return false;
+  const expiries = [...negativeTtls.map(({ ms, ttl }) => ms + 1000 * ttl), only.untilMs];
+  return (
+    lastNegativeMs - firstNegativeMs >= NEW_NAME.feltMs &&
+    Math.max(...expiries) - Math.min(...expiries) <= TTL_ERROR_MS
+  );
 }
 
 /** True if only caches of nodes deny it, which have no zone: the DNS pods said so before they had the name. */
