@@ -10,8 +10,8 @@ import { slowUpstreamOf, slowUpstreamText } from '../observe/slow-upstream.ts';
 import { waitingLimitTexts } from '../observe/waiting-limit.ts';
 import { WaitingAtServer } from '../observe/waiting-at-server.ts';
 import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
-import { WAITING_LIMIT } from '../thresholds/errors.ts';
-import { MIN_CASES, MIN_QUERIES, MOST } from '../thresholds/evidence.ts';
+import { FORWARD_LIMIT_LEAST, WAITING_LIMIT } from '../thresholds/errors.ts';
+import { MIN_CASES, MIN_QUERIES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** Queries are refused at once, but only while the number of waiting queries is at its maximum. */
@@ -59,7 +59,7 @@ export const waitingLimit: FindingKind = {
           sentence(
             `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
-          `${share(full.refusals, refused.length)} of them came while ${full.least} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. In ${full.calmSeconds} seconds with fewer waiting queries, none failed.`,
+          `${share(full.refusals, refused.length)} of them came while ${full.least} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. ${full.calm}`,
           ...(slow.length === 0
             ? []
             : [sentence(`Replies for ${listed(slow)} take a second or more`)]),
@@ -94,8 +94,8 @@ interface FullLimit {
   /** From this number of waiting queries on, the limit counts as used up. */
   readonly least: number;
   readonly most: number;
-  /** Seconds with fewer waiting queries, in which others were sent and none was refused. */
-  readonly calmSeconds: number;
+  /** Says that queries were not refused while fewer waited. */
+  readonly calm: string;
 }
 
 function fullAt(
@@ -118,6 +118,26 @@ function fullAt(
       asked > 0 && !failing.has(second) && waiting.at(second * 1000 + 500) < least,
   );
   const asked = calm.reduce((sum, [, each]) => sum + each.asked, 0);
-  if (calm.length < MIN_CASES || asked < MIN_QUERIES) return null;
-  return { refusals, late, least, most, calmSeconds: calm.length };
+  const full = { refusals, late, least, most };
+  if (calm.length >= MIN_CASES && asked >= MIN_QUERIES)
+    return {
+      ...full,
+      calm: `In ${calm.length} seconds with fewer waiting queries, none failed.`,
+    };
+  // A flood that lasts as long as the capture leaves no such second, but its first queries fill the limit.
+  const accepted = late.filter(({ sentMs }) => waiting.at(sentMs) < least).length;
+  const isRefused = refused.filter(({ rcode }) => rcode === RCODE.REFUSED).length;
+  const byChance = (accepted * refusals) / Math.max(1, late.length - accepted);
+  if (
+    most < FORWARD_LIMIT_LEAST ||
+    accepted < MIN_QUERIES ||
+    isRefused < MOST * refused.length ||
+    byChance < MIN_CASES ||
+    refused.length - refusals > SPARED_SHARE * byChance
+  )
+    return null;
+  return {
+    ...full,
+    calm: `${accepted} queries that came while fewer waited were accepted, and ${refused.length - refusals} ${refused.length - refusals === 1 ? 'was' : 'were'} refused.`,
+  };
 }
