@@ -14,6 +14,7 @@ import {
   type Captured,
   type Ends,
 } from '../../../../test/kit/packets.ts';
+import { given, type Given } from '../../../../test/kit/given-answers.ts';
 import { testCertificate } from '../../../../test/kit/certificate.ts';
 import { look } from '../../../../test/kit/story.ts';
 import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
@@ -373,4 +374,31 @@ test('an upstream’s certificate that has expired is named with its date', () =
   assert.match(expired.seen[0]!, /sent expired on 2025-01-01 00:00 UTC/);
   assert.match(found(null, 45).title, /has expired/);
   assert.match(found('21261028100447Z', 42).title, /because of its certificate or protocol/);
+});
+
+test('a program that keeps an old address is named, although another one on its pod follows DNS', () => {
+  const [old, now, neighbour] = ['10.244.2.5', '10.244.3.6', '10.244.1.8'];
+  const addressAt = (second: number): string => (second < 20 ? old : now);
+  const lookups = Array.from({ length: 30 }, (_, i): Given => ({
+    ...{ atMs: i * 2000, name: NAME, client: i % 2 === 0 ? CLIENT : neighbour, ttl: 5 },
+    address: addressAt(i * 2),
+  }));
+  const connect = (from: string, to: string, second: number, course: Course): Captured[] =>
+    course({ from, fromPort: 41_000 + second, to, toPort: 443 }).map(([ms, bytes]) =>
+      at(second * 1000 + 500 + ms, bytes),
+    );
+  const connections = Array.from({ length: 58 }, (_, second) => [
+    ...(second % 4 === 1 ? connect(CLIENT, old, second, second < 20 ? opens : courses['silent']!) : []),
+    ...(second % 4 === 2 ? connect(CLIENT, addressAt(second), second, opens) : []),
+    // Before DNS changed, the neighbour tried the old address once.
+    ...(second % 4 === 3
+      ? connect(neighbour, addressAt(second), second, second === 19 ? courses['silent']! : opens)
+      : []),
+  ]);
+  const all = inOrder([given(lookups), ...connections]);
+  const [found] = diagnose(look(all, [], [everything])[0]!).findings;
+  assert.equal(found?.code, 'ND3091');
+  assert.match(found.title, /old address beyond its TTL, although DNS returns the new one/);
+  assert.deepEqual([...found.counted!.keys()], [CLIENT]);
+  assert.doesNotMatch(found.seen.join(' '), /10\.244\.1\.8/);
 });

@@ -39,7 +39,9 @@ export const failedConnections: FindingKind = {
     const behind = stuck === null ? behindConnection(failing[0]!) : behindStuck(stuck);
     const counted = new Map<string, number>();
     for (const { contact } of failing)
-      for (const [client, count] of contact.clients)
+      for (const [client, count] of contact.server === held?.server
+        ? held.clients
+        : contact.clients)
         counted.set(client, (counted.get(client) ?? 0) + count);
     const causes: readonly (Cause | false)[] = [
       held ?? false,
@@ -95,6 +97,8 @@ export const failedConnections: FindingKind = {
       seen: [
         ...(cause.seen ?? []),
         ...failing
+          // Other clients may have failed to connect while the address was still in DNS.
+          .filter(({ contact }) => held?.newer === undefined || contact.server !== held.server)
           .slice(0, MAX_LISTED_CONTACTS)
           .flatMap((each) => [sentence(each.text), ...[certificateText(each)?.text ?? []].flat()]),
         ...(failing.length > MAX_LISTED_CONTACTS
@@ -113,8 +117,13 @@ export const failedConnections: FindingKind = {
       prove:
         stale !== null
           ? `run ndots query ${stale.name} @${stale.servers[0] ?? 'POD'} and compare with the other DNS pods`
+          : held?.newer !== undefined
+            ? `run ndots query ${failing.find(({ contact }) => contact.server === held.server)!.name} in the pod; the answer is ${held.newer}, while ss -tn in its network shows connections to ${held.server}`
           : `run ${behind?.command ?? `nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`} in the pod`,
-      disproved: 'the name now has another address, and connections to that one succeed',
+      disproved:
+        held?.newer !== undefined
+          ? `DNS still returns ${held.server} for this name`
+          : 'the name now has another address, and connections to that one succeed',
       exchanges: [],
       hits: failing.reduce((sum, { failed }) => sum + failed, 0),
       counted,

@@ -78,7 +78,7 @@ test('a loop that fills a limit on waiting queries is the cause, and not a slow 
         ];
       }).flat(),
     ];
-  }).flat();
+  });
   const { findings } = await examine(inOrder(packets));
   assert.equal(findings[0]?.code, 'ND4004');
   assert.ok(!findings.some(({ title }) => title.includes('limit on waiting queries')));

@@ -54,7 +54,7 @@ async function ofFlood(isRefused: (waiting: number, nth: number) => boolean) {
       return asked(ms, way, name, nth, { type: 'PTR', rcode: REFUSED, tookMs: 0.3 });
     waiting.push(ms + 1500);
     return asked(ms, way, name, nth, { type: 'PTR', rcode: 3, tookMs: 1500 });
-  }).flat();
+  });
   return (await examine(inOrder(packets))).findings;
 }
 
