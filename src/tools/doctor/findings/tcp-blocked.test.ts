@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dbTruncated, pods } from '../../../../test/kit/story-parts.ts';
+import { back, TCP, tcpPacket, type Captured } from '../../../../test/kit/packets.ts';
+import { asked, at, dbTruncated, ends, inOrder, pods } from '../../../../test/kit/story-parts.ts';
 import { examine, play } from '../../../../test/kit/story.ts';
 import type { Finding } from './finding.ts';
 
@@ -44,4 +45,40 @@ test('a resolver that uses the part that arrived is information', async () => {
   const found = await atPod('musl', true);
   assert.match(found?.title ?? '', /does not retry over TCP/);
   assert.equal(found?.severity, 'info');
+});
+
+const [LEAKER, VICTIM, CACHE] = ['10.244.1.66', '10.244.1.7', '169.254.20.10'];
+
+/** Connections until a moment, and unanswered ones since. @param isLeaking the first client closes none of its own */
+async function untilFull(isLeaking: boolean, isLeakerSeen: boolean): Promise<Finding | undefined> {
+  const connect = (client: string, second: number, isClosed: boolean): Captured[] => {
+    const way = { from: client, fromPort: 30_000 + second, to: CACHE, toPort: 53 };
+    const ms = second * 1000;
+    if (second >= 20)
+      return [0, 1000, 2000].map((afterMs) => at(ms + afterMs, tcpPacket(way, 1, TCP.SYN)));
+    return [
+      at(ms, tcpPacket(way, 1, TCP.SYN)),
+      at(ms + 0.1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+      ...(isClosed ? [at(ms + 5, tcpPacket(way, 2, TCP.FIN | TCP.ACK))] : []),
+    ];
+  };
+  const packets = Array.from({ length: 40 }, (_, second) => [
+    ...(isLeakerSeen ? connect(LEAKER, second, !isLeaking) : []),
+    ...connect(VICTIM, second, true),
+    ...asked(second * 1000, ends(VICTIM, 20_000 + second, CACHE), 'www.example.com.', second + 1),
+  ]);
+  return (await examine(inOrder(packets))).findings.find(({ code }) => code === 'ND3011');
+}
+
+test('a client that leaves its connections open uses up those of the server', async () => {
+  const found = await untilFull(true, true);
+  assert.match(found?.title ?? '', /never closes its TCP connections/);
+  assert.match(found!.seen[0]!, /10\.244\.1\.66 opened 20 TCP connections/);
+});
+
+test('TCP that was accepted before is not closed in general, and both causes are named', async () => {
+  for (const found of [await untilFull(false, true), await untilFull(true, false)]) {
+    assert.match(found?.title ?? '', /stopped working during the capture/);
+    assert.match(found!.why, /in use.*policy or firewall/);
+  }
 });

@@ -6,7 +6,11 @@ import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { failsOften, type ConnectionPair } from '../observe/server-connections.ts';
+import {
+  failsOften,
+  type ConnectionPair,
+  type OpenConnections,
+} from '../observe/server-connections.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -19,9 +23,10 @@ import {
   clusterFinding,
   notAsked,
 } from './finding.ts';
-import { fromTo, listed, sentence, share } from '../texts.ts';
-import { MIN_CASES, MOST, RARE_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
+import { clock, fromTo, listed, sentence, share } from '../texts.ts';
+import { MIN_CASES, MOST, RARE_SHARE, SPARED_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
 import {
+  MIN_LEAKED_CONNECTIONS,
   MIN_UNANSWERED_FIRST_PACKETS,
   TCP_PAIR_FAILS,
   TCP_PER_TRUNCATED,
@@ -63,7 +68,10 @@ export const tcpBlocked: FindingKind = {
         ),
       );
       for (const { server } of blocked) claims.withoutTcp.add(server);
-      return blockedBy(observed, blocked, waiting);
+      const leak = leakTo(observed, blocked);
+      const finding = blockedBy(observed, blocked, waiting);
+      if (leak !== null) return leaked(finding, observed, blocked, leak);
+      return blocked.every(worked) ? stopped(finding, observed, blocked) : finding;
     }
     const byClient = Map.groupBy(truncated, ({ client }) => client.address);
     const deaf = observed.clients.list.flatMap((client) => {
@@ -200,7 +208,7 @@ function blockedBy(
   { truncated, missingFragments, incomplete }: Observations,
   blocked: readonly ConnectionPair[],
   waiting: readonly SeenExchange[],
-): Verdict {
+): Finding {
   const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
   const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
   const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
@@ -245,6 +253,95 @@ function blockedBy(
     disproved: 'that query is answered from the client’s network',
     exchanges,
     ...(exchanges.length === 0 && { affected: [...clients] }),
+  };
+}
+
+/** True if the client's connections were accepted before they were not. */
+function worked({ acceptedMs, failedFromMs, refused }: ConnectionPair): boolean {
+  return refused === 0 && acceptedMs.filter((ms) => ms < failedFromMs).length >= MIN_CASES;
+}
+
+/** The client with the most connections that were never closed, when others began to fail; null: none has many. */
+function leakTo(
+  { connections }: Observations,
+  blocked: readonly ConnectionPair[],
+): OpenConnections | null {
+  const fromMs = new Map(
+    blocked.filter(({ refused }) => refused === 0).map((pair) => [pair.server, pair.failedFromMs]),
+  );
+  for (const { server, failedFromMs } of blocked)
+    if (failedFromMs < (fromMs.get(server) ?? -Infinity)) fromMs.set(server, failedFromMs);
+  const [most] = connections.open
+    .map((each) => ({
+      ...each,
+      sinceMs: each.sinceMs.filter((ms) => ms < (fromMs.get(each.server) ?? -Infinity)),
+    }))
+    .toSorted((one, other) => other.sinceMs.length - one.sinceMs.length);
+  return most !== undefined &&
+    most.sinceMs.length >= MIN_LEAKED_CONNECTIONS &&
+    most.closed <= SPARED_SHARE * most.sinceMs.length
+    ? most
+    : null;
+}
+
+/** A client's open connections use up those that the server accepts. */
+function leaked(
+  finding: Finding,
+  { truncated }: Observations,
+  blocked: readonly ConnectionPair[],
+  { client, server, sinceMs }: OpenConnections,
+): Finding {
+  const others = [...new Set(blocked.map((pair) => pair.client))].filter((each) => each !== client);
+  return {
+    ...finding,
+    title: 'A client never closes its TCP connections to a DNS server, so the server has none left',
+    confidence: 0.92,
+    seen: [
+      `${client} opened ${sinceMs.length} TCP connections to ${server} ${fromTo(sinceMs[0]!, sinceMs.at(-1)!)}, and neither side has closed one of them. Before these, TCP was answered.`,
+      ...finding.seen,
+    ],
+    why: `${client} opens a new connection for each lookup and never closes it. A server accepts a limited number of TCP connections (20 in dnsmasq). When they are used up, it leaves later ones unanswered, ${others.length === 0 ? 'those of this client and of all others' : `those of ${listed(others)}, too`}. TCP port 53 is not blocked.${truncated.length === 0 ? '' : ' A truncated answer has to be fetched over TCP, so its lookups fail.'}`,
+    fix: [
+      `Restart the program on ${client}, which closes its connections, and correct it: one connection can carry all its queries, and has to be closed when it is idle.`,
+      `Limit the connections per client in front of ${server}, or raise the server’s limit (max-tcp-connections in dnsmasq, incoming-num-tcp in Unbound, tcp-clients in BIND) and shorten its idle timeout.`,
+      ...finding.fix.slice(1),
+    ],
+    prove: `on the server’s host, ss -tn state established sport = :53 lists the connections of ${client}`,
+    disproved: `TCP is still unanswered after ${client} has been restarted`,
+  };
+}
+
+/** TCP worked for the same clients before. */
+function stopped(
+  finding: Finding,
+  { truncated }: Observations,
+  blocked: readonly ConnectionPair[],
+): Finding {
+  const servers = listed([...new Set(blocked.map(({ server }) => server))]);
+  const fromMs = Math.min(...blocked.map((pair) => pair.failedFromMs));
+  const before = blocked.reduce(
+    (sum, { acceptedMs, failedFromMs }) =>
+      sum + acceptedMs.filter((ms) => ms < failedFromMs).length,
+    0,
+  );
+  return {
+    ...finding,
+    title:
+      truncated.length === 0
+        ? 'DNS over TCP stopped working during the capture'
+        : 'Large answers can no longer be fetched because DNS over TCP stopped working',
+    confidence: 0.85,
+    seen: [
+      `Until ${clock(fromMs)}, ${servers} accepted ${before} TCP connections from the same clients.`,
+      ...finding.seen,
+    ],
+    why: `TCP port 53 of ${servers} was open to these clients before, so it is not closed in general. Either all TCP connections that the server accepts are in use, often by one client that never closes its own, and the server leaves new ones unanswered. Or a network policy or firewall rule that drops TCP came into effect at that time. glibc waits more than a minute if the packets are dropped.`,
+    fix: [
+      `On the server’s host, count the open connections by client (ss -tn state established sport = :53). If one client has many, restart and correct it. Compare their number with the server’s limit (max-tcp-connections in dnsmasq, 20 by default).`,
+      `If there are few, look for a network policy or firewall rule for TCP port 53 that was changed at about ${clock(fromMs)}.`,
+      ...finding.fix.slice(1),
+    ],
+    disproved: `a capture at ${servers} shows that these packets do not arrive (then something in between drops them)`,
   };
 }
 

@@ -502,6 +502,9 @@ export class Observations {
         this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
         this.contacts.opening(source, sourcePort, target, targetPort, timeMs, event.code);
       }
+    } else if (kind === 'fin') {
+      this.connections.closed(source, target, `${sourcePort} ${targetPort}`);
+      this.connections.closed(target, source, `${targetPort} ${sourcePort}`);
     } else if (kind === 'gap') {
       if (ports.has(sourcePort) && this.gapped.size < MOST.events)
         this.gapped.add(`${target} ${targetPort}`);
@@ -512,6 +515,7 @@ export class Observations {
     } else if (ports.has(sourcePort)) {
       if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
+      if (kind === 'reset') this.connections.closed(target, source, both);
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'payload') {
       this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
@@ -524,7 +528,9 @@ export class Observations {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
       this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       this.contacts.accepted(target, targetPort, source, sourcePort);
-    } else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
+    } else if (ports.has(targetPort))
+      this.connections.closed(source, target, `${sourcePort} ${targetPort}`);
+    else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
   }
 
   neighbour(

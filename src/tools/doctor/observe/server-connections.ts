@@ -43,6 +43,16 @@ export interface ConnectionPair {
   readonly acceptedMs: number[];
 }
 
+/** Connections of one client to one server that were accepted, and that neither side has closed. */
+export interface OpenConnections {
+  readonly client: string;
+  readonly server: string;
+  /** The times at which they were opened, in this order. */
+  readonly sinceMs: readonly number[];
+  /** Accepted connections that were closed. */
+  readonly closed: number;
+}
+
 function failedAt(pair: ConnectionPair, ms: number): void {
   pair.failedFromMs = Math.min(pair.failedFromMs, ms);
   pair.failedToMs = Math.max(pair.failedToMs, ms);
@@ -67,6 +77,8 @@ export class ServerConnections {
   readonly reused: ReusedConnections = new ReusedConnections();
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
+  /** Those that were accepted and not closed. */
+  readonly #open = new Map<string, { readonly pair: ConnectionPair; readonly ms: number }>();
   /**
    * The last first packet: a client that waits for TCP sends nothing, so it may be later than all
    * messages.
@@ -113,6 +125,7 @@ export class ServerConnections {
     if (opening === undefined) return;
     this.#opening.delete(key);
     const { pair, ms } = opening;
+    if (isAccepted && this.#open.size < OPENING_MAX) this.#open.set(key, { pair, ms });
     if (isAccepted && timeMs - ms >= CONNECT_LATE_MS) {
       pair.late++;
       failedAt(pair, ms);
@@ -142,6 +155,20 @@ export class ServerConnections {
         failedToMs: open.reduce((most, { ms }) => Math.max(most, ms), pair.failedToMs),
       };
     });
+  }
+
+  /** One side closed the connection. */
+  closed(client: string, server: string, ports: string): void {
+    this.#open.delete(`${client} ${server} ${ports}`);
+  }
+
+  /** The connections that are still open, by client and server. */
+  get open(): readonly OpenConnections[] {
+    const byPair = Map.groupBy(this.#open.values(), ({ pair }) => pair);
+    return [...byPair].map(([{ client, server, accepted, late }, all]) => ({
+      ...{ client, server, closed: accepted + late - all.length },
+      sinceMs: all.map(({ ms }) => ms).toSorted((one, other) => one - other),
+    }));
   }
 
   /** Connections that `client` opened. */

@@ -431,3 +431,9 @@ export const SOURCE_NETS = [
   { ipv4: 24, ipv6: 64 },
   { ipv4: 16, ipv6: 48 },
 ] as const;
+
+/**
+ * A client that never closes its TCP connections to a name server: the fewest open ones. Connections; chosen, since
+ * resolvers need one or two, and dnsmasq serves 20 by default.
+ */
+export const MIN_LEAKED_CONNECTIONS = 10;

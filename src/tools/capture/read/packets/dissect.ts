@@ -64,13 +64,14 @@ export interface PathEvent {
    * whose quotation is cut off, from its sender to its receiver. `incomplete`: an ICMP error that quotes the
    * first fragment of a packet whose others did not arrive. `gap`: a segment arrived before an earlier
    * one. `gap-filled`: that segment has arrived. `segment-again`: all of it was seen before. `datagram`: UDP that is not DNS. `payload`: a TCP segment
-   * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
+   * with data that is not DNS. `fin`: one side of a DNS connection closes it. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
    * `multicast`: a query or reply of Multicast DNS (RFC 6762) or LLMNR (RFC 4795).
    */
   kind:
     | 'syn'
     | 'syn-ack'
     | 'reset'
+    | 'fin'
     | 'datagram'
     | 'payload'
     | 'rejected'
@@ -384,6 +385,7 @@ export class Dissector {
       if (event !== null) this.#path(packet, event, source, target);
       this.#event.code = 0;
     }
+    if ((flags & 0x01) !== 0) this.#path(packet, 'fin', source, target);
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
   }
 
