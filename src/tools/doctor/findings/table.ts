@@ -138,6 +138,7 @@ import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
 import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
+import { unsignedZone } from './unsigned-zone.ts';
 import { unseenEndpoint } from './unseen-endpoint.ts';
 import { lostMasquerade, untranslatedService } from './untranslated-service.ts';
 import { unusableReplies } from './unusable-replies.ts';
@@ -240,6 +241,7 @@ export const findingKinds: readonly FindingKind[] = [
   missingTarget,
   failedValidation,
   wrongSignatureTimes,
+  unsignedZone,
   ...statedReasons,
   suddenNegatives,
   forgedReplies,

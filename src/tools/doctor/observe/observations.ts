@@ -71,6 +71,7 @@ import { AllServiceTargets } from './service-targets.ts';
 import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
+import { UnsignedAnswers } from './unsigned-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
@@ -199,6 +200,7 @@ export class Observations {
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   readonly signatures: SeenSignatures = new SeenSignatures();
+  readonly unsignedAnswers: UnsignedAnswers = new UnsignedAnswers();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
@@ -360,6 +362,7 @@ export class Observations {
     this.refusals.add(exchange);
     this.unchecked.add(exchange);
     this.signatures.add(exchange);
+    this.unsignedAnswers.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
