@@ -10,7 +10,13 @@ import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { percent, share } from '../texts.ts';
+import { listed, percent, sentence, share } from '../texts.ts';
+import {
+  busiestFor,
+  repeatingClients,
+  repeatingText,
+  type Repeating,
+} from '../observe/missing-cache.ts';
 import { type Claims } from '../observe/claims.ts';
 import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
 import { askedOf } from '../observe/long-replies.ts';
@@ -37,15 +43,18 @@ import {
   LOW_LIMIT,
   MIN_LIMITED_QUERIES,
   MIN_LIMIT_LOSSES,
+  SAME_RATE,
 } from '../thresholds/lateness.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
-import { MIN_CASES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import { MIN_CASES, NEARLY_ALL, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 
 interface PacketLimit {
   readonly rate: number;
   readonly seen: string;
   /** The affected clients. Null means all. */
   readonly clients: ReadonlySet<string> | null;
+  /** True if the rate is that of each client. */
+  readonly isOfEach?: boolean;
 }
 
 /** Replies stay at one rate while queries exceed it. */
@@ -65,6 +74,7 @@ export const packetCap: FindingKind = {
       // If replies are late before losses begin, they wait in a queue.
       if (server.isOutOfBreath) continue;
       const found =
+        sameForEach(server, observed) ??
         plateauOf(server, observed) ??
         bucketOf(server, observed) ??
         ofEachClient(server, observed) ??
@@ -85,13 +95,22 @@ export const packetCap: FindingKind = {
       claims.take(losses);
       const flood = floodAmong(claims, losses);
       const flooder = flooderOf(observed, losses);
+      const uncached = repeatingClients(observed, server.address);
+      const busiest = busiestFor(
+        observed,
+        uncached.flatMap(({ names }) => names),
+      );
       const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
         code: this.code,
         title:
           flooder === null
-            ? this.title
+            ? uncached.length === 0
+              ? this.title
+              : uncached.every(({ isServer }) => isServer)
+                ? 'DNS servers that do not cache exceed a packet limit of their upstream'
+                : 'Repeated queries for names that could be cached exceed a packet limit'
             : 'One client floods the DNS servers, and a packet limit drops everyone’s queries',
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
@@ -103,6 +122,12 @@ export const packetCap: FindingKind = {
               ]),
           found.seen,
           ...floodText(flood),
+          ...uncached.map((each) => sentence(repeatingText(each))),
+          ...(busiest === null || uncached.some(({ client }) => client === busiest.address)
+            ? []
+            : [
+                `${busiest.address} sends ${percent(busiest.queries, busiest.all)} of the programs’ queries for these names (${(busiest.queries / Math.max(1, observed.seconds)).toFixed(0)} a second).`,
+              ]),
           `${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply, spread over all names.`,
           ...(exceeded > 0
             ? [
@@ -119,6 +144,7 @@ export const packetCap: FindingKind = {
             : [
                 `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
               ]),
+          ...cacheFix(uncached),
           'Send fewer queries upstream. Use cache in the Corefile or a node-local cache, and remove the provider’s search domains that only return NXDOMAIN.',
           'Spread the DNS pods over more nodes, since such limits often apply per network interface.',
           `With ndots, set forward { max_pps ${Math.max(1, Math.floor(BELOW_LIMIT * found.rate))} }, which stays below the limit and logs when it is reached.`,
@@ -129,7 +155,7 @@ export const packetCap: FindingKind = {
               disproved: 'the counter does not rise while queries are lost',
             }
           : {
-              prove: `at a quiet time, send ${server.address} more than ${found.rate.toFixed(0)} queries a second from there (ndots bench, dnsperf); only the rest is lost`,
+              prove: `at a quiet time, send ${server.address} more than ${found.rate.toFixed(0)} queries a second from ${found.isOfEach === true ? 'one address' : 'there'} (ndots bench, dnsperf); only the rest is lost`,
               disproved: 'queries are lost at a much lower rate, too',
             }),
         exchanges: losses,
@@ -144,6 +170,17 @@ export const packetCap: FindingKind = {
     return excluded('replies follow the queries at every rate');
   },
 };
+
+/** The fix for clients that do not cache. */
+function cacheFix(uncached: readonly Repeating[]): readonly string[] {
+  if (uncached.length === 0) return [];
+  const clients = listed(uncached.map(({ client }) => client));
+  return [
+    uncached.every(({ isServer }) => isServer)
+      ? `Add the cache plugin to the server block of ${clients} (for example cache 30), or correct it. It is missing, or does not apply to these names, so every query goes upstream.`
+      : `If ${clients} ${uncached.length === 1 ? 'is a DNS server' : 'are DNS servers'}, add the cache plugin to the server block (for example cache 30), or correct it. It is missing, or does not apply to these names. A program has to keep its connections open, or cache addresses.`,
+  ];
+}
 
 /** True if all of these are below one search domain, and most queries are not. */
 function isOfSearch(
@@ -176,6 +213,23 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   };
 }
 
+/** A limit per client, if (nearly) all queries are from several clients that each have the same one. */
+function sameForEach(server: ServerView, observed: Observations): PacketLimit | null {
+  if (server.outcomes.asked < MIN_LIMITED_QUERIES.measured) return null;
+  const each = ofEachClient(server, observed);
+  if (each === null || each.isOfEach !== true || plateauOf(server, observed) === null) return null;
+  const theirs = [...each.clients!].map((client) => ({
+    asked: observed.clients.get(client)?.servers.get(server.address)?.asked ?? 0,
+    rate: plateauIn(
+      observed.clients.get(client)?.servers.get(server.address)?.rates?.history ?? [],
+      FULL_SECOND.one,
+    )!.rate,
+  }));
+  const asked = theirs.reduce((sum, client) => sum + client.asked, 0);
+  const isSame = theirs.every(({ rate }) => Math.abs(rate - each.rate) <= SAME_RATE * each.rate);
+  return isSame && asked >= NEARLY_ALL * server.outcomes.asked ? { ...each, clients: null } : null;
+}
+
 /** A limit per client. Others are answered at the time, so the sum has no plateau. */
 function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
@@ -192,6 +246,7 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
     rate,
     seen: `${address} sent ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while the client sent up to ${most} queries a second.${others}`,
     clients: new Set(limited.map(({ client }) => client)),
+    isOfEach: limited.length > 1,
   };
 }
 

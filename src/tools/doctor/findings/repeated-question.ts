@@ -3,7 +3,7 @@ import { typeName } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
-import { isServer } from '../observe/roles.ts';
+import { isServer, queriesUpstreams } from '../observe/roles.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { REPEATED } from '../thresholds/search.ts';
@@ -68,5 +68,7 @@ function ttlOf({ sets }: NameView): number {
 }
 
 function askersOf({ lastClients }: NameView, observed: Observations): readonly string[] {
-  return lastClients.filter((client) => !isServer(observed, client));
+  return lastClients.filter(
+    (client) => !isServer(observed, client) && !queriesUpstreams(observed, client),
+  );
 }

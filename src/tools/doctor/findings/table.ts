@@ -63,6 +63,7 @@ import { loggedTroubles } from './logged-troubles.ts';
 import { madeUpNames } from './made-up-names.ts';
 import { misfitReplies } from './misfit-replies.ts';
 import { missingA } from './missing-a.ts';
+import { missingCache } from './missing-cache.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
 import { multicastLookups } from './multicast-lookups.ts';
@@ -272,6 +273,7 @@ export const findingKinds: readonly FindingKind[] = [
   staleAnswers,
   waitingLimit,
   clusterServfail,
+  missingCache,
   stuckServfail,
   serverFails,
   refusedRate,

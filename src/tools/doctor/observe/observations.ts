@@ -72,6 +72,7 @@ import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
 import { UnsignedAnswers } from './unsigned-answers.ts';
+import { ValidAnswers } from './valid-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
@@ -201,6 +202,7 @@ export class Observations {
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   readonly signatures: SeenSignatures = new SeenSignatures();
   readonly unsignedAnswers: UnsignedAnswers = new UnsignedAnswers();
+  readonly validAnswers: ValidAnswers = new ValidAnswers();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
@@ -272,6 +274,7 @@ export class Observations {
     this.replyFaults.clear();
     this.refusals.clear();
     this.askedAgain.clear();
+    this.validAnswers.clear();
     this.flows.clear();
     this.replays.clear();
     this.equalQuestions.clear();
@@ -363,6 +366,8 @@ export class Observations {
     this.unchecked.add(exchange);
     this.signatures.add(exchange);
     this.unsignedAnswers.add(exchange);
+    // The cluster's own names have the same TTL in each answer.
+    if (!isOwn) this.validAnswers.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);

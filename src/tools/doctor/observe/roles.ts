@@ -74,6 +74,20 @@ export function isForwarder(observed: Observations, address: string): boolean {
   );
 }
 
+/**
+ * True if known name servers query every server that this client queries. It is most likely another one of them, whose
+ * own clients are not in the capture.
+ */
+export function queriesUpstreams(observed: Observations, address: string): boolean {
+  const view = observed.clients.get(address);
+  if (view === undefined || view.servers.size === 0) return false;
+  return [...view.servers.keys()].every((server) =>
+    [...(observed.servers.get(server)?.clients ?? [])].some(
+      (client) => client !== address && isServer(observed, client),
+    ),
+  );
+}
+
 /** Clients that are not name servers, or all clients if the capture has only name servers. */
 export function programs(observed: Observations): readonly ClientView[] {
   const { list } = observed.clients;

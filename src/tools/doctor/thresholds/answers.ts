@@ -98,3 +98,10 @@ export const STALE_ANSWERS = { names: 2, replies: 6 };
 
 /** Addresses that share this many leading bits are of one network. Bits; chosen: common allocations of one owner. */
 export const OWN_NETWORK_BITS = { ipv4: 16, ipv6: 32 };
+
+/**
+ * A server without a cache queries its upstream for a name although the earlier answer is valid: `repeats` times for one
+ * name, `perSecond` or more, with a TTL of `ttl` seconds or more, and these are `share` of its queries. Seen by clients,
+ * `failed` queries for such names fail after a wait. Chosen: a cache with a limit of 1 s is below that rate.
+ */
+export const MISSING_CACHE = { repeats: 50, perSecond: 2, ttl: 5, share: 0.5, failed: 20 };

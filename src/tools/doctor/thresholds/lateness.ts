@@ -309,3 +309,6 @@ export const DEAD_UPSTREAM = {
   idleMs: 4000,
   resolutionMs: 1000,
 };
+
+/** Limits of several clients are the same one if their rates differ by this share at most. Share; chosen. */
+export const SAME_RATE = 0.1;

@@ -1,0 +1,100 @@
+/** DNS servers that do not cache answers, as their repeated queries or their clients show. */
+import { busiestOf, type BusiestClient } from './busiest-client.ts';
+import type { Observations } from './observations.ts';
+import { isForwarder, queriesUpstreams } from './roles.ts';
+import { MISSING_CACHE } from '../thresholds/answers.ts';
+import { keysOf, listed, share } from '../texts.ts';
+import type { RepeatedName } from './valid-answers.ts';
+
+/** A client that repeats queries for names whose earlier answers are still valid. */
+export interface Repeating {
+  readonly client: string;
+  /** True if it is a DNS server; otherwise it may be a program. */
+  readonly isServer: boolean;
+  /** Queries to this server, and of these those that repeat a name. */
+  readonly asked: number;
+  readonly repeats: number;
+  readonly names: readonly string[];
+  /** The lowest TTL of these names, seconds. */
+  readonly ttl: number;
+}
+
+/** Clients of this server most of whose queries are such repeats. */
+export function repeatingClients(observed: Observations, server: string): readonly Repeating[] {
+  const own = observed.validAnswers.list.filter((each) => each.server === server);
+  return [...Map.groupBy(own, ({ client }) => client)].flatMap(([client, all]) => {
+    const often = all.filter(isOften);
+    const repeats = sum(often);
+    const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
+    if (often.length === 0 || repeats < MISSING_CACHE.share * asked) return [];
+    return {
+      ...{ client, asked, repeats },
+      isServer: isDnsServer(observed, client),
+      names: keysOf(often, ({ name }) => name),
+      ttl: Math.min(...often.map((each) => each.ttl)),
+    };
+  });
+}
+
+/** A server that fails for names, again and again, for which it had a valid answer. */
+export interface WithoutAnswers {
+  readonly server: string;
+  readonly failed: number;
+  readonly answered: number;
+  readonly names: readonly string[];
+  readonly ttl: number;
+  readonly clients: readonly string[];
+}
+
+/** Servers whose clients see that they do not cache: TTLs are always the full ones, and known names fail. */
+export function serversWithoutAnswers({ validAnswers }: Observations): readonly WithoutAnswers[] {
+  return [...Map.groupBy(validAnswers.list.filter(isOften), ({ server }) => server)].flatMap(
+    ([server, all]) => {
+      const failed = all.reduce((count, each) => count + each.failed, 0);
+      const answered = all.reduce((count, each) => count + each.answered, 0);
+      const lower = all.reduce((count, each) => count + each.lower, 0);
+      if (failed < MISSING_CACHE.failed || lower > 0) return [];
+      return {
+        ...{ server, failed, answered },
+        names: keysOf(all, ({ name }) => name),
+        ttl: Math.min(...all.map((each) => each.ttl)),
+        clients: keysOf(all, ({ client }) => client),
+      };
+    },
+  );
+}
+
+/** The program that sends most queries for these names; null if there is none. */
+export function busiestFor(
+  observed: Observations,
+  names: readonly string[],
+): BusiestClient | null {
+  const wanted = new Set(names);
+  const theirs = observed.validAnswers.list.filter(
+    ({ name, client }) =>
+      wanted.has(name) && !isDnsServer(observed, client),
+  );
+  const byClient = Map.groupBy(theirs, ({ client }) => client);
+  return busiestOf([...byClient].map(([client, all]) => [client, sum(all)] as const));
+}
+
+/** Describes a client that does not cache. */
+export function repeatingText({ client, repeats, asked, names, ttl }: Repeating): string {
+  return `${share(repeats, asked)} queries from ${client} repeat a name whose earlier answer was still valid (TTL ${ttl} s): ${listed(names)}`;
+}
+
+function isDnsServer(observed: Observations, client: string): boolean {
+  return isForwarder(observed, client) || queriesUpstreams(observed, client);
+}
+
+function isOften({ repeats, ttl, firstMs, lastMs }: RepeatedName): boolean {
+  return (
+    ttl >= MISSING_CACHE.ttl &&
+    repeats >= MISSING_CACHE.repeats &&
+    repeats >= (MISSING_CACHE.perSecond * (lastMs - firstMs)) / 1000
+  );
+}
+
+function sum(all: readonly RepeatedName[]): number {
+  return all.reduce((count, { repeats }) => count + repeats, 0);
+}
