@@ -388,7 +388,9 @@ test('a program that keeps an old address is named, although another one on its 
       at(second * 1000 + 500 + ms, bytes),
     );
   const connections = Array.from({ length: 58 }, (_, second) => [
-    ...(second % 4 === 1 ? connect(CLIENT, old, second, second < 20 ? opens : courses['silent']!) : []),
+    ...(second % 4 === 1
+      ? connect(CLIENT, old, second, second < 20 ? opens : courses['silent']!)
+      : []),
     ...(second % 4 === 2 ? connect(CLIENT, addressAt(second), second, opens) : []),
     // Before DNS changed, the neighbour tried the old address once.
     ...(second % 4 === 3

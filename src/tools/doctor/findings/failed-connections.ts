@@ -119,7 +119,7 @@ export const failedConnections: FindingKind = {
           ? `run ndots query ${stale.name} @${stale.servers[0] ?? 'POD'} and compare with the other DNS pods`
           : held?.newer !== undefined
             ? `run ndots query ${failing.find(({ contact }) => contact.server === held.server)!.name} in the pod; the answer is ${held.newer}, while ss -tn in its network shows connections to ${held.server}`
-          : `run ${behind?.command ?? `nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`} in the pod`,
+            : `run ${behind?.command ?? `nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`} in the pod`,
       disproved:
         held?.newer !== undefined
           ? `DNS still returns ${held.server} for this name`

@@ -78,7 +78,8 @@ function entryTexts(
   const ttls = countdown(negativeTtls).map(({ ttl }) => ttl);
   const isOwn = cached.every(({ name }) => observed.domains.isOfCluster(name));
   return {
-    title: 'One of several servers behind an address returns a cached NXDOMAIN for a name that exists',
+    title:
+      'One of several servers behind an address returns a cached NXDOMAIN for a name that exists',
     severity: 'critical',
     confidence: 0.88,
     seen: [

@@ -24,7 +24,13 @@ import {
   notAsked,
 } from './finding.ts';
 import { clock, fromTo, listed, sentence, share } from '../texts.ts';
-import { MIN_CASES, MOST, RARE_SHARE, SPARED_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
+import {
+  MIN_CASES,
+  MOST,
+  RARE_SHARE,
+  SPARED_SHARE,
+  SURE_RESOLVER,
+} from '../thresholds/evidence.ts';
 import {
   MIN_LEAKED_CONNECTIONS,
   MIN_UNANSWERED_FIRST_PACKETS,

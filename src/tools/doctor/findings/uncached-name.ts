@@ -20,7 +20,8 @@ export const uncachedName: FindingKind = {
     if (!observed.names.list.some(({ sets }) => sets !== null))
       return unknown('no address was answered');
     const uncached = uncachedNames(observed, claims);
-    if (uncached === null) return excluded('no slow name has TTL 0, or names with a TTL are just as slow');
+    if (uncached === null)
+      return excluded('no slow name has TTL 0, or names with a TTL are just as slow');
     const { found, asked, fine, fineMs, isMost } = uncached;
     const first = found[0]!;
     const isCause = explainLateness(uncached, observed);

@@ -40,7 +40,13 @@ function world(withDs: boolean, isSigned: boolean) {
   const way = ends(RESOLVER, 40_000, PARENT);
   const ofParent = [
     at(2, udpPacket(way, dnsMessage('bank.example.', 'DS', { id: 9, edns }))),
-    at(3, udpPacket(back(way), dnsMessage('bank.example.', 'DS', { id: 9, reply: true, edns, answer: [ds] }))),
+    at(
+      3,
+      udpPacket(
+        back(way),
+        dnsMessage('bank.example.', 'DS', { id: 9, reply: true, edns, answer: [ds] }),
+      ),
+    ),
   ];
   return inOrder([given([...failures, ...answers, ...others(20)]), withDs ? ofParent : []]);
 }

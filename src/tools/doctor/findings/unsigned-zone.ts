@@ -91,7 +91,6 @@ export const unsignedZone: FindingKind = {
 /** Names in the zone that get SERVFAIL. */
 function failingNames({ names, unsignedAnswers }: Observations, zone: string) {
   return names.list.filter(
-    ({ name, outcomes }) =>
-      outcomes.servfail > 0 && unsignedAnswers.zoneOf(name)?.zone === zone,
+    ({ name, outcomes }) => outcomes.servfail > 0 && unsignedAnswers.zoneOf(name)?.zone === zone,
   );
 }

@@ -91,11 +91,7 @@ interface LeftAddress {
 }
 
 /** Null if the name still has the address, or its answers return to it. */
-function leftAt(
-  { names }: Observations,
-  name: string,
-  address: string,
-): LeftAddress | null {
+function leftAt({ names }: Observations, name: string, address: string): LeftAddress | null {
   const sets = addressTypes.flatMap((type) => names.get(name, type)?.sets?.list ?? []);
   // Only the first addresses of a set are known.
   if (sets.some(({ addresses, size }) => size > addresses.length)) return null;

@@ -65,14 +65,10 @@ export function serversWithoutAnswers({ validAnswers }: Observations): readonly 
 }
 
 /** The program that sends most queries for these names; null if there is none. */
-export function busiestFor(
-  observed: Observations,
-  names: readonly string[],
-): BusiestClient | null {
+export function busiestFor(observed: Observations, names: readonly string[]): BusiestClient | null {
   const wanted = new Set(names);
   const theirs = observed.validAnswers.list.filter(
-    ({ name, client }) =>
-      wanted.has(name) && !isDnsServer(observed, client),
+    ({ name, client }) => wanted.has(name) && !isDnsServer(observed, client),
   );
   const byClient = Map.groupBy(theirs, ({ client }) => client);
   return busiestOf([...byClient].map(([client, all]) => [client, sum(all)] as const));
