@@ -9,6 +9,7 @@ import { addressTypes } from '../../../server/wire/iana.ts';
 import {
   MIN_EARLY_DENIALS,
   NEW_NAME,
+  ONE_ENTRY_TTL_S,
   SAME_ANSWERS_CHANCE,
   TTL_ERROR_MS,
 } from '../thresholds/search.ts';
@@ -43,6 +44,7 @@ export function isOneEntry({
   if (only === undefined || others.length > 0 || only.existsMs === Infinity) return false;
   if (outcomes.nxdomain < MIN_EARLY_DENIALS || negativeTtls.length < MIN_EARLY_DENIALS)
     return false;
+  if (negativeTtls.every(({ ttl }) => ttl < ONE_ENTRY_TTL_S)) return false;
   const expiries = [...negativeTtls.map(({ ms, ttl }) => ms + 1000 * ttl), only.untilMs];
   return (
     lastNegativeMs - firstNegativeMs >= NEW_NAME.feltMs &&

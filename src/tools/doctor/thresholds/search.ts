@@ -100,6 +100,12 @@ export const SAME_ANSWERS_CHANCE = 0.001;
  */
 export const NEW_NAME = { asked: 8, lastsMs: 2000, found: 3, names: 3, feltMs: 10_000 };
 
+/**
+ * A cached denial with a lower TTL may be one of many that follow each other, of a server that lacks the name. Seconds;
+ * chosen, since CoreDNS’s cache 30 limits denials to 30 s.
+ */
+export const ONE_ENTRY_TTL_S = 60;
+
 /** A denial in the cluster’s domain with this TTL or more lasts too long. Seconds; chosen, CoreDNS uses 5 to 30. */
 export const LONG_DENIAL_S = 300;
 
