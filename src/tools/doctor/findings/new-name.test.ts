@@ -37,6 +37,10 @@ test('denials with one expiry beside answers are a cached denial of one hidden s
 });
 
 test('a hidden server that denies the name afresh does not have it', async () => {
-  for (const ttlAt of [() => 900, (second: number) => 30 - (second % 30), (second: number) => 59 - second])
+  for (const ttlAt of [
+    () => 900,
+    (second: number) => 30 - (second % 30),
+    (second: number) => 59 - second,
+  ])
     assert.equal((await firstFinding(ttlAt))?.code, 'ND4005');
 });

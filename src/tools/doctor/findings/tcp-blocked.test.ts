@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { back, TCP, tcpPacket, type Captured } from '../../../../test/kit/packets.ts';
+import {
+  back,
+  dnsMessage,
+  framed,
+  TCP,
+  tcpPacket,
+  type Captured,
+} from '../../../../test/kit/packets.ts';
 import { asked, at, dbTruncated, ends, inOrder, pods } from '../../../../test/kit/story-parts.ts';
 import { examine, play } from '../../../../test/kit/story.ts';
 import type { Finding } from './finding.ts';
@@ -49,8 +56,15 @@ test('a resolver that uses the part that arrived is information', async () => {
 
 const [LEAKER, VICTIM, CACHE] = ['10.244.1.66', '10.244.1.7', '169.254.20.10'];
 
-/** Connections until a moment, and unanswered ones since. @param isLeaking the first client closes none of its own */
-async function untilFull(isLeaking: boolean, isLeakerSeen: boolean): Promise<Finding | undefined> {
+/**
+ * Connections until a moment, and unanswered ones since. @param isLeaking the first client closes none of its own
+ * @param hasBacklog the last ones are accepted, but their queries get no reply
+ */
+async function untilFull(
+  isLeaking: boolean,
+  isLeakerSeen: boolean,
+  hasBacklog: boolean,
+): Promise<Finding | undefined> {
   const connect = (client: string, second: number, isClosed: boolean): Captured[] => {
     const way = { from: client, fromPort: 30_000 + second, to: CACHE, toPort: 53 };
     const ms = second * 1000;
@@ -59,9 +73,13 @@ async function untilFull(isLeaking: boolean, isLeakerSeen: boolean): Promise<Fin
     return [
       at(ms, tcpPacket(way, 1, TCP.SYN)),
       at(ms + 0.1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+      ...(hasBacklog && second >= 15
+        ? [at(ms + 1, tcpPacket(way, 2, TCP.PSH | TCP.ACK, query(second)))]
+        : []),
       ...(isClosed ? [at(ms + 5, tcpPacket(way, 2, TCP.FIN | TCP.ACK))] : []),
     ];
   };
+  const query = (id: number): Uint8Array => framed(dnsMessage('large.example.com.', 'A', { id }));
   const packets = Array.from({ length: 40 }, (_, second) => [
     ...(isLeakerSeen ? connect(LEAKER, second, !isLeaking) : []),
     ...connect(VICTIM, second, true),
@@ -71,14 +89,21 @@ async function untilFull(isLeaking: boolean, isLeakerSeen: boolean): Promise<Fin
 }
 
 test('a client that leaves its connections open uses up those of the server', async () => {
-  const found = await untilFull(true, true);
+  const found = await untilFull(true, true, false);
   assert.match(found?.title ?? '', /never closes its TCP connections/);
   assert.match(found!.seen[0]!, /10\.244\.1\.66 opened 20 TCP connections/);
 });
 
-test('TCP that was accepted before is not closed in general, and both causes are named', async () => {
-  for (const found of [await untilFull(false, true), await untilFull(true, false)]) {
+test('TCP that was accepted and then not served is not closed in general, and both causes are named', async () => {
+  for (const found of [await untilFull(false, true, true), await untilFull(true, false, true)]) {
     assert.match(found?.title ?? '', /stopped working during the capture/);
     assert.match(found!.why, /in use.*policy or firewall/);
   }
+});
+
+test('if no connection was left unserved, a rule is more likely, and the finding says since when', async () => {
+  const found = await untilFull(false, true, false);
+  assert.match(found?.title ?? '', /does not get through/);
+  assert.match(found!.seen[0]!, /accepted 40 TCP connections from the same clients/);
+  assert.match(found!.why, /came into effect at about .*may be in use/);
 });

@@ -77,7 +77,10 @@ export const tcpBlocked: FindingKind = {
       const leak = leakTo(observed, blocked);
       const finding = blockedBy(observed, blocked, waiting);
       if (leak !== null) return leaked(finding, observed, blocked, leak);
-      return blocked.every(worked) ? stopped(finding, observed, blocked) : finding;
+      if (!blocked.every(worked)) return finding;
+      return hasBacklog(observed, blocked)
+        ? stopped(finding, observed, blocked)
+        : blockedSince(finding, blocked);
     }
     const byClient = Map.groupBy(truncated, ({ client }) => client.address);
     const deaf = observed.clients.list.flatMap((client) => {
@@ -267,6 +270,27 @@ function worked({ acceptedMs, failedFromMs, refused }: ConnectionPair): boolean 
   return refused === 0 && acceptedMs.filter((ms) => ms < failedFromMs).length >= MIN_CASES;
 }
 
+/**
+ * True if connections were accepted whose queries got no reply. The kernel of a server that has used up its connections
+ * still accepts a few (its backlog), while a rule drops the first packet or those of every connection.
+ */
+function hasBacklog(
+  { losses, connections }: Observations,
+  blocked: readonly ConnectionPair[],
+): boolean {
+  const servers = new Set(blocked.map(({ server }) => server));
+  const reused = new Set(connections.reused.lost.map(({ exchange }) => exchange));
+  const fresh = losses.filter(
+    (loss) =>
+      loss.protocol === 'tcp' &&
+      !reused.has(loss) &&
+      [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
+        servers.has(address),
+      ),
+  );
+  return fresh.length >= MIN_CASES;
+}
+
 /** The client with the most connections that were never closed, when others began to fail; null: none has many. */
 function leakTo(
   { connections }: Observations,
@@ -317,12 +341,12 @@ function leaked(
   };
 }
 
-/** TCP worked for the same clients before. */
-function stopped(
-  finding: Finding,
-  { truncated }: Observations,
-  blocked: readonly ConnectionPair[],
-): Finding {
+/** Says until when TCP worked for the same clients. */
+function workedText(blocked: readonly ConnectionPair[]): {
+  readonly text: string;
+  readonly fromMs: number;
+  readonly servers: string;
+} {
   const servers = listed([...new Set(blocked.map(({ server }) => server))]);
   const fromMs = Math.min(...blocked.map((pair) => pair.failedFromMs));
   const before = blocked.reduce(
@@ -330,6 +354,29 @@ function stopped(
       sum + acceptedMs.filter((ms) => ms < failedFromMs).length,
     0,
   );
+  const text = `Until ${clock(fromMs)}, ${servers} accepted ${before} TCP connections from the same clients.`;
+  return { text, fromMs, servers };
+}
+
+/** TCP worked for the same clients before, and first packets have been dropped since. */
+function blockedSince(finding: Finding, blocked: readonly ConnectionPair[]): Finding {
+  const { text, fromMs } = workedText(blocked);
+  return {
+    ...finding,
+    confidence: 0.9,
+    seen: [text, ...finding.seen],
+    why: `${finding.why} The rule came into effect at about ${clock(fromMs)}. If no rule was changed then, all TCP connections that the server accepts may be in use, often by one client that never closes its own (ss -tn state established sport = :53 on the server’s host).`,
+  };
+}
+
+/** TCP worked for the same clients before, and then connections were accepted but not served. */
+function stopped(
+  finding: Finding,
+  observed: Observations,
+  blocked: readonly ConnectionPair[],
+): Finding {
+  const { truncated } = observed;
+  const { text, fromMs, servers } = workedText(blocked);
   return {
     ...finding,
     title:
@@ -338,7 +385,8 @@ function stopped(
         : 'Large answers can no longer be fetched because DNS over TCP stopped working',
     confidence: 0.85,
     seen: [
-      `Until ${clock(fromMs)}, ${servers} accepted ${before} TCP connections from the same clients.`,
+      text,
+      'At first, connections were accepted, but their queries got no reply.',
       ...finding.seen,
     ],
     why: `TCP port 53 of ${servers} was open to these clients before, so it is not closed in general. Either all TCP connections that the server accepts are in use, often by one client that never closes its own, and the server leaves new ones unanswered. Or a network policy or firewall rule that drops TCP came into effect at that time. glibc waits more than a minute if the packets are dropped.`,

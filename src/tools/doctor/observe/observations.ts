@@ -366,7 +366,6 @@ export class Observations {
     this.unchecked.add(exchange);
     this.signatures.add(exchange);
     this.unsignedAnswers.add(exchange);
-    // The cluster's own names have the same TTL in each answer.
     if (!isOwn) this.validAnswers.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
@@ -510,10 +509,8 @@ export class Observations {
         this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
         this.contacts.opening(source, sourcePort, target, targetPort, timeMs, event.code);
       }
-    } else if (kind === 'fin') {
-      this.connections.closed(source, target, `${sourcePort} ${targetPort}`);
-      this.connections.closed(target, source, `${targetPort} ${sourcePort}`);
-    } else if (kind === 'gap') {
+    } else if (kind === 'fin') this.connections.ended(source, sourcePort, target, targetPort);
+    else if (kind === 'gap') {
       if (ports.has(sourcePort) && this.gapped.size < MOST.events)
         this.gapped.add(`${target} ${targetPort}`);
     } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
@@ -523,7 +520,6 @@ export class Observations {
     } else if (ports.has(sourcePort)) {
       if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
-      if (kind === 'reset') this.connections.closed(target, source, both);
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'payload') {
       this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
@@ -537,7 +533,7 @@ export class Observations {
       this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       this.contacts.accepted(target, targetPort, source, sourcePort);
     } else if (ports.has(targetPort))
-      this.connections.closed(source, target, `${sourcePort} ${targetPort}`);
+      this.connections.ended(source, sourcePort, target, targetPort);
     else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
   }
 

@@ -121,6 +121,7 @@ export class ServerConnections {
     timeMs: number,
   ): void {
     const key = `${client} ${server} ${ports}`;
+    if (!isAccepted) this.#open.delete(key);
     const opening = this.#opening.get(key);
     if (opening === undefined) return;
     this.#opening.delete(key);
@@ -157,9 +158,10 @@ export class ServerConnections {
     });
   }
 
-  /** One side closed the connection. */
-  closed(client: string, server: string, ports: string): void {
-    this.#open.delete(`${client} ${server} ${ports}`);
+  /** One side closed the connection, or reset it. */
+  ended(from: string, fromPort: number, to: string, toPort: number): void {
+    this.#open.delete(`${from} ${to} ${fromPort} ${toPort}`);
+    this.#open.delete(`${to} ${from} ${toPort} ${fromPort}`);
   }
 
   /** The connections that are still open, by client and server. */

@@ -1,6 +1,6 @@
 /**
- * Zones for which a parent has a DS record (RFC 4034, section 5), and answers that came without a signature although the
- * query asked for one (DO, RFC 3225).
+ * Zones for which a parent has a DS record (RFC 4034, section 5). Also answers without a signature to queries that asked
+ * for one (DO, RFC 3225).
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';

@@ -34,7 +34,7 @@ export interface RepeatedName {
   untilMs: number;
 }
 
-/** Collects them for external names that other servers are authoritative for. */
+/** Collects them for external names. A cluster's own names, like those of any authoritative server, always have the full TTL. */
 export class ValidAnswers {
   /** By client and name, for each server and type. */
   readonly #all: PairMap<string, string, RepeatedName[]> = new PairMap(QUESTIONS_MAX);
