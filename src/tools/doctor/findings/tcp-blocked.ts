@@ -271,8 +271,8 @@ function worked({ acceptedMs, failedFromMs, refused }: ConnectionPair): boolean 
 }
 
 /**
- * True if connections were accepted whose queries got no reply. The kernel of a server that has used up its connections
- * still accepts a few (its backlog), while a rule drops the first packet or those of every connection.
+ * True if connections were accepted whose queries got no reply. A server that has used up its connections still accepts
+ * a few, which its kernel queues (the backlog). A rule drops first packets, or those of every connection.
  */
 function hasBacklog(
   { losses, connections }: Observations,

@@ -11,13 +11,13 @@ export const unsignedZone: FindingKind = {
   title: 'A resolver that validates DNSSEC rejects a zone’s signatures',
   name: 'DNSSEC failures',
   inCapture(observed, claims) {
-    const { zones, answers } = observed.unsignedAnswers;
+    const { zones, answers } = observed.signatures.unsigned;
     if (zones.size === 0) return unknown('no DS record was seen, so no zone has to be signed');
     const found = zones.list.flatMap(({ zone, servers }) => {
       // A server that returns the DS record may leave out all signatures of others.
       const own = answers.list.filter(
         ({ name, server, isAuthoritative }) =>
-          observed.unsignedAnswers.zoneOf(name)?.zone === zone &&
+          observed.signatures.unsigned.zoneOf(name)?.zone === zone &&
           (isAuthoritative || !servers.has(server)),
       );
       const sources = new Set(own.map(({ server }) => server));
@@ -89,8 +89,9 @@ export const unsignedZone: FindingKind = {
 };
 
 /** Names in the zone that get SERVFAIL. */
-function failingNames({ names, unsignedAnswers }: Observations, zone: string) {
+function failingNames({ names, signatures }: Observations, zone: string) {
   return names.list.filter(
-    ({ name, outcomes }) => outcomes.servfail > 0 && unsignedAnswers.zoneOf(name)?.zone === zone,
+    ({ name, outcomes }) =>
+      outcomes.servfail > 0 && signatures.unsigned.zoneOf(name)?.zone === zone,
   );
 }

@@ -71,7 +71,6 @@ import { AllServiceTargets } from './service-targets.ts';
 import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
-import { UnsignedAnswers } from './unsigned-answers.ts';
 import { ValidAnswers } from './valid-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
@@ -201,7 +200,6 @@ export class Observations {
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   readonly signatures: SeenSignatures = new SeenSignatures();
-  readonly unsignedAnswers: UnsignedAnswers = new UnsignedAnswers();
   readonly validAnswers: ValidAnswers = new ValidAnswers();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
@@ -365,7 +363,6 @@ export class Observations {
     this.refusals.add(exchange);
     this.unchecked.add(exchange);
     this.signatures.add(exchange);
-    this.unsignedAnswers.add(exchange);
     if (!isOwn) this.validAnswers.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);

@@ -7,6 +7,7 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { RRSIG } from '../thresholds/errors.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isIterative } from './delegations.ts';
+import { UnsignedAnswers } from './unsigned-answers.ts';
 
 const ZONES_MAX = 500;
 const NAMES_MAX = 2000;
@@ -37,9 +38,11 @@ export interface ValidatedName {
 
 export class SeenSignatures {
   readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
+  readonly unsigned: UnsignedAnswers = new UnsignedAnswers();
   readonly validated: BoundedMap<string, ValidatedName> = new BoundedMap(NAMES_MAX);
 
   add(exchange: SeenExchange): void {
+    this.unsigned.add(exchange);
     const { replyFlags, rcode, answers, reply, udpSize, server, name, hops } = exchange;
     if (reply === null || rcode !== RCODE.NOERROR || answers === 0) return;
     if ((replyFlags & FLAG.AD) !== 0) {
