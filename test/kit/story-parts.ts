@@ -162,7 +162,7 @@ export function asked(
     id,
     reply: true,
     rcode,
-    answer: rcode === 0 && type === 'A' ? [addressRecord(name, address)] : [],
+    answer: rcode === 0 && type === 'A' ? [addressRecord(name, address, ttl)] : [],
     authority: rcode === 3 ? [{ name: '.', type: 6, class: 1, ttl, data: soa }] : [],
   });
   return [query, at(atMs + tookMs, udpPacket(back(ends), reply, ((id + 1) % 0xfffe) + 1))];

@@ -7,7 +7,7 @@ import { excluded, unknown, type Finding, type FindingKind } from './finding.ts'
 import { between, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
-import { isLinkLocal } from '../observe/roles.ts';
+import { askedForCluster, isLinkLocal } from '../observe/roles.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
 import { countOutlasting, isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import {
@@ -72,7 +72,10 @@ export const silentSockets: FindingKind = {
       flows.length >= SILENT_SINGLE_QUERIES.asked &&
       inner >= SILENT_SINGLE_QUERIES.least &&
       lastsMs >= SILENT_SINGLE_QUERIES.ms;
-    if (!bySocket && !single)
+    // A resolver for external names alone is hardly a Service.
+    const { found: withNames, other } = askedForCluster(observed);
+    const isService = silent.some(({ server }) => withNames.has(server) || other.has(server));
+    if (!bySocket && !(single && isService))
       return unknown('nearly every query uses its own socket, and few are lost');
     const keys = new Set(silent.map(keyOfFlow));
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));

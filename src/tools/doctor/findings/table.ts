@@ -88,6 +88,7 @@ import { parkedDomain } from './parked-domain.ts';
 import { partialDns64 } from './partial-dns64.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
+import { lossyUpstream } from './lossy-upstream.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
 import { refusedRate } from './refused-rate.ts';
@@ -216,6 +217,7 @@ export const findingKinds: readonly FindingKind[] = [
   tableFull,
   slowPath,
   shortPatience,
+  lossyUpstream,
   hiddenUpstream,
   slowServer,
   notDns,

@@ -437,3 +437,17 @@ export const SOURCE_NETS = [
  * resolvers need one or two, and dnsmasq serves 20 by default.
  */
 export const MIN_LEAKED_CONNECTIONS = 10;
+
+/**
+ * An upstream that loses part of the queries: the least queries and losses, the least and largest share, the largest
+ * share of lossy seconds without any reply, and how many times as much it loses in busy seconds, of so many. Chosen.
+ */
+export const LOSSY_UPSTREAM = {
+  asked: 100,
+  lost: 20,
+  least: 0.05,
+  most: 0.9,
+  wholeSeconds: 0.5,
+  times: 2,
+  seconds: 10,
+};

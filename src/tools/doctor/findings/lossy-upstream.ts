@@ -1,0 +1,130 @@
+/** Upstreams that leave some of the DNS pods' queries unanswered, whatever the name, and answer the others at once. */
+import { deadNames } from '../observe/dead-names.ts';
+import { onlyAaaa } from '../observe/losses.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isForwarder, upstreams } from '../observe/roles.ts';
+import type { History, ServerView } from '../observe/server-view.ts';
+import { keysOf, listed, percent, share, took } from '../texts.ts';
+import { FELT_SHARE, LATE_MS, MOST, OUTAGE_SHARE } from '../thresholds/evidence.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { LOSSY_UPSTREAM } from '../thresholds/transport.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+export const lossyUpstream: FindingKind = {
+  code: 'ND3013',
+  title: 'Queries or replies are lost at random, regardless of client, name and time',
+  name: 'loss without a pattern',
+  inCapture(observed, claims) {
+    const behind = upstreams(observed);
+    const servers = observed.servers.list.filter(
+      ({ address, clients, outcomes }) =>
+        outcomes.asked >= LOSSY_UPSTREAM.asked &&
+        (behind.has(address) || [...clients].every((client) => isForwarder(observed, client))),
+    );
+    if (servers.length === 0) return unknown('the capture does not show enough queries upstream');
+    for (const server of servers) {
+      const { address, outcomes } = server;
+      const losses = claims.openTo(address);
+      const part = losses.length / outcomes.asked;
+      if (losses.length < LOSSY_UPSTREAM.lost || part < LOSSY_UPSTREAM.least) continue;
+      if (part > LOSSY_UPSTREAM.most || server.quantile(0.5) >= LATE_MS) continue;
+      const isOfNames =
+        onlyAaaa(losses) ||
+        deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD);
+      if (isOfNames || isOverAtOnce(server)) continue;
+      const pods = keysOf(losses, ({ client }) => client.address);
+      const load = lossByLoad(server.history);
+      const uncached = uncachedName(observed, server);
+      claims.take(losses);
+      claims.late.add(address);
+      for (const pod of pods) claims.late.add(pod);
+      return {
+        code: this.code,
+        title:
+          uncached === null
+            ? 'An upstream leaves some of the DNS pods’ queries unanswered, whatever their names'
+            : 'An upstream leaves queries unanswered, most of them for a name with TTL 0',
+        severity:
+          observed.slowLookups >= FELT_SHARE * observed.lookups || part >= OUTAGE_SHARE
+            ? 'critical'
+            : 'warning',
+        confidence: load === null ? 0.75 : 0.85,
+        seen: [
+          `${share(losses.length, outcomes.asked)} queries from ${listed(pods)} to ${address} got no reply. It answered half of the others within ${took(server.quantile(0.5))}, and lost and answered queries alternate.`,
+          ...(load === null
+            ? []
+            : [
+                `The loss grows with the load: it was ${percent(load.calm.share, 1)} at up to ${load.calm.rate} queries a second, and ${percent(load.busy.share, 1)} at ${load.busy.rate} or more.`,
+              ]),
+          ...(uncached === null
+            ? []
+            : [
+                `${share(uncached.asked, outcomes.asked)} queries are for ${uncached.name} Its answers have TTL 0, so no cache keeps them, and each lookup goes upstream.`,
+              ]),
+          `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+        ],
+        why: `${address} is up and quick. Either something drops queries above a certain rate, or packets are lost on the path. Resolvers limit the rate for each client, and clouds limit the packets of each network interface (1024 a second at AWS). CoreDNS waits 2 s for a lost query before it tries again, so its clients get late replies or SERVFAIL.`,
+        fix: [
+          'Send fewer queries upstream. Use a cache on each node, and find the names that are queried most: search-path names of external names, names with a TTL of 0, and names that are not cached.',
+          `Find the limit: the rate limit of ${address} (ratelimit, rate-limit, responses-per-second), and on the nodes ethtool -S eth0 | grep allowance_exceeded. Spread the DNS pods over more nodes, or forward to several servers.`,
+          `If no limit is reached, look for losses on the path to ${address}: ip -s link and conntrack -S on the nodes, and a capture on both sides (ndots capture join).`,
+        ],
+        prove: `at a quiet time, send ${address} more queries than this from the same node (ndots bench, dnsperf); a limit drops only those above its rate`,
+        disproved: 'the lost queries turn out to share a name, a node or a moment',
+        exchanges: losses,
+      };
+    }
+    return excluded(
+      'upstreams answer (nearly) all queries, or their losses depend on names or time',
+    );
+  },
+};
+
+/** The name that most queries to the server are for, if its answers have TTL 0. Otherwise null. */
+function uncachedName(
+  { names }: Observations,
+  { address, outcomes }: ServerView,
+): { readonly name: string; readonly asked: number } | null {
+  for (const { name, servers, sets } of names.list) {
+    const asked = servers.get(address)?.asked ?? 0;
+    if (asked < MOST * outcomes.asked || sets === null) continue;
+    if (sets.list.length > 0 && sets.list.every(({ ttl }) => ttl === 0)) return { name, asked };
+  }
+  return null;
+}
+
+/** True if the server lost every query for a time, and none before or after it. */
+function isOverAtOnce({ history }: ServerView): boolean {
+  const lossy = history.filter(([, { lost }]) => lost > 0);
+  const whole = lossy.filter(([, { asked, lost }]) => lost === asked);
+  return whole.length > LOSSY_UPSTREAM.wholeSeconds * lossy.length;
+}
+
+interface LossAtLoad {
+  /** Queries a second. */
+  readonly rate: number;
+  readonly share: number;
+}
+
+/** Compares the half of the seconds with fewer queries to the other half. Null if the busy half does not lose far more. */
+function lossByLoad(
+  history: History,
+): { readonly calm: LossAtLoad; readonly busy: LossAtLoad } | null {
+  const seconds = history.map(([, each]) => each).toSorted((one, other) => one.asked - other.asked);
+  const middle = seconds.length >> 1;
+  const [calm, busy] = [seconds.slice(0, middle), seconds.slice(middle)].map((half) => ({
+    share:
+      half.reduce((sum, { lost }) => sum + lost, 0) /
+      Math.max(
+        1,
+        half.reduce((sum, { asked }) => sum + asked, 0),
+      ),
+    rate: 0,
+  })) as [LossAtLoad, LossAtLoad];
+  if (seconds.length < LOSSY_UPSTREAM.seconds || busy.share < LOSSY_UPSTREAM.times * calm.share)
+    return null;
+  return {
+    calm: { ...calm, rate: seconds[middle - 1]!.asked },
+    busy: { ...busy, rate: seconds[middle]!.asked },
+  };
+}
