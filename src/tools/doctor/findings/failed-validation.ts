@@ -11,11 +11,11 @@ export const failedValidation: FindingKind = {
   title: 'A resolver that validates DNSSEC rejects a zone’s signatures',
   name: 'DNSSEC failures',
   inCapture(observed, claims) {
-    if (observed.unchecked.names.size === 0)
+    if (observed.signatures.unchecked.names.size === 0)
       return unknown('no query had the CD bit set (checking disabled)');
     const failing = observed.names.list.filter(({ outcomes }) => outcomes.servfail > 0);
     const byName = Map.groupBy(failing, ({ name }) => name);
-    const found = observed.unchecked.names.list.filter(
+    const found = observed.signatures.unchecked.names.list.filter(
       ({ name, hosts }) =>
         !claims.names.has(name) && failsAt(byName.get(name) ?? [], hosts, observed),
     );

@@ -19,6 +19,7 @@ import {
   PAIR_MS,
   SHORTEST_PATIENCE_MS,
 } from '../thresholds/transport.ts';
+import { ValidAnswers } from './valid-answers.ts';
 
 /** Limits for stored repeats, and for clients and questions to follow. */
 const REPEATS_MAX = 1000;
@@ -80,6 +81,8 @@ interface Waited {
 
 /** Collects repeated queries whose reply had passed. */
 export class AskedAgain {
+  /** External names that were queried again while an earlier answer was valid. */
+  readonly whileValid: ValidAnswers = new ValidAnswers();
   readonly #domains: SearchDomains;
   readonly #repeats: RepeatedQuery[] = [];
   /** By client and name: one half of a pair that was repeated, until the other half is. */
@@ -279,6 +282,7 @@ export class AskedAgain {
 
   /** Drops everything. */
   clear(): void {
+    this.whileValid.clear();
     this.#settled = null;
     this.#askers.clear();
     this.#line.length = 0;

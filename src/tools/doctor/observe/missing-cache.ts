@@ -21,7 +21,7 @@ export interface Repeating {
 
 /** Clients of this server most of whose queries are such repeats. */
 export function repeatingClients(observed: Observations, server: string): readonly Repeating[] {
-  const own = observed.validAnswers.list.filter((each) => each.server === server);
+  const own = observed.askedAgain.whileValid.list.filter((each) => each.server === server);
   return [...Map.groupBy(own, ({ client }) => client)].flatMap(([client, all]) => {
     const often = all.filter(isOften);
     const repeats = sum(often);
@@ -47,27 +47,27 @@ export interface WithoutAnswers {
 }
 
 /** Servers whose clients see that they do not cache: TTLs are always the full ones, and known names fail. */
-export function serversWithoutAnswers({ validAnswers }: Observations): readonly WithoutAnswers[] {
-  return [...Map.groupBy(validAnswers.list.filter(isOften), ({ server }) => server)].flatMap(
-    ([server, all]) => {
-      const failed = all.reduce((count, each) => count + each.failed, 0);
-      const answered = all.reduce((count, each) => count + each.answered, 0);
-      const lower = all.reduce((count, each) => count + each.lower, 0);
-      if (failed < MISSING_CACHE.failed || lower > 0) return [];
-      return {
-        ...{ server, failed, answered },
-        names: keysOf(all, ({ name }) => name),
-        ttl: Math.min(...all.map((each) => each.ttl)),
-        clients: keysOf(all, ({ client }) => client),
-      };
-    },
-  );
+export function serversWithoutAnswers({ askedAgain }: Observations): readonly WithoutAnswers[] {
+  return [
+    ...Map.groupBy(askedAgain.whileValid.list.filter(isOften), ({ server }) => server),
+  ].flatMap(([server, all]) => {
+    const failed = all.reduce((count, each) => count + each.failed, 0);
+    const answered = all.reduce((count, each) => count + each.answered, 0);
+    const lower = all.reduce((count, each) => count + each.lower, 0);
+    if (failed < MISSING_CACHE.failed || lower > 0) return [];
+    return {
+      ...{ server, failed, answered },
+      names: keysOf(all, ({ name }) => name),
+      ttl: Math.min(...all.map((each) => each.ttl)),
+      clients: keysOf(all, ({ client }) => client),
+    };
+  });
 }
 
 /** The program that sends most queries for these names; null if there is none. */
 export function busiestFor(observed: Observations, names: readonly string[]): BusiestClient | null {
   const wanted = new Set(names);
-  const theirs = observed.validAnswers.list.filter(
+  const theirs = observed.askedAgain.whileValid.list.filter(
     ({ name, client }) => wanted.has(name) && !isDnsServer(observed, client),
   );
   const byClient = Map.groupBy(theirs, ({ client }) => client);

@@ -70,8 +70,6 @@ import { SeenSignatures } from './seen-signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
 import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
-import { UncheckedAnswers } from './unchecked-answers.ts';
-import { ValidAnswers } from './valid-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
@@ -198,9 +196,7 @@ export class Observations {
   /** Replies that are of no use, and the reasons that servers give for failures. */
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   readonly secondReplies: SecondReplies = new SecondReplies();
-  readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   readonly signatures: SeenSignatures = new SeenSignatures();
-  readonly validAnswers: ValidAnswers = new ValidAnswers();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
@@ -272,7 +268,6 @@ export class Observations {
     this.replyFaults.clear();
     this.refusals.clear();
     this.askedAgain.clear();
-    this.validAnswers.clear();
     this.flows.clear();
     this.replays.clear();
     this.equalQuestions.clear();
@@ -361,9 +356,8 @@ export class Observations {
     this.connections.reused.add(exchange);
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
-    this.unchecked.add(exchange);
     this.signatures.add(exchange);
-    if (!isOwn) this.validAnswers.add(exchange);
+    if (!isOwn) this.askedAgain.whileValid.add(exchange);
     this.serviceTargets.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);

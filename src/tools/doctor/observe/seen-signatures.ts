@@ -7,6 +7,7 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { RRSIG } from '../thresholds/errors.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isIterative } from './delegations.ts';
+import { UncheckedAnswers } from './unchecked-answers.ts';
 import { UnsignedAnswers } from './unsigned-answers.ts';
 
 const ZONES_MAX = 500;
@@ -38,10 +39,12 @@ export interface ValidatedName {
 
 export class SeenSignatures {
   readonly zones: BoundedMap<string, ZoneSignatures> = new BoundedMap(ZONES_MAX);
+  readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   readonly unsigned: UnsignedAnswers = new UnsignedAnswers();
   readonly validated: BoundedMap<string, ValidatedName> = new BoundedMap(NAMES_MAX);
 
   add(exchange: SeenExchange): void {
+    this.unchecked.add(exchange);
     this.unsigned.add(exchange);
     const { replyFlags, rcode, answers, reply, udpSize, server, name, hops } = exchange;
     if (reply === null || rcode !== RCODE.NOERROR || answers === 0) return;

@@ -77,6 +77,8 @@ export class ServerConnections {
   readonly reused: ReusedConnections = new ReusedConnections();
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
+  /** The number of accepted connections that were closed. */
+  readonly #closed = new Map<ConnectionPair, number>();
   /** Those that were accepted and not closed. */
   readonly #open = new Map<string, { readonly pair: ConnectionPair; readonly ms: number }>();
   /**
@@ -121,7 +123,7 @@ export class ServerConnections {
     timeMs: number,
   ): void {
     const key = `${client} ${server} ${ports}`;
-    if (!isAccepted) this.#open.delete(key);
+    if (!isAccepted) this.#close(key);
     const opening = this.#opening.get(key);
     if (opening === undefined) return;
     this.#opening.delete(key);
@@ -160,15 +162,22 @@ export class ServerConnections {
 
   /** One side closed the connection, or reset it. */
   ended(from: string, fromPort: number, to: string, toPort: number): void {
-    this.#open.delete(`${from} ${to} ${fromPort} ${toPort}`);
-    this.#open.delete(`${to} ${from} ${toPort} ${fromPort}`);
+    this.#close(`${from} ${to} ${fromPort} ${toPort}`);
+    this.#close(`${to} ${from} ${toPort} ${fromPort}`);
+  }
+
+  #close(key: string): void {
+    const pair = this.#open.get(key)?.pair;
+    if (pair === undefined) return;
+    this.#open.delete(key);
+    this.#closed.set(pair, (this.#closed.get(pair) ?? 0) + 1);
   }
 
   /** The connections that are still open, by client and server. */
   get open(): readonly OpenConnections[] {
     const byPair = Map.groupBy(this.#open.values(), ({ pair }) => pair);
-    return [...byPair].map(([{ client, server, accepted, late }, all]) => ({
-      ...{ client, server, closed: accepted + late - all.length },
+    return [...byPair].map(([pair, all]) => ({
+      ...{ client: pair.client, server: pair.server, closed: this.#closed.get(pair) ?? 0 },
       sinceMs: all.map(({ ms }) => ms).toSorted((one, other) => one - other),
     }));
   }
