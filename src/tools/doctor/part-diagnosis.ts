@@ -76,6 +76,8 @@ const STOPPED = 'ND3007';
 const explainLateness: ReadonlySet<string> = new Set([STOPPED, 'ND3026', 'ND3045', 'ND4055']);
 /** A limit on packets: the rest of a burst is lost, so that the server seems to stop. */
 const LIMITED = 'ND4001';
+/** An upstream that loses queries, as a limit does. */
+const LOSSY = 'ND3061';
 
 const symptoms: readonly Symptom[] = [
   {
@@ -176,6 +178,8 @@ function withPart(
   { losses }: Observations,
 ): Diagnosis | null {
   const known = new Set(whole.findings.map(({ code }) => code));
+  // The whole shows the reason for these losses.
+  if (known.has(LIMITED) && ofPart.findings.some(({ code }) => code === LOSSY)) return null;
   const findings = ofPart.findings.filter(
     (finding) =>
       isTold(finding) &&

@@ -11,9 +11,9 @@ import { LOSSY_UPSTREAM } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 export const lossyUpstream: FindingKind = {
-  code: 'ND3013',
-  title: 'Queries or replies are lost at random, regardless of client, name and time',
-  name: 'loss without a pattern',
+  code: 'ND3061',
+  title: 'An upstream leaves some of the DNS pods’ queries unanswered, whatever their names',
+  name: 'an upstream that loses queries',
   inCapture(observed, claims) {
     const behind = upstreams(observed);
     const servers = observed.servers.list.filter(
@@ -42,7 +42,7 @@ export const lossyUpstream: FindingKind = {
         code: this.code,
         title:
           uncached === null
-            ? 'An upstream leaves some of the DNS pods’ queries unanswered, whatever their names'
+            ? this.title
             : 'An upstream leaves queries unanswered, most of them for a name with TTL 0',
         severity:
           observed.slowLookups >= FELT_SHARE * observed.lookups || part >= OUTAGE_SHARE
