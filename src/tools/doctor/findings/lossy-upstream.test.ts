@@ -56,7 +56,7 @@ test('an upstream that drops queries under load comes before the late replies th
   assert.match(first.seen.join(' '), /loss grows with the load: it was 0 %/);
 });
 
-test('the same loss at any load is no limit for certain', async () => {
+test('the same loss at any load does not prove a limit', async () => {
   const first = await atPod({ isLost: (nth) => chance(nth) < 0.3 });
   assert.match(first?.title ?? '', /An upstream leaves some/);
   assert.doesNotMatch(first!.seen.join(' '), /grows with the load/);
@@ -71,7 +71,7 @@ test('a name with TTL 0 that makes up the load is named', async () => {
   assert.match(first?.title ?? '', /most of them for a name with TTL 0/);
 });
 
-test('names that are never answered are no loss of the upstream', async () => {
+test('names that are never answered do not count', async () => {
   const first = await atPod({
     isLost: (nth) => nth % 4 === 0,
     nameOf: (nth) => (nth % 4 === 0 ? 'www.dead.example.' : `host${nth}.example.com.`),

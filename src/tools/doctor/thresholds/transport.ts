@@ -438,16 +438,18 @@ export const SOURCE_NETS = [
  */
 export const MIN_LEAKED_CONNECTIONS = 10;
 
-/**
- * An upstream that loses part of the queries: the least queries and losses, the least and largest share, the largest
- * share of lossy seconds without any reply, and how many times as much it loses in busy seconds, of so many. Chosen.
- */
+/** When an upstream counts as lossy. Chosen. */
 export const LOSSY_UPSTREAM = {
+  /** The minimum numbers of queries and losses. */
   asked: 100,
   lost: 20,
+  /** The share of lost queries. Above it, the server is dead. */
   least: 0.05,
   most: 0.9,
+  /** The largest share of seconds without any reply, of those with losses. */
   wholeSeconds: 0.5,
+  /** The busy half of the seconds loses this many times as much as the calm half. */
   times: 2,
+  /** The minimum number of seconds to compare. */
   seconds: 10,
 };
