@@ -438,7 +438,7 @@ export const SOURCE_NETS = [
  */
 export const MIN_LEAKED_CONNECTIONS = 10;
 
-/** When an upstream counts as lossy. Chosen. */
+/** Limits that make an upstream lossy. Chosen. */
 export const LOSSY_UPSTREAM = {
   /** The minimum numbers of queries and losses. */
   asked: 100,
