@@ -84,6 +84,36 @@ test('at one of several DNS pods, a name that is denied with every domain is mis
   assert.deepEqual(await codesOf('10.96.3.4'), []);
 });
 
+test('a short name that exists only in another namespace is reported for the clients that do not find it', async () => {
+  const lookups = (namespace: string, client: string, isFound: boolean): Given[] =>
+    [`${namespace}.svc.cluster.local.`, ...DOMAINS.slice(1)]
+      .slice(0, isFound ? 1 : undefined)
+      .flatMap((domain, at) =>
+        Array.from({ length: 8 }, (_, nth): Given => ({
+          ...{ atMs: nth * 2000 + at * 3, client, name: `pricing.${domain}` },
+          ...(isFound
+            ? { address: '10.96.3.4' }
+            : { reply: { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] } }),
+        })),
+      );
+  const failing = lookups('checkout', '10.244.1.19', false);
+  const fine = lookups('inventory', '10.244.2.8', true);
+  const { findings: all } = await examine(given([...others(20), ...failing, ...fine]));
+  assert.equal(all[0]?.code, 'ND2008');
+  assert.equal(all[0].severity, 'warning');
+  assert.match(
+    all[0].seen.join(' '),
+    /pricing does not exist in namespace checkout; it exists as pricing\.inventory\.svc\.cluster\.local\./,
+  );
+  assert.deepEqual(
+    new Set(all[0].exchanges.map(({ client }) => client.address)),
+    new Set(['10.244.1.19']),
+  );
+  const own = [...fine, ...lookups('checkout', '10.244.1.19', true)];
+  const { findings: none } = await examine(given([...others(20), ...own]));
+  assert.equal(none.find(({ code }) => code === 'ND2008'), undefined);
+});
+
 test('a name that says that it does not exist is information', async () => {
   const lookups = (name: string): Given[] => missing.map((each) => ({ ...each, name }));
   for (const [name, severity] of [
