@@ -45,6 +45,22 @@ test('a program that looks up one name for each request is reported, while sever
   assert.equal(await findingOf('ND2021', [...others(20), ...many]), undefined);
 });
 
+test('a repeated lookup that the search path multiplies is a warning, even if all are answered', async () => {
+  const path = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+  const lookups = (stem: string, count: number): Given[] =>
+    Array.from({ length: count }, (_, nth) =>
+      path.map((domain, at): Given => ({
+        ...{ atMs: nth * 20 + at * 2, client: '10.244.1.66', name: `${stem}.${domain}` },
+        ...(domain === ''
+          ? { address: '192.0.2.4', ttl: 30 }
+          : { reply: { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] } }),
+      })),
+    ).flat();
+  const found = await findingOf('ND2021', [...others(20), ...lookups('api.pay.example', 1000)]);
+  assert.equal(found?.severity, 'warning');
+  assert.match(found.seen.join(' '), /makes 4 queries of each, 200 a second/);
+});
+
 test('pods without IPv4 need DNS64, while pods that also query A do not', async () => {
   const pod = { client: '2001:db8::7', server: 'fd00::a' };
   const empty = often(30, 300, (nth) => ({

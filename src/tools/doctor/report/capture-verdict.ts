@@ -95,7 +95,17 @@ export function captureVerdict(
   // Replies alone do not prove that the answers are right.
   return details.afterLookup === null
     ? `${replied.replace('every', 'Every')} ${times} This does not prove that the answers are correct, because the capture has hardly any connections to the addresses in them. If programs fail or hang, capture all ports where they run.`
-    : `Not DNS, as far as this shows: ${replied} ${times} ${details.afterLookup}`;
+    : `Not DNS, as far as this shows: ${replied} ${times} ${details.afterLookup}${needlessText(findings)}`;
+}
+
+/** A sentence about a program that needlessly repeats one lookup; empty if there is none. */
+function needlessText(findings: Diagnosis['findings']): string {
+  const repeated = findings.find(
+    ({ code, severity }) => code === 'ND2021' && severity === 'warning',
+  );
+  return repeated === undefined
+    ? ''
+    : ` But ${listed(repeated.affected ?? [])} could save most of these queries, because it looks up one name again and again (ND2021).`;
 }
 
 /** The external names that slow lookups waited for; empty if cluster names are also slow. */

@@ -162,10 +162,11 @@ export const SAME_HOST_SHARE = 0.5;
 
 /**
  * One name that a program queries constantly: queries per second, for at least this many seconds,
- * and the TTL of the answers (seconds). Also their share of all queries, and the queries per second
- * that deserve a warning. Chosen.
+ * and the TTL of the answers (seconds). Also their share of all queries, with the search path’s. The
+ * queries per second that deserve a warning count if some fail, or if the search path makes at least
+ * `factor` queries of each. Chosen.
  */
-export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly: 100 };
+export const REPEATED = { perSecond: 10, seconds: 5, ttl: 5, share: 0.3, costly: 100, factor: 2 };
 
 /** So many denials of a name that no host can have show the mistake: one lookup of A and AAAA. Replies; chosen. */
 export const MIN_DENIALS_OF_NO_HOST = 2;
