@@ -146,3 +146,25 @@ test('an address that a DNS server queries because it follows an alias is not bl
   assert.match(alone?.title ?? '', /^A DNS server looks up an IP address/);
   assert.doesNotMatch(alone!.why, /not at fault/);
 });
+
+test('a headless Service without endpoints exists, although the search path continues to NXDOMAIN', async () => {
+  const steps = ['orders.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+  const lookups = Array.from({ length: 60 }, (_, nth) =>
+    steps.flatMap((domain, at) =>
+      ['A', 'AAAA'].map((type): Given => ({
+        ...{ atMs: nth * 400 + at * 3, name: `rabbitmq.messaging.${domain}`, type },
+        reply: {
+          rcode: domain === 'svc.cluster.local.' ? RCODE.NOERROR : RCODE.NXDOMAIN,
+          authority: [soa('cluster.local.')],
+        },
+      })),
+    ),
+  ).flat();
+  const { findings } = await examine(given([...others(20), ...lookups]));
+  assert.equal(findings[0]?.code, 'ND8007');
+  assert.match(findings[0].title, /^A headless Service has no ready endpoints/);
+  assert.equal(
+    findings.find(({ code }) => code === 'ND2008'),
+    undefined,
+  );
+});

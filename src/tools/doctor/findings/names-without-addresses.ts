@@ -19,6 +19,7 @@ export const namesWithoutAddresses: FindingKind = {
     const found = emptyNames(observed, claims);
     const [first] = found;
     if (first === undefined) return excluded('every queried name that exists has an address');
+    for (const { name, written } of found) claims.names.add(name).add(written);
     const names = found.map(({ name }) => name);
     const clients = [...new Set(found.flatMap((each) => [...each.clients.keys()]))];
     const services = names.filter((name) => isService(name, observed));
@@ -27,7 +28,9 @@ export const namesWithoutAddresses: FindingKind = {
     const server = first.samples[0]!.server.address;
     return {
       code: this.code,
-      title: this.title,
+      title: names.every((name) => isService(name, observed) && serviceOf(name) === name)
+        ? 'A headless Service has no ready endpoints, so its name has no address (NODATA)'
+        : this.title,
       severity: 'warning',
       confidence: 0.88,
       seen: [

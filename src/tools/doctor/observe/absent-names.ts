@@ -8,6 +8,7 @@ import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { isBlockListName } from './block-lists.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { parentOf } from './domain-of-name.ts';
+import { isNoData } from './failed-lookups.ts';
 import { isServiceConfig } from './service-config.ts';
 
 const CLIENTS_MAX = 2000;
@@ -41,7 +42,10 @@ export class AbsentNames {
     // The program does not mean a name that the search path created, not even the last one.
     const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;
-    for (const { name, type, rcode } of lookup.exchanges) {
+    for (const exchange of lookup.exchanges) {
+      const { name, type, rcode } = exchange;
+      // A name that exists without an address in one step of the search is not absent.
+      if (isNoData(exchange)) return;
       if (name !== last) continue;
       // A name that exists for one type exists, so the server is at fault and not the program.
       if (rcode === RCODE.NOERROR) return;

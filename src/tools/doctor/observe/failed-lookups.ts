@@ -27,6 +27,8 @@ const CLIENTS_MAX = 200;
 /** A name that exists and has no IPv4 address (NODATA), in lookups that found no address at all. */
 export interface EmptyName {
   readonly name: string;
+  /** As it was written in its first lookup, with a dot. */
+  readonly written: string;
   lookups: number;
   /** Lookups by client. */
   readonly clients: Map<string, number>;
@@ -68,12 +70,12 @@ export class FailedLookups {
     if (counts !== null) counts[isFailed ? 'failed' : 'found']++;
   }
 
-  #empty({ exchanges, client }: SeenLookup): void {
+  #empty({ exchanges, client, name }: SeenLookup): void {
     // A lost half may have been the address.
     if (exchanges.some(isLost)) return;
     const missing = exchanges.find(isNoData);
     if (missing === undefined) return;
-    const entry = this.empty.at(missing.name, newEmptyName);
+    const entry = this.empty.at(missing.name, () => newEmptyName(missing.name, absoluteName(name)));
     if (entry === null) return;
     entry.lookups++;
     const { clients, samples } = entry;
@@ -85,12 +87,12 @@ export class FailedLookups {
   }
 }
 
-const newEmptyName = (name: string): EmptyName => ({
-  ...{ name, lookups: 0, clients: new Map(), samples: [] },
+const newEmptyName = (name: string, written: string): EmptyName => ({
+  ...{ name, written, lookups: 0, clients: new Map(), samples: [] },
 });
 
 /** True for a complete reply which shows that the name exists but has no IPv4 address. */
-function isNoData(exchange: SeenExchange): boolean {
+export function isNoData(exchange: SeenExchange): boolean {
   const { type, rcode, replyFlags } = exchange;
   return (
     type === TYPE.A && rcode === RCODE.NOERROR && (replyFlags & FLAG.TC) === 0 && isEmpty(exchange)
