@@ -151,7 +151,7 @@ test('a headless Service without endpoints exists, although the search path cont
   const steps = ['orders.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
   const lookups = Array.from({ length: 60 }, (_, nth) =>
     steps.flatMap((domain, at) =>
-      ['A', 'AAAA'].map((type): Given => ({
+      (['A', 'AAAA'] as const).map((type): Given => ({
         ...{ atMs: nth * 400 + at * 3, name: `rabbitmq.messaging.${domain}`, type },
         reply: {
           rcode: domain === 'svc.cluster.local.' ? RCODE.NOERROR : RCODE.NXDOMAIN,

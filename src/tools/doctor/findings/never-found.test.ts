@@ -111,7 +111,10 @@ test('a short name that exists only in another namespace is reported for the cli
   );
   const own = [...fine, ...lookups('checkout', '10.244.1.19', true)];
   const { findings: none } = await examine(given([...others(20), ...own]));
-  assert.equal(none.find(({ code }) => code === 'ND2008'), undefined);
+  assert.equal(
+    none.find(({ code }) => code === 'ND2008'),
+    undefined,
+  );
 });
 
 test('a name that says that it does not exist is information', async () => {

@@ -101,7 +101,11 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
   const known = spellings(observed);
   const list = missing.map((each) => ({
     ...each,
-    spelling: otherNamespace(each) ?? aliasTarget(each, observed) ?? spellingOf(each, known) ?? unspelled(each),
+    spelling:
+      otherNamespace(each) ??
+      aliasTarget(each, observed) ??
+      spellingOf(each, known) ??
+      unspelled(each),
   }));
   // If connections fail after lookups, programs notice that rather than a missing name.
   const isBeside = failedContacts(observed).some(({ isOfDns }) => !isOfDns);
@@ -310,9 +314,7 @@ function otherNamespace({ name, elsewhere }: MissingName): Spelling | null {
     title: 'A short Service name does not exist in the client’s namespace, but in another one',
     confidence: 0.9,
     seen: [
-      sentence(
-        `${short} does not exist in namespace ${namespace}; it exists as ${listed(shown)}`,
-      ),
+      sentence(`${short} does not exist in namespace ${namespace}; it exists as ${listed(shown)}`),
       `${listed([...clients])} search${clients.size === 1 ? 'es' : ''} only namespace ${namespace}.`,
     ],
     why: `A short name is searched in the pod’s namespace, so each namespace needs its own Service of that name. Every name in the search path of namespace ${namespace} got NXDOMAIN. The servers answer correctly.`,

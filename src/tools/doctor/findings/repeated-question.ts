@@ -42,8 +42,7 @@ export const repeatedQuestion: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity:
-        (isFelt || isMultiplied) && perSecond >= REPEATED.costly ? 'warning' : 'info',
+      severity: (isFelt || isMultiplied) && perSecond >= REPEATED.costly ? 'warning' : 'info',
       confidence: 0.9,
       seen: [
         sentence(
