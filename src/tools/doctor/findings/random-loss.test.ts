@@ -61,3 +61,25 @@ test('losses beside SERVFAIL, both of external names only, are one finding', asy
   assert.match(found?.seen.join(' ') ?? '', /12 more queries for external names got no reply/);
   assert.ok(!findings.some(({ code }) => code === 'ND3013'));
 });
+
+test('losses that come in waves of seconds do not depend on chance, and are reported with their times', async () => {
+  const packets = Array.from({ length: 80 }, (_, second) => {
+    // Single losses between the waves show that the server does not stop.
+    const isLost = second % 30 >= 15 || second % 30 === 12 || second === 6;
+    const pair = ['A', 'AAAA'].map((type, at) =>
+      asked(
+        second * 1000 + at * 100,
+        ends('10.244.1.5', 30_000 + 2 * second + at, '9.9.9.9'),
+        `n${second % 7}.example.com.`,
+        2 * second + at,
+        isLost ? { type, tookMs: null } : { type },
+      ),
+    );
+    return pair.flat();
+  });
+  const { findings } = await examine(inOrder(packets));
+  const found = findings.find(({ code }) => code === 'ND3013');
+  assert.match(found?.title ?? '', /lost in waves/);
+  assert.match(found!.seen.join(' '), /lost in 2 waves: from .* \(30 queries\)/);
+  assert.doesNotMatch(found!.title + found!.seen.join(' '), /regardless|nothing in common/);
+});

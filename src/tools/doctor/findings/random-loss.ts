@@ -3,9 +3,10 @@ import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, listed, sentence, share, took } from '../texts.ts';
+import { clock, fromTo, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries, onlyAaaa } from '../observe/losses.ts';
+import { lossWaves } from '../observe/loss-waves.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { askersText } from '../observe/roles.ts';
@@ -111,6 +112,34 @@ export const randomLoss: FindingKind = {
       };
     }
     const beside = spared === null ? otherServers(observed, losses, servers) : null;
+    const isWhole = spared === null && beside === null && stopped === null && !isOnlyAaaa;
+    const waves = isWhole ? lossWaves(observed, servers, whole) : [];
+    if (waves.length > 0) {
+      const lost = waves.reduce((sum, each) => sum + each.lost, 0);
+      return {
+        code: this.code,
+        title: 'Queries are lost in waves: for seconds none is answered, and then they are again',
+        severity: isMuch ? 'critical' : 'warning',
+        confidence: 0.75,
+        seen: [
+          `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`,
+          sentence(
+            `All queries were lost in ${waves.length} waves: ${listed(waves.map(({ fromMs, toMs, lost: all }) => `${fromTo(fromMs, toMs)} (${all} queries)`))}`,
+          ),
+          `${share(lost, observed.total.lost)} lost queries belong to these waves. Queries between the waves were answered.`,
+        ],
+        why: 'Something on the path fills up and empties again. A NAT gateway without free source ports, or a full connection tracking table, drops every new flow until old entries expire (30 s for UDP). A link that fails again and again, or a server that restarts repeatedly, looks the same.',
+        fix: [
+          `Capture on both sides of the address translation between these clients and ${servers[0]!}, to see whether queries leave it during a wave.`,
+          'Check the source ports and the table at the NAT gateway or node (the cloud’s port allocation metrics, conntrack -C, conntrack -S). Add ports or addresses, or raise nf_conntrack_max.',
+          'Use a cache on the node, so that fewer queries need a new flow.',
+          `If queries leave, check whether ${servers[0]!} or a link to it restarts at these times.`,
+        ],
+        prove: 'ndots capture join client.pcap gateway.pcap shows where a wave’s queries are lost',
+        disproved: 'other clients’ queries to the same server are answered during a wave',
+        exchanges: whole,
+      };
+    }
     return {
       code: this.code,
       title:

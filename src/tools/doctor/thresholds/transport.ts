@@ -87,6 +87,12 @@ export const POLICY_SURE_RESOLVER = 0.7;
 /** A smaller share of lost queries causes no trouble. Share; chosen. */
 export const LOSS_RARE = 0.002;
 
+/**
+ * A wave of losses lasts at least this many seconds without any answer and hits at least `names`
+ * different names. There are at least `count` waves, with this share of all lost queries. Chosen.
+ */
+export const LOSS_WAVE = { seconds: 3, names: 3, count: 2, share: 0.7 };
+
 /** Losses within this time count as one moment. Milliseconds; chosen. */
 export const LOSS_MOMENT_MS = 1000;
 
