@@ -65,6 +65,8 @@ const ofLateness: ReadonlySet<string> = new Set([
 const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
 /** Refusals. If their rule is known, the finding has a high confidence, and a part would show less. */
 const REFUSED = 'ND4010';
+/** Very many different names, which may exceed a limit for a time. */
+const LOAD = 'ND2018';
 /** Loss without a pattern. */
 const RANDOM = 'ND3013';
 /** A server that stopped answers late when it continues. */
@@ -134,15 +136,22 @@ export async function diagnoseWithParts(
   const looks = await again(parts.map(({ part }) => part));
   let all = whole;
   const settled = new Set<Symptom>();
+  const loads: { readonly ofPart: Diagnosis; readonly part: Part; readonly load: Finding }[] = [];
   for (const [at, { symptom, part }] of parts.entries()) {
     if (settled.has(symptom) || looks[at]!.total.asked < MIN_QUERIES) continue;
     takeSizes(looks[at]!, observed);
-    const found = withPart(all, diagnose(looks[at]!, wanted), part, symptom, looks[at]!);
+    const ofPart = diagnose(looks[at]!, wanted);
+    const load = ofPart.findings.find(({ code }) => code === LOAD);
+    if (load !== undefined) loads.push({ ofPart, part, load });
+    const found = withPart(all, ofPart, part, symptom, looks[at]!);
     if (found === null) continue;
     all = found;
     settled.add(symptom);
   }
-  return all;
+  // The load that a part shows may be the trigger, although it is not a fault.
+  const [first] = loads;
+  if (first === undefined || all.findings.some(({ code }) => code === LOAD)) return all;
+  return told(all, [first.load], first.ofPart, first.part, new Set());
 }
 
 /** The size of a name's answers is known from other times, too. */

@@ -6,6 +6,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
 import { keysOf, listed, sentence } from '../texts.ts';
 import { addressTypes, typeName } from '../../../server/wire/iana.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
@@ -24,7 +25,8 @@ export const droppedName: FindingKind = {
       (each) =>
         (each.chance < UNLIKELY_DEAD || isOutside(each, observed)) &&
         each.losses.length >= MIN_CASES &&
-        !isOfOne(each, observed),
+        !isOfOne(each, observed) &&
+        (!isOfHosts(each, claims) || isOutside(each, observed)),
     );
     // If a server does not answer its clients because it waits for another one, that one is the cause.
     const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
@@ -101,6 +103,11 @@ export const droppedName: FindingKind = {
 function takeHealthChecks(observed: Observations, claims: Claims): void {
   const checks = claims.open.filter(({ name }) => name === '.');
   claims.take(deadNames(observed, checks).flatMap(({ losses }) => losses));
+}
+
+/** True if other names of the same domain, which one program visits once each, are answered. */
+function isOfHosts({ names }: DeadNames, { flood }: Claims): boolean {
+  return flood?.isReal === true && names.every((name) => isBelow(name, flood.domain));
 }
 
 /**

@@ -44,6 +44,19 @@ test('many hosts in one domain, block lists and numbered names are not a flood',
   assert.equal(await findingOf('ND2018', [...others(20), ...again]), undefined);
 });
 
+test('names that exist in part belong to a crawler, so they are a warning and no zone is denied', async () => {
+  // A third of the names fail, as they do if an upstream is overloaded.
+  const partly = many((nth) =>
+    nth % 3 === 0
+      ? { reply: { rcode: RCODE.SERVFAIL } }
+      : { address: `198.51.100.${nth % 3 === 1 ? nth : 7}` },
+  );
+  const found = await findingOf('ND2018', [...others(20), ...partly]);
+  assert.equal(found?.severity, 'warning');
+  assert.match(found.title, /^A client queries very many different names/);
+  assert.doesNotMatch(found.fix.join(' '), /NXDOMAIN|intrusion/);
+});
+
 test('addresses that all send the same random names pass them on, so no program is stopped there', async () => {
   const both = many(() => ({ reply: { rcode: RCODE.SERVFAIL } })).flatMap((each, nth) => [
     { ...each, client: '10.244.2.5' },

@@ -12,6 +12,7 @@ import { MIN_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import {
   ABSENT_SHARE,
   DOMAIN_SHARE,
+  EXISTING_SHARE,
   MADE_UP,
   MIN_ABSENT_QUERIES,
   SAME_HOST_SHARE,
@@ -20,8 +21,8 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
 
-/** Codes of limits that a flood exceeds: a packet limit, and a server’s rate limit. */
-const LIMITS = ['ND4001', 'ND4045'];
+/** Codes of limits that a flood exceeds: source ports, a packet limit, and a server’s rate limit. */
+const LIMITS = ['ND3024', 'ND4001', 'ND4045'];
 
 /** Longer numbers are identifiers. */
 const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;
@@ -75,17 +76,23 @@ export const madeUpNames: FindingKind = {
     if (!isHarmful && flood.length < MADE_UP.harmlessPerSecond * seconds)
       return excluded(`the few names a second below ${domain} do no harm`);
     const losses = claims.open.filter(({ name }) => below(name));
-    claims.take(losses);
-    claims.flood = { domain, names: flood.length, client: most, isPassedOn, losses };
-    for (const [view] of flood) claims.names.add(view!.name);
+    const isReal = doExist(flood);
+    claims.flood = { domain, names: flood.length, client: most, isPassedOn, isReal, losses };
+    // Names that exist are answered, so these queries fail for another reason.
+    if (!isReal) {
+      claims.take(losses);
+      for (const [view] of flood) claims.names.add(view!.name);
+    }
     const exchanges = observed.affectedExchanges(({ name }) => below(name));
     return {
       code: this.code,
-      title: isPassedOn
-        ? 'A flood of random names below one domain, which no cache can answer'
-        : this.title,
+      title: isReal
+        ? 'A client queries very many different names, which no cache can answer'
+        : isPassedOn
+          ? 'A flood of random names below one domain, which no cache can answer'
+          : this.title,
       triggers: LIMITS,
-      severity: isHarmful ? 'critical' : 'warning',
+      severity: isHarmful && !isReal ? 'critical' : 'warning',
       confidence: 0.95,
       seen: [
         sentence(
@@ -97,20 +104,28 @@ export const madeUpNames: FindingKind = {
         `${share(all.asked, total.asked)} queries were for such names. Of these, ${fates(all)}.`,
         ...(restBad > 0 ? [`Of all other queries, ${share(restBad, rest)} failed.`] : []),
       ],
-      why: `A program invents names below ${domain}. It may be a scanner, an attack on the domain’s servers (water torture), a program that bypasses caches, or a tunnel. No cache has these names, so each query waits for the upstream. When the servers of ${domain} are slow or silent, the waiting queries use up the DNS pods’ limits (max_concurrent, sockets), so other pods’ external names fail as well.`,
+      why: isReal
+        ? `Names below ${domain} exist, so a program visits many hosts there, as a crawler or a mail server does. Each name is new to the caches, so each query waits for the upstream. Together they may exceed a limit on the path or at the upstream, and then other pods’ external names fail as well.`
+        : `A program invents names below ${domain}. It may be a scanner, an attack on the domain’s servers (water torture), a program that bypasses caches, or a tunnel. No cache has these names, so each query waits for the upstream. When the servers of ${domain} are slow or silent, the waiting queries use up the DNS pods’ limits (max_concurrent, sockets), so other pods’ external names fail as well.`,
       fix: [
         isPassedOn
           ? sentence(`To find the client, capture in front of ${most} and look for ${domain}`)
           : sender === 'unknown'
             ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
-            : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program. If it has no known owner, treat it as an intrusion.`,
-        `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
+            : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program.${isReal ? '' : ' If it has no known owner, treat it as an intrusion.'}`,
+        ...(isReal
+          ? []
+          : [
+              `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
+            ]),
         'Limit the query rate of each client, and give internal and external names separate forward limits.',
       ],
       prove: isPassedOn
         ? `run tcpdump -ni any port 53 on that server and look for ${domain}`
         : `ndots capture --from-ip ${most} shows each name below ${domain} only once`,
-      disproved: `the names below ${domain} belong to real hosts that a program has to visit`,
+      disproved: isReal
+        ? `the names below ${domain} do not exist (then a program invents them)`
+        : `the names below ${domain} belong to real hosts that a program has to visit`,
       exchanges: exchanges.length > 0 ? exchanges : losses,
       ...(exchanges.length + losses.length > 0 ? {} : { affected: [most] }),
     };
@@ -148,6 +163,13 @@ function areNumbered(flood: readonly (readonly NameView[])[], domain: string): b
     view!.name.slice(0, -domain.length).replace(SHORT_NUMBER, ''),
   );
   return new Set(forms).size < SAME_HOST_SHARE * flood.length;
+}
+
+/** True if many of the names have an address, so that a program does not invent them. */
+function doExist(flood: readonly (readonly NameView[])[]): boolean {
+  const found = flood.filter((views) => views.some(({ addresses }) => addresses.length > 0));
+  const denied = flood.filter((views) => views.some(({ outcomes }) => outcomes.nxdomain > 0));
+  return found.length > 0 && found.length >= EXISTING_SHARE * (found.length + denied.length);
 }
 
 /** True if most of the names exist and have different addresses. */

@@ -15,7 +15,7 @@ export const noPortsLeft: FindingKind = {
       return unknown('no source address translation was seen, or it uses many ports');
     const found = narrow.flatMap((range) => {
       const losses = claims
-        .openTo(range.server)
+        .openOrFlooded(range.server)
         .filter(({ client }) => client.address !== range.address);
       return losses.length >= PORTS_GONE_LOST ? { range, losses } : [];
     });

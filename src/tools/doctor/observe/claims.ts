@@ -15,6 +15,8 @@ export interface NameFlood {
   readonly client: string;
   /** True if that address passes on the queries of a client that is not in the capture. */
   readonly isPassedOn: boolean;
+  /** True if many of the names exist, so that a program visits them. */
+  readonly isReal: boolean;
   readonly losses: readonly SeenExchange[];
 }
 
@@ -60,7 +62,9 @@ export class Claims {
       (loss) =>
         loss.server.address === server || loss.hops.some((hop) => hop.server.address === server),
     );
-    return ofFlood.length === 0 ? this.openTo(server) : [...this.openTo(server), ...ofFlood];
+    return ofFlood.length === 0
+      ? this.openTo(server)
+      : [...new Set([...this.openTo(server), ...ofFlood])];
   }
 
   /** Lost queries that a rule has explained. */

@@ -157,6 +157,12 @@ export const MADE_UP = {
   harmlessPerSecond: 3,
 };
 
+/**
+ * Names are not random if this share of those found or denied have an address. Share; chosen, since
+ * random names below a domain without a wildcard record have none.
+ */
+export const EXISTING_SHARE = 0.2;
+
 /** The maximum share of real hosts that have the same address as another one. Share; chosen. */
 export const SAME_HOST_SHARE = 0.5;
 
