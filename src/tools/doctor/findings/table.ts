@@ -27,6 +27,7 @@ import { absentNames } from './absent-names.ts';
 import { addressConflict } from './address-conflict.ts';
 import { askedAgain } from './asked-again.ts';
 import { brokenDelegation } from './broken-delegation.ts';
+import { burstLimit } from './burst-limit.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
@@ -274,6 +275,7 @@ export const findingKinds: readonly FindingKind[] = [
   changedCase,
   staleAnswers,
   waitingLimit,
+  burstLimit,
   clusterServfail,
   missingCache,
   stuckServfail,

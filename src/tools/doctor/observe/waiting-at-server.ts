@@ -1,4 +1,4 @@
-/** The number of queries that wait at a server, computed from its late replies. */
+/** The number of queries that wait at a server, computed from its (late) replies. */
 import { countUpTo } from './sorted-times.ts';
 import type { LateReply } from './observations.ts';
 
@@ -6,7 +6,7 @@ export class WaitingAtServer {
   readonly #sent: readonly number[];
   readonly #replied: readonly number[];
 
-  constructor(late: readonly LateReply[]) {
+  constructor(late: readonly Pick<LateReply, 'sentMs' | 'repliedMs'>[]) {
     this.#sent = late.map(({ sentMs }) => sentMs).toSorted((one, other) => one - other);
     this.#replied = late.map(({ repliedMs }) => repliedMs).toSorted((one, other) => one - other);
   }

@@ -2,6 +2,7 @@
  * Detects a server that answers one query after the other: each waits longer, the more wait before
  * it.
  */
+import { RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
   BEHIND_MS,
@@ -29,6 +30,15 @@ export interface Line {
   readonly stepMs: number;
 }
 
+/** An answered query. */
+interface AnsweredQuery {
+  readonly sentMs: number;
+  readonly repliedMs: number;
+  /** The client's address. */
+  readonly client: string;
+  readonly isRefused: boolean;
+}
+
 /** The answered queries to one server. */
 export class WaitingLine {
   #late = 0;
@@ -36,10 +46,10 @@ export class WaitingLine {
   #outrun = 0;
   /** Of the answered query that was sent last. */
   #newest = { sentMs: -Infinity, repliedMs: Infinity };
-  readonly #queries: { readonly sentMs: number; readonly repliedMs: number }[] = [];
+  readonly #queries: AnsweredQuery[] = [];
 
   add(exchange: SeenExchange): void {
-    const { sentMs, repliedMs, protocol } = exchange;
+    const { sentMs, repliedMs, protocol, client, rcode } = exchange;
     if (protocol !== 'udp' || repliedMs === null || isLost(exchange)) return;
     // Exchanges end in the order of their replies.
     if (repliedMs - sentMs >= BEHIND_WITH_WORK_MS) {
@@ -51,7 +61,15 @@ export class WaitingLine {
       }
     }
     if (sentMs > this.#newest.sentMs) this.#newest = { sentMs, repliedMs };
-    if (this.#queries.length < QUERIES_MAX) this.#queries.push({ sentMs, repliedMs });
+    if (this.#queries.length < QUERIES_MAX) {
+      const isRefused = rcode === RCODE.REFUSED;
+      this.#queries.push({ sentMs, repliedMs, client: client.address, isRefused });
+    }
+  }
+
+  /** The examined queries, in the order of their replies. */
+  get queries(): readonly AnsweredQuery[] {
+    return this.#queries;
   }
 
   /**

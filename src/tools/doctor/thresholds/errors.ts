@@ -137,6 +137,12 @@ export const BADTIME_BYTES = 6;
  */
 export const WAITING_LIMIT = { least: 10, full: 0.75, refused: 0.9, atOnceMs: 50 };
 
+/**
+ * A limit that bursts exceed. Milliseconds: a reply that takes `forwardedMs` does not come from memory, and bursts have
+ * `gapMs` between them. Chosen.
+ */
+export const BURST_LIMIT = { forwardedMs: 5, gapMs: 1000 };
+
 /** A limit that unanswered queries use up is full while this share of the most waits. Share; chosen: repeats and timeouts are not simultaneous. */
 export const FILLED_LIMIT = { full: 0.5 };
 
