@@ -140,6 +140,7 @@ export async function diagnoseWithParts(
   for (const [at, { symptom, part }] of parts.entries()) {
     if (settled.has(symptom) || looks[at]!.total.asked < MIN_QUERIES) continue;
     takeSizes(looks[at]!, observed);
+    looks[at]!.connections.know(observed.connections);
     const ofPart = diagnose(looks[at]!, wanted);
     const load = ofPart.findings.find(({ code }) => code === LOAD);
     if (load !== undefined) loads.push({ ofPart, part, load });

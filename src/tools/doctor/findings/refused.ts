@@ -1,5 +1,5 @@
 /** REFUSED: the servers that send it, and the clients that get it. */
-import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
+import { EDE, errorName, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -216,14 +216,15 @@ export const refused: FindingKind = {
 };
 
 /**
- * True for a name without a domain, at servers that fail with SERVFAIL for others. A resolver queries
- * it as the last step of a lookup that failed before, and hardly any server has it.
+ * True for a name without a domain that ends a failed search: its searched forms are also queried, or the server fails
+ * with SERVFAIL for others. It is the last step of such a lookup, and hardly any server has it.
  */
 function endsFailedSearch(
   { name, servers }: NameView,
-  { servers: all, backends }: Observations,
+  { servers: all, backends, names, domains }: Observations,
 ): boolean {
   if (name.indexOf('.') < name.length - 1) return false;
+  if ([...domains.all].some((domain) => isQueried(name + domain, names))) return true;
   return [...servers].some(
     ([address, { refused: count }]) =>
       count > 0 &&
@@ -231,6 +232,10 @@ function endsFailedSearch(
         (view) => (view?.outcomes.servfail ?? 0) >= MIN_CASES,
       ),
   );
+}
+
+function isQueried(name: string, names: Observations['names']): boolean {
+  return [TYPE.A, TYPE.AAAA].some((type) => names.get(name, type) !== undefined);
 }
 
 /**

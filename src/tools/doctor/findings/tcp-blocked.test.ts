@@ -107,3 +107,36 @@ test('if no connection was left unserved, a rule is more likely, and the finding
   assert.match(found!.seen[0]!, /accepted 40 TCP connections from the same clients/);
   assert.match(found!.why, /came into effect at about .*may be in use/);
 });
+
+/** At a DNS pod, whose kernel accepts each connection. @param isLeaking the first client closes none of its own */
+async function atFullPod(isLeaking: boolean): Promise<Finding | undefined> {
+  const serverMs = 0.3;
+  const connect = (client: string, second: number, isClosed: boolean): Captured[] => {
+    const way = { from: client, fromPort: 30_000 + second, to: '10.244.2.5', toPort: 53 };
+    const message = (isReply: boolean): Uint8Array =>
+      framed(dnsMessage('large.example.com.', 'A', { id: second + 1, reply: isReply }));
+    const ms = second * 1000;
+    return [
+      at(ms, tcpPacket(way, 1, TCP.SYN)),
+      at(ms + 0.1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+      at(ms + 1, tcpPacket(way, 2, TCP.PSH | TCP.ACK, message(false))),
+      ...(second < 20
+        ? [at(ms + 1 + serverMs, tcpPacket(back(way), 2, TCP.PSH | TCP.ACK, message(true)))]
+        : []),
+      ...(isClosed ? [at(ms + 900, tcpPacket(way, 40, TCP.FIN | TCP.ACK))] : []),
+    ];
+  };
+  const packets = Array.from({ length: 40 }, (_, second) => [
+    ...connect(LEAKER, second, !isLeaking),
+    ...connect(VICTIM, second, true),
+    ...asked(second * 1000, ends(VICTIM, 20_000 + second, '10.244.2.5'), 'a.example.', second + 1),
+  ]);
+  return (await examine(inOrder(packets))).findings.find(({ code }) => code === 'ND3011');
+}
+
+test('at a DNS pod, connections that are accepted but not served show the client that leaks its own', async () => {
+  const found = await atFullPod(true);
+  assert.match(found?.title ?? '', /never closes its TCP connections/);
+  assert.match(found!.seen[0]!, /10\.244\.1\.66 opened 21 TCP connections/);
+  assert.doesNotMatch((await atFullPod(false))?.title ?? '', /never closes/);
+});

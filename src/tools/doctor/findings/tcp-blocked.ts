@@ -74,9 +74,10 @@ export const tcpBlocked: FindingKind = {
         ),
       );
       for (const { server } of blocked) claims.withoutTcp.add(server);
-      const leak = leakTo(observed, blocked);
+      const leak = leakTo(observed, failingSince(blocked));
       const finding = blockedBy(observed, blocked, waiting);
-      if (leak !== null) return leaked(finding, observed, blocked, leak);
+      const clients = blocked.map(({ client }) => client);
+      if (leak !== null) return leaked(finding, observed, clients, leak);
       if (!blocked.every(worked)) return finding;
       return hasBacklog(observed, blocked)
         ? stopped(finding, observed, blocked)
@@ -88,6 +89,18 @@ export const tcpBlocked: FindingKind = {
       const asked = observed.connections.of(client.address) + client.byTcp;
       return own.length > 0 && asked < TCP_PER_TRUNCATED * own.length ? [{ client, own }] : [];
     });
+    const unserved = unservedQueries(observed);
+    const leak = leakTo(
+      observed,
+      new Map([...unserved].map(([server, [first]]) => [server, first!.sentMs])),
+    );
+    if (leak !== null) {
+      const queries = unserved.get(leak.server)!;
+      claims.take(queries);
+      claims.withoutTcp.add(leak.server);
+      const clients = queries.map(({ client }) => client.address);
+      return leaked(notServed(observed, queries), observed, clients, leak);
+    }
     const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
     const unanswered = overTcp.length;
     const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
@@ -291,20 +304,49 @@ function hasBacklog(
   return fresh.length >= MIN_CASES;
 }
 
-/** The client with the most connections that were never closed, when others began to fail; null: none has many. */
-function leakTo(
-  { connections }: Observations,
-  blocked: readonly ConnectionPair[],
-): OpenConnections | null {
-  const fromMs = new Map(
+/**
+ * Queries without a reply over connections that were accepted, by server, if (nearly) all queries over TCP have been
+ * lost since the first of them.
+ */
+function unservedQueries(observed: Observations): ReadonlyMap<string, readonly SeenExchange[]> {
+  const pairs = observed.connections.at(observed.lastMs);
+  const reused = new Set(observed.connections.reused.lost.map(({ exchange }) => exchange));
+  const lost = observed.losses
+    .filter((each) => each.protocol === 'tcp' && !reused.has(each))
+    .toSorted((one, other) => one.sentMs - other.sentMs);
+  const byServer = Map.groupBy(lost, ({ server }) => server.address);
+  return new Map(
+    [...byServer].filter(([server, own]) => {
+      const accepted = pairs
+        .filter((pair) => pair.server === server)
+        .flatMap(({ acceptedMs }) => acceptedMs.filter((ms) => ms >= own[0]!.sentMs));
+      return own.length >= MIN_CASES && own.length >= MOST * accepted.length;
+    }),
+  );
+}
+
+/** The time since which connections to each server are not answered. */
+function failingSince(blocked: readonly ConnectionPair[]): ReadonlyMap<string, number> {
+  const since = new Map(
     blocked.filter(({ refused }) => refused === 0).map((pair) => [pair.server, pair.failedFromMs]),
   );
   for (const { server, failedFromMs } of blocked)
-    if (failedFromMs < (fromMs.get(server) ?? -Infinity)) fromMs.set(server, failedFromMs);
+    if (failedFromMs < (since.get(server) ?? -Infinity)) since.set(server, failedFromMs);
+  return since;
+}
+
+/**
+ * The client with the most connections that were never closed, when others began to fail; null: none has many.
+ * @param since the time, by server
+ */
+function leakTo(
+  { connections }: Observations,
+  since: ReadonlyMap<string, number>,
+): OpenConnections | null {
   const [most] = connections.open
     .map((each) => ({
       ...each,
-      sinceMs: each.sinceMs.filter((ms) => ms < (fromMs.get(each.server) ?? -Infinity)),
+      sinceMs: each.sinceMs.filter((ms) => ms < (since.get(each.server) ?? -Infinity)),
     }))
     .toSorted((one, other) => other.sinceMs.length - one.sinceMs.length);
   return most !== undefined &&
@@ -318,10 +360,10 @@ function leakTo(
 function leaked(
   finding: Finding,
   { truncated }: Observations,
-  blocked: readonly ConnectionPair[],
+  clients: readonly string[],
   { client, server, sinceMs }: OpenConnections,
 ): Finding {
-  const others = [...new Set(blocked.map((pair) => pair.client))].filter((each) => each !== client);
+  const others = [...new Set(clients)].filter((each) => each !== client);
   return {
     ...finding,
     title: 'A client never closes its TCP connections to a DNS server, so the server has none left',
@@ -400,7 +442,7 @@ function stopped(
 }
 
 /** Connections are accepted, but no query over them is answered. */
-function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Verdict {
+function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Finding {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   return {
     code,

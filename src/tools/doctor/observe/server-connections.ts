@@ -86,6 +86,8 @@ export class ServerConnections {
    * messages.
    */
   #lastMs = -Infinity;
+  /** Those of the whole capture, if these are only of a part. */
+  #whole: ServerConnections | null = null;
 
   /** A first packet, or its repeat. @param ports of both ends, in this order */
   opening(client: string, server: string, ports: string, timeMs: number): void {
@@ -152,6 +154,7 @@ export class ServerConnections {
       const open = silent.get(pair) ?? [];
       return {
         ...pair,
+        acceptedMs: [...this.#earlier(pair), ...pair.acceptedMs],
         silent: pair.silent + open.length,
         unanswered: open.reduce((sum, { packets }) => sum + packets, pair.unanswered),
         failedFromMs: open.reduce((least, { ms }) => Math.min(least, ms), pair.failedFromMs),
@@ -173,8 +176,22 @@ export class ServerConnections {
     this.#closed.set(pair, (this.#closed.get(pair) ?? 0) + 1);
   }
 
+  /** A part does not show the connections that were opened before it. */
+  know(whole: ServerConnections): void {
+    this.#whole = whole;
+  }
+
+  /** The times at which accepted connections were opened before the part began. */
+  #earlier({ client, server, acceptedMs, failedFromMs }: ConnectionPair): readonly number[] {
+    const firstMs = acceptedMs.reduce((least, ms) => Math.min(least, ms), failedFromMs);
+    if (this.#whole === null) return [];
+    const all = this.#whole.#pairs.get(`${client} ${server}`)?.acceptedMs ?? [];
+    return all.filter((ms) => ms < firstMs);
+  }
+
   /** The connections that are still open, by client and server. */
   get open(): readonly OpenConnections[] {
+    if (this.#whole !== null) return this.#whole.open;
     const byPair = Map.groupBy(this.#open.values(), ({ pair }) => pair);
     return [...byPair].map(([pair, all]) => ({
       ...{ client: pair.client, server: pair.server, closed: this.#closed.get(pair) ?? 0 },
