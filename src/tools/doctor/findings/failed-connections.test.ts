@@ -404,3 +404,27 @@ test('a program that keeps an old address is named, although another one on its 
   assert.deepEqual([...found.counted!.keys()], [CLIENT]);
   assert.doesNotMatch(found.seen.join(' '), /10\.244\.1\.8/);
 });
+
+test('an old address that a client keeps is named, although the client never connects to the new one', () => {
+  const [old, now, third] = ['10.244.2.5', '10.244.3.6', '10.244.4.7'];
+  const found = (addressAt: (second: number) => string) => {
+    const lookups = Array.from({ length: 15 }, (_, i): Given => ({
+      ...{ atMs: i * 4000, name: NAME, client: CLIENT, ttl: 5 },
+      address: addressAt(i * 4),
+    }));
+    const connections = Array.from({ length: 28 }, (_, nth) => {
+      const course = nth < 10 ? opens : courses['silent']!;
+      const way = { from: CLIENT, fromPort: 41_000 + nth, to: old, toPort: 443 };
+      return course(way).map(([ms, bytes]) => at(nth * 2000 + 500 + ms, bytes));
+    });
+    const all = inOrder([given(lookups), ...connections]);
+    return diagnose(look(all, [], [everything])[0]!).findings[0]!;
+  };
+  const once = found((second) => (second < 20 ? old : now));
+  assert.match(once.title, /old address beyond its TTL, although DNS returns the new one/);
+  assert.match(once.seen.join(' '), /returns 10\.244\.3\.6 .* no connection to that address/);
+  assert.equal(once.severity, 'critical');
+  // Answers that alternate are several endpoints, one of which fails.
+  const turns = found((second) => (second < 8 ? old : second % 8 === 0 ? now : third));
+  assert.doesNotMatch(turns.title, /old address/);
+});

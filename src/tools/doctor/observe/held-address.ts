@@ -40,7 +40,11 @@ export function heldAddress(
 ): HeldAddress | null {
   for (const { contact, name, otherWorks } of failing) {
     if (name === null) continue;
-    const left = otherWorks === null ? null : leftAt(observed, name, contact.server);
+    const change = leftAt(observed, name, contact.server);
+    // Without a connection to the new address, only a single change after a time of success shows an old one.
+    const untried = contact.accepted > 0 ? (change?.onlyNewer ?? null) : null;
+    const newer = otherWorks ?? untried;
+    const left = newer === null ? null : change;
     const late = [...contact.clients.keys()].flatMap(
       (client) => lateOpenings(observed, contact, client, name, left) ?? [],
     );
@@ -51,12 +55,12 @@ export function heldAddress(
     return {
       title: isRenewed
         ? 'A program keeps connecting to an old address beyond its TTL, although DNS returns the new one'
-        : otherWorks === null
+        : newer === null
           ? 'A program connects to an address long after its TTL, without querying the name again'
           : 'A program keeps connecting to an old address and never queries the name again',
       server: contact.server,
       clients: new Map(late.map((each) => [each.client, each.count])),
-      ...(otherWorks === null ? {} : { newer: otherWorks }),
+      ...(newer === null ? {} : { newer }),
       seen: [
         isRenewed
           ? `DNS last returned ${contact.server} for ${name} at ${clock(lookupMs)}, with a TTL of ${ttl} s. Since this TTL expired, ${client} has opened ${count} connections to it, the last one ${took(lastMs - lookupMs)} after that answer.`
@@ -65,14 +69,14 @@ export function heldAddress(
         ...(others.length === 0
           ? []
           : [`The same applies to ${listed(others.map((each) => each.client))}.`]),
-        ...(otherWorks === null
+        ...(newer === null
           ? []
           : [
-              `DNS returns ${otherWorks} for this name${isRenewed ? '' : ' to clients that query it'}, and connections to that address succeed.${isRenewed ? ' Lookups by the same client got it, so another program there follows the change.' : ''}`,
+              `DNS returns ${newer} for this name${isRenewed ? '' : ' to clients that query it'}${otherWorks === null ? `, but the capture has no connection to that address.${isRenewed ? ' Lookups by the same client got it, so another program there (or the same one, which ignores it) queries DNS.' : ''}` : `, and connections to that address succeed.${isRenewed ? ' Lookups by the same client got it, so another program there follows the change.' : ''}`}`,
             ]),
       ],
       why: sentence(
-        `The program on ${clients} keeps the address in its own cache and ignores the TTL. The JVM does so for ever if networkaddress.cache.ttl is -1 (or a security manager is set); connection pools, nginx without a resolver, and programs that look names up only at start do the same. DNS is not at fault${otherWorks === null ? '. If the name has another address by now, the program does not notice' : ': the name has moved, and only this program does not notice'}`,
+        `The program on ${clients} keeps the address in its own cache and ignores the TTL. The JVM does so for ever if networkaddress.cache.ttl is -1 (or a security manager is set); connection pools, nginx without a resolver, and programs that look names up only at start do the same. DNS is not at fault${newer === null ? '. If the name has another address by now, the program does not notice' : ': the name has moved, and only this program does not notice'}`,
       ),
       fix: [
         `Restart the program on ${clients} to make it look up ${name} again.`,
@@ -88,22 +92,28 @@ export function heldAddress(
 interface LeftAddress {
   readonly lastMs: number;
   readonly ttl: number;
+  /** The address that all later answers contain, and no earlier one; null: there are several. */
+  readonly onlyNewer: string | null;
 }
 
 /** Null if the name still has the address, or its answers return to it. */
-function leftAt({ names }: Observations, name: string, address: string): LeftAddress | null {
+function leftAt({ names }: Observations, name: string, oldAddress: string): LeftAddress | null {
   const sets = addressTypes.flatMap((type) => names.get(name, type)?.sets?.list ?? []);
   // Only the first addresses of a set are known.
   if (sets.some(({ addresses, size }) => size > addresses.length)) return null;
   const [old, newer] = [true, false].map((isOld) =>
-    sets.filter(({ addresses }) => addresses.includes(address) === isOld),
+    sets.filter(({ addresses }) => addresses.includes(oldAddress) === isOld),
   ) as [AnswerSet[], AnswerSet[]];
   if (old.length === 0) return null;
   const last = old.reduce((one, other) => (other.lastMs > one.lastMs ? other : one));
   const since = newer.filter(({ lastMs }) => lastMs > last.lastMs);
   const answers = since.reduce((sum, { count }) => sum + count, 0);
   const isTurned = since.some(({ firstMs }) => firstMs < last.firstMs);
-  return answers < MIN_CASES || isTurned ? null : { lastMs: last.lastMs, ttl: last.lastTtl };
+  if (answers < MIN_CASES || isTurned) return null;
+  const [address] = since[0]!.addresses;
+  const isOnce =
+    since.length === newer.length && newer.every((set) => set.addresses[0] === address);
+  return { lastMs: last.lastMs, ttl: last.lastTtl, onlyNewer: isOnce ? address! : null };
 }
 
 /** Null if the client opened hardly any connections too late. @param left null: the address is not known to be an old one */
