@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { findingOf, given, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+import { examine } from '../../../../test/kit/story.ts';
 
 const NAME = 'gw.example.net.';
 const NXDOMAIN = { rcode: 3 };
@@ -26,4 +28,17 @@ test('without the upstream in the capture, both it and a template are possible',
   const found = await findingOf('ND8002', [...services, ...lookups()]);
   assert.match(found?.why ?? '', /zone’s own servers .* or a template/);
   assert.match(found!.fix[0]!, /upstream/);
+});
+
+test('lost A queries do not hide that AAAA queries get NXDOMAIN', async () => {
+  const lost = Array.from({ length: 8 }, (_, nth) =>
+    asked(
+      nth * 1300 + 50,
+      ends('10.244.1.7', 40_000 + nth),
+      'db.shop.svc.cluster.local.',
+      nth,
+    ).slice(0, 1),
+  );
+  const { findings } = await examine(inOrder([given([...services, ...lookups()]), ...lost]));
+  assert.ok(findings.some(({ code }) => code === 'ND8002'));
 });

@@ -231,8 +231,12 @@ function failsForA(
   names: ReadonlySet<string>,
 ): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
-  // There are more failures than can be stored, and these are not among them.
-  if (own.length === 0) return wrong(types.get(TYPE.A) ?? noOutcomes()) > 0;
+  // Denials (NXDOMAIN) are not stored, nor are failures beyond a limit.
+  if (own.length === 0) {
+    const { servfail, refused, error } = types.get(TYPE.A) ?? noOutcomes();
+    // Loss makes no server deny a name.
+    return servfail + refused + error > 0;
+  }
   const { fromMs, toMs } = sentSpan(own);
   // One event, seen at several places: chance picks one type.
   const isMoment = toMs - fromMs < MIN_LASTING_MS;

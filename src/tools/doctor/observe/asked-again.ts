@@ -12,7 +12,7 @@ import {
   UDP_BYTES,
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
-import { SAME_QUERY_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { MIN_CASES, SAME_QUERY_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   FIXED_IDS,
   HEALTH_CHECK_MS,
@@ -33,10 +33,15 @@ export interface RepeatedQuery {
   /** The answered exchange, and the one that repeats its question. */
   readonly first: SeenExchange;
   readonly again: SeenExchange;
+  /** The first query did not come with one for the other address family. */
+  readonly isAlone: boolean;
 }
 
 interface Asker {
   asked: number;
+  /** Of these, those for A and for AAAA. */
+  ofA: number;
+  ofAaaa: number;
   /** Queries with the previous query’s id and a different name. */
   reused: number;
   /** The most consecutive queries with one id and question. */
@@ -69,6 +74,8 @@ interface Last {
   run: number;
   /** Its place in the line of all questions, counted from the first one. */
   place: number;
+  /** True if the query for the other address family was answered at the same time. */
+  isPaired: boolean;
   /** Of the same name and another type. A list of them would take more memory than they do. */
   other: Last | null;
 }
@@ -126,6 +133,8 @@ export class AskedAgain {
       this.#askers.set(client.address, asker);
     }
     asker.asked++;
+    if (type === TYPE.A) asker.ofA++;
+    if (type === TYPE.AAAA) asker.ofAaaa++;
     this.#addLate(exchange);
     if (name === '.') asker.probes++;
     this.#settled = null;
@@ -144,15 +153,16 @@ export class AskedAgain {
       if (isSameId && isAfter(last.exchange, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) {
         run = last.run + 1;
         asker.longestRun = Math.max(asker.longestRun, run);
-        this.#keep(last.exchange, exchange);
+        this.#keep(last, exchange);
       } else if (
         !isSameId &&
         isAfter(last.exchange, exchange, goRepeatMs.certain.from, goRepeatMs.certain.to)
       ) {
-        if (isStopped(last.exchange, exchange, asker, this.#domains))
-          this.#keep(last.exchange, exchange);
+        if (isStopped(last.exchange, exchange, asker, this.#domains)) this.#keep(last, exchange);
         else if (wasPair(asker, last.exchange))
-          setFirst(this.#halves, halfKey(exchange), { first: last.exchange, again: exchange });
+          setFirst(this.#halves, halfKey(exchange), {
+            ...{ first: last.exchange, again: exchange, isAlone: false },
+          });
       }
     }
     if (sentMs >= asker.lastMs) {
@@ -177,11 +187,15 @@ export class AskedAgain {
     const { name, type } = exchange;
     let known = lastOf(asker, name, type);
     if (known === null) {
-      known = { exchange, run, place: -1, other: questions.get(name) ?? null };
+      const other = questions.get(name) ?? null;
+      known = { exchange, run, place: -1, isPaired: false, other };
       questions.set(name, known);
     }
     known.exchange = exchange;
     known.run = run;
+    const half = otherHalf(asker, exchange);
+    known.isPaired = half !== null;
+    if (half !== null) half.isPaired = true;
     // One that is soon dropped moves to the end.
     if (known.place >= Math.max(this.#present, this.#next - QUESTIONS_MAX / 2)) return;
     known.place = this.#next;
@@ -240,7 +254,7 @@ export class AskedAgain {
         this.#kept.keep(first);
         this.#kept.keep(again);
         const isAfterLong = again.sentMs - asker.longMs <= HEALTH_CHECK_MS;
-        this.#checks.push({ first, again, isAfterLong });
+        this.#checks.push({ first, again, isAlone: true, isAfterLong });
       }
       return;
     }
@@ -249,11 +263,11 @@ export class AskedAgain {
       if (this.#middleAnew.length >= REPEATS_MAX) return;
       this.#kept.keep(first);
       this.#kept.keep(again);
-      this.#middleAnew.push({ first, again });
+      this.#middleAnew.push({ first, again, isAlone: true });
     } else if (this.#longAnew.length < REPEATS_MAX) {
       this.#kept.keep(first);
       this.#kept.keep(again);
-      this.#longAnew.push({ first, again });
+      this.#longAnew.push({ first, again, isAlone: true });
     }
   }
 
@@ -277,7 +291,7 @@ export class AskedAgain {
     this.#long.set(key, exchange);
     if (before === undefined || this.#longRepeats.length >= REPEATS_MAX) return;
     if (isAfter(before, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS))
-      this.#longRepeats.push({ first: before, again: exchange });
+      this.#longRepeats.push({ first: before, again: exchange, isAlone: true });
   }
 
   /** Drops everything. */
@@ -300,7 +314,7 @@ export class AskedAgain {
   }
 
   /**
-   * Repeats that neither a loss nor a late reply explains. A client that lacks one of two replies repeats both queries.
+   * Repeats that neither a loss nor a late reply explains, here or before this point. A client that lacks one of two replies repeats both queries.
    *
    * @param losses queries without a reply
    */
@@ -317,8 +331,11 @@ export class AskedAgain {
         if (times === undefined) lost.set(key, [sentMs]);
         else times.push(sentMs);
       }
-    return [...this.#repeats, ...this.#halves.values()].filter(({ first, again }) => {
-      if (hasFixedIds(this.#askers.get(first.client.address)!)) return false;
+    return [...this.#repeats, ...this.#halves.values()].filter(({ first, again, isAlone }) => {
+      const asker = this.#askers.get(first.client.address)!;
+      if (hasFixedIds(asker)) return false;
+      // The other half of the pair was lost before it came here, so the client repeats both.
+      if (isAlone && isAddress(first.type) && asksBoth(asker)) return false;
       // A client with two address families repeats from one what it lost on the other.
       const isSure = first.id === again.id;
       const key = isSure ? `${first.client.address} ${first.name}` : first.name;
@@ -347,11 +364,11 @@ export class AskedAgain {
     }
   }
 
-  #keep(first: SeenExchange, again: SeenExchange): void {
+  #keep({ exchange: first, isPaired }: Last, again: SeenExchange): void {
     if (this.#repeats.length >= REPEATS_MAX) return;
     this.#kept.keep(first);
     this.#kept.keep(again);
-    this.#repeats.push({ first, again });
+    this.#repeats.push({ first, again, isAlone: !isPaired });
   }
 }
 
@@ -377,11 +394,26 @@ function drop({ questions }: Asker, last: Last): void {
 
 /** True if the query for the other address family was sent at the same time. */
 function wasPair(asker: Asker, exchange: SeenExchange): boolean {
+  return otherHalf(asker, exchange) !== null;
+}
+
+/** The query for the other address family that was sent at the same time. */
+function otherHalf(asker: Asker, exchange: SeenExchange): Last | null {
   const { type, name } = exchange;
   const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
-  if (otherType === null) return false;
+  if (otherType === null) return null;
   const other = lastOf(asker, name, otherType);
-  return other !== null && isTogether(other.exchange, exchange);
+  return other !== null && isTogether(other.exchange, exchange) ? other : null;
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}
+
+/** True if the client looks up both address families. */
+function asksBoth({ ofA, ofAaaa }: Asker): boolean {
+  const least = Math.min(ofA, ofAaaa);
+  return least >= MIN_CASES && least >= SPARED_SHARE * Math.max(ofA, ofAaaa);
 }
 
 const halfKey = ({ client, name }: SeenExchange): string => `${client.address} ${name}`;
@@ -429,7 +461,16 @@ function isUsable(exchange: SeenExchange): boolean {
 }
 
 const newAsker = (): Asker => ({
-  ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
+  ...{
+    asked: 0,
+    ofA: 0,
+    ofAaaa: 0,
+    reused: 0,
+    longestRun: 0,
+    lastMs: -Infinity,
+    lastName: '',
+    lastId: -1,
+  },
   ...{
     otherMs: -Infinity,
     smallAnew: 0,
