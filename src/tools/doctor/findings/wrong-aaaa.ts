@@ -25,6 +25,7 @@ import {
   MIN_LASTING_MS,
   MOST,
   NEARLY_ALL,
+  SURE_RESOLVER,
 } from '../thresholds/evidence.ts';
 
 /**
@@ -85,6 +86,9 @@ export const wrongAaaa: FindingKind = {
     const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
+    // Losses delay every lookup, and only musl fails because of a denied type.
+    const isMinor =
+      rcode === 'NXDOMAIN' && (observed.types.get(TYPE.A)?.lost ?? 0) > 0 && !hasMusl(observed);
     const isLate = names.every((name) => waitsForReply(observed, name));
     const origin = originOf(observed, names);
     // Failures of these are expected.
@@ -92,7 +96,7 @@ export const wrongAaaa: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
+      severity: isMinor ? 'warning' : 'critical',
       confidence: isLate ? 0.75 : bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
       seen: [
         `For ${listed(names)}, A queries get an address, but AAAA queries get ${rcode} (${bad} times).`,
@@ -263,6 +267,13 @@ function waitsForReply({ failed }: Observations, name: string): boolean {
   );
   const late = fresh.filter((each) => (latencyOf(each) ?? 0) >= LONG_WAIT_MS);
   return late.length > 0 && late.length >= MOST * fresh.length;
+}
+
+function hasMusl({ clients }: Observations): boolean {
+  return clients.list.some(({ recognition }) => {
+    const { best } = recognition;
+    return best?.kind === 'musl' && best.confidence >= SURE_RESOLVER;
+  });
 }
 
 /** True if other names in these zones also fail for A, so the zone is at fault. */
