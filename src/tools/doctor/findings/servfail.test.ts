@@ -20,6 +20,31 @@ test('if all external names fail and cluster names do not, the upstream is unusa
   assert.match(found?.title ?? '', /cluster names do not: the upstream is unusable$/);
 });
 
+test('if only names in one external zone fail, the zone is named, and not the upstream', async () => {
+  const zone = [
+    ...each('eid.register.gov.example.', fails, 200),
+    ...each('portal.register.gov.example.', fails, 300),
+  ];
+  const inside = [
+    ...each('web.shop.svc.cluster.local.', { address: '10.96.3.7' }),
+    ...each('eid.register.gov.example.svc.cluster.local.', denied, 100),
+  ];
+  const alone = await findingOf('ND4002', [...inside, ...zone]);
+  assert.equal(
+    alone?.title,
+    'Names in register.gov.example fail with SERVFAIL, while cluster names do not',
+  );
+  assert.match(alone.seen.join(' '), /If names in other zones also fail, forwarding/);
+  const others = ['www.example.org.', 'api.example.net.', 'db.example.com.'].flatMap((name, nth) =>
+    each(name, { address: '192.0.2.5' }, 400 + nth),
+  );
+  const beside = await findingOf('ND4002', [...inside, ...zone, ...others]);
+  assert.match(
+    beside?.title ?? '',
+    /^Names in register\.gov\.example fail .* while other external/,
+  );
+});
+
 test('names that fail by turns at one address show one bad server behind it', async () => {
   const turns = ['nas', 'gw'].flatMap((host) =>
     each(`${host}.lab.example.net.`, fails).map((query, nth): Given => {

@@ -10,6 +10,7 @@ import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
 import { commonZone, isWithin } from '../../../server/wire/within-zone.ts';
+import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { failedExchanges } from '../observe/failed-exchanges.ts';
 import { failedInSilence, waitedForLostTest } from '../observe/consequences.ts';
 import {
@@ -216,9 +217,11 @@ export const serverFails: FindingKind = {
       title:
         byName === null
           ? (turns?.title ?? `A name server answers with ${mostly}`)
-          : byName.isAllOutside
-            ? `External names fail with ${mostly}, while cluster names do not${byName.failing > 1 ? ': the upstream is unusable' : ''}`
-            : `Some names always fail with ${mostly}, while others never do${beyond === null ? '' : `: ${beyond.title}`}`,
+          : byName.zone !== null
+            ? `Names in ${byName.zone} fail with ${mostly}, while ${byName.isAllOutside ? 'cluster names do not' : 'other external names are answered'}${beyond === null ? '' : `: ${beyond.title}`}`
+            : byName.isAllOutside
+              ? `External names fail with ${mostly}, while cluster names do not${byName.failing > 1 ? ': the upstream is unusable' : ''}`
+              : `Some names always fail with ${mostly}, while others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
       confidence: turns !== null ? 0.85 : byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
@@ -230,9 +233,11 @@ export const serverFails: FindingKind = {
           : [
               ...(byName.isAllOutside
                 ? [
-                    byName.failing === 1
-                      ? 'No other external name was queried. If another one also fails, forwarding to the upstream is at fault.'
-                      : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
+                    byName.zone !== null
+                      ? `All external names that were queried are in ${byName.zone}. If names in other zones also fail, forwarding to the upstream is at fault, and otherwise the servers or the signatures (DNSSEC) of this zone are.`
+                      : byName.failing === 1
+                        ? 'No other external name was queried. If another one also fails, forwarding to the upstream is at fault.'
+                        : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
                   ]
                 : []),
               `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered${isAaaaAlone(observed, names) ? ' for AAAA, although the A queries are answered (possibly from a cache)' : ''}, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
@@ -261,7 +266,10 @@ export const serverFails: FindingKind = {
           : []),
       ],
       why:
-        mostly === 'SERVFAIL' && byName?.isAllOutside === true && byName.failing > 1
+        mostly === 'SERVFAIL' &&
+        byName?.isAllOutside === true &&
+        byName.zone === null &&
+        byName.failing > 1
           ? 'The server answers cluster names from its own data, but gets nothing usable from its upstream for other names. The upstream is down, refuses or fails itself, or the connection to it fails (with DNS over TLS, perhaps because of a certificate). Programs retry, try the next search domain, or fail.'
           : mostly === 'SERVFAIL'
             ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
@@ -269,12 +277,12 @@ export const serverFails: FindingKind = {
       fix: [
         ...(turns === null ? [] : [turns.fix]),
         ...(beyond === null ? [] : [beyond.fix]),
-        ...(byName?.isAllOutside === true
+        ...(byName?.isAllOutside === true && byName.zone === null
           ? [
               'Query the DNS pods’ upstream (see the Corefile’s forward line or the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
             ]
           : []),
-        ...(byName === null || (byName.isAllOutside && byName.failing > 1)
+        ...(byName === null || (byName.isAllOutside && byName.zone === null && byName.failing > 1)
           ? []
           : [
               `Query ${target === '' ? names[0]!.name : target} at its zone’s own servers. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName) or the forward for that zone.`,
@@ -341,6 +349,8 @@ function goesByName(
   readonly fine: number;
   /** Only external names fail, and none of the queried ones is answered. */
   readonly isAllOutside: boolean;
+  /** The external zone that all failing names are in, without a final dot; null: there are several, or one name. */
+  readonly zone: string | null;
   /** Start of the failures, milliseconds since 1970; null if the names have always failed. */
   readonly sinceMs: number | null;
 } | null {
@@ -369,11 +379,24 @@ function goesByName(
       outcomes.nxdomain > 0 && domains.isOfCluster(name) && !failing.has(name) ? name : [],
     ),
   );
+  const zone = failing.size === 0 ? '.' : [...failing.keys()].reduce(commonZone);
+  const isOfZone = (name: string): boolean => registeredDomainOf(name) === registeredDomainOf(zone);
+  const isZone =
+    failing.size > 1 &&
+    zone.split('.').length > 2 &&
+    !domains.isOfCluster(zone) &&
+    (isAllOutside || [...others].some((name) => !domains.isOfCluster(name) && !isOfZone(name)));
   const isSeen =
     fine >= ALWAYS_FAILS.fine ||
     (isAllOutside && fine > 0 && failing.size > 1 && fine + denied.size >= ALWAYS_FAILS.fine);
   return isAlways && isSeen && (isAllOutside || failing.size <= fine)
-    ? { failing: failing.size, fine, isAllOutside, sinceMs: sinceMs === Infinity ? null : sinceMs }
+    ? {
+        failing: failing.size,
+        fine,
+        isAllOutside,
+        zone: isZone ? zone.slice(0, -1) : null,
+        sinceMs: sinceMs === Infinity ? null : sinceMs,
+      }
     : null;
 }
 
