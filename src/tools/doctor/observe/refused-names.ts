@@ -5,6 +5,7 @@ import { BoundedMap } from './bounded-map.ts';
 
 const NAMES_MAX = 2000;
 const CLIENTS_MAX = 200;
+const TYPES_MAX = 20;
 
 /** Replies to one client about one name and type. */
 export interface RefusedName {
@@ -30,20 +31,17 @@ interface NameReplies {
 export class RefusedNames {
   /** By `type name`. */
   readonly #refused = new BoundedMap<string, NameReplies>(NAMES_MAX);
-  /** Names that were not refused yet; with more, the oldest are forgotten. */
-  readonly #fine = new Map<string, NameReplies>();
+  /** Names that were not refused yet, by type. */
+  readonly #fine = new BoundedMap<number, RecentNames>(TYPES_MAX);
 
   add(exchange: SeenExchange): void {
     if (isLost(exchange)) return;
     const { name, type, rcode, client, sentMs } = exchange;
     const isRefused = rcode === RCODE.REFUSED;
     if (!isRefused && rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return;
-    const key = `${type} ${name}`;
-    const replies = isRefused
-      ? this.#refusedAt(key)
-      : (this.#refused.get(key) ?? this.#fineAt(key));
+    const replies = isRefused ? this.#refusedAt(type, name) : this.#answeredAt(type, name);
     const entry = replies?.clients.at(client.address, newClient);
-    if (replies === null || entry === undefined || entry === null) return;
+    if (replies === null || replies === undefined || entry === null || entry === undefined) return;
     if (isRefused) {
       entry.refused++;
       replies.firstRefusedMs = Math.min(replies.firstRefusedMs, sentMs);
@@ -68,19 +66,41 @@ export class RefusedNames {
     this.#fine.clear();
   }
 
-  #refusedAt(key: string): NameReplies | null {
-    const replies = this.#refused.at(key, (each) => this.#fine.get(each) ?? newName());
-    this.#fine.delete(key);
+  #refusedAt(type: number, name: string): NameReplies | null {
+    const fine = this.#fine.get(type);
+    return this.#refused.at(`${type} ${name}`, () => fine?.take(name) ?? newName());
+  }
+
+  #answeredAt(type: number, name: string): NameReplies | undefined {
+    // Most captures have no refusal, so they need no key.
+    const refused = this.#refused.size === 0 ? undefined : this.#refused.get(`${type} ${name}`);
+    return refused ?? this.#fine.at(type, newRecent)?.at(name);
+  }
+}
+
+/** The names that were queried last. */
+class RecentNames {
+  #present = new Map<string, NameReplies>();
+  #before = new Map<string, NameReplies>();
+
+  at(name: string): NameReplies {
+    const known = this.#present.get(name);
+    if (known !== undefined) return known;
+    const replies = this.#before.get(name) ?? newName();
+    if (this.#present.size >= NAMES_MAX / 2) {
+      this.#before = this.#present;
+      this.#present = new Map();
+    }
+    this.#present.set(name, replies);
     return replies;
   }
 
-  #fineAt(key: string): NameReplies {
-    const known = this.#fine.get(key);
-    if (known !== undefined) return known;
-    if (this.#fine.size >= NAMES_MAX) this.#fine.delete(this.#fine.keys().next().value!);
-    const made = newName();
-    this.#fine.set(key, made);
-    return made;
+  /** Removes and returns it. */
+  take(name: string): NameReplies | undefined {
+    const replies = this.#present.get(name) ?? this.#before.get(name);
+    this.#present.delete(name);
+    this.#before.delete(name);
+    return replies;
   }
 }
 
@@ -92,6 +112,8 @@ function clientsOf(replies: NameReplies | undefined): readonly RefusedName[] {
       : [];
   });
 }
+
+const newRecent = (): RecentNames => new RecentNames();
 
 function newName(): NameReplies {
   return { firstRefusedMs: Infinity, clients: new BoundedMap(CLIENTS_MAX) };
