@@ -304,10 +304,7 @@ function hasBacklog(
   return fresh.length >= MIN_CASES;
 }
 
-/**
- * Queries without a reply over connections that were accepted, by server, if (nearly) all queries over TCP have been
- * lost since the first of them.
- */
+/** Queries over accepted connections, by server, if (nearly) none has got a reply since the first of them. */
 function unservedQueries(observed: Observations): ReadonlyMap<string, readonly SeenExchange[]> {
   const pairs = observed.connections.at(observed.lastMs);
   const reused = new Set(observed.connections.reused.lost.map(({ exchange }) => exchange));
