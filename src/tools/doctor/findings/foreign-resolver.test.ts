@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { soa } from '../../../../test/kit/content-stories.ts';
 import { findingOf, given, others, type Given } from '../../../../test/kit/given-answers.ts';
-import { examine } from '../../../../test/kit/story.ts';
-import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+import { examine, healthy, play } from '../../../../test/kit/story.ts';
+import { asked, ends, inOrder, pods } from '../../../../test/kit/story-parts.ts';
 
 const root = {
   ...soa('example.'),
@@ -85,4 +85,19 @@ test('an upstream that DNS pods ask for external names only is not a cluster wit
   const finding = await findingOf('ND2007', [...walks, ...forwarded]);
   assert.deepEqual(finding?.affected, ['172.18.0.2']);
   assert.equal(await findingOf('ND2010', [...walks, ...forwarded]), undefined);
+});
+
+test('a client that queries both servers at once, and finds at one what the other denies, has ND2007', async () => {
+  const resolvConf =
+    'nameserver 10.96.0.10\nnameserver 9.9.9.9\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
+  const packets = await play(
+    pods('musl', 1, { lookups: 30, names: ['db.shop.svc.cluster.local', 'www.example.com'], resolvConf }),
+    (passing) =>
+      passing.server === '9.9.9.9'
+        ? { rcode: RCODE.NXDOMAIN, tookMs: 3 }
+        : { ...healthy(passing), tookMs: 2 },
+  );
+  const codes = (await examine(packets)).findings.map(({ code }) => code);
+  assert.equal(codes[0], 'ND2007');
+  assert.ok(!codes.includes('ND8001'));
 });

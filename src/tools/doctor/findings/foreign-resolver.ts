@@ -24,7 +24,7 @@ export const foreignResolver: FindingKind = {
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
-    const asking = new Set(
+    const failing = new Set(
       observed.affected.flatMap(({ client, exchanges }) =>
         exchanges.some(
           ({ name, server }) => domains.isOfCluster(name) && strangers.includes(server.address),
@@ -33,6 +33,11 @@ export const foreignResolver: FindingKind = {
           : [],
       ),
     );
+    // If a client queries all servers at once, one of them may find what the stranger denied first.
+    const asking =
+      failing.size > 0
+        ? failing
+        : new Set(strangers.flatMap((at) => [...(observed.servers.get(at)?.clients ?? [])]));
     const askers = clients.list.filter(
       ({ address }) => !isServer(observed, address) && asking.has(address),
     );
