@@ -91,7 +91,11 @@ test('a client that queries both servers at once, and finds at one what the othe
   const resolvConf =
     'nameserver 10.96.0.10\nnameserver 9.9.9.9\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
   const packets = await play(
-    pods('musl', 1, { lookups: 30, names: ['db.shop.svc.cluster.local', 'www.example.com'], resolvConf }),
+    pods('musl', 1, {
+      lookups: 30,
+      names: ['db.shop.svc.cluster.local', 'www.example.com'],
+      resolvConf,
+    }),
     (passing) =>
       passing.server === '9.9.9.9'
         ? { rcode: RCODE.NXDOMAIN, tookMs: 3 }

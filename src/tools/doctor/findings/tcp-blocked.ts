@@ -4,6 +4,7 @@
  */
 import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
+import type { Claims } from '../observe/claims.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import {
@@ -54,6 +55,8 @@ export const tcpBlocked: FindingKind = {
     const blocked = blockedPairs(observed);
     const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
     const isSure = silent >= MIN_CASES || blocked.some(failsOften);
+    const unserved = blocked.length === 0 ? leakOfUnserved(observed, claims) : null;
+    if (unserved !== null) return unserved;
     if (truncated.length === 0 && !isSure && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
@@ -89,18 +92,6 @@ export const tcpBlocked: FindingKind = {
       const asked = observed.connections.of(client.address) + client.byTcp;
       return own.length > 0 && asked < TCP_PER_TRUNCATED * own.length ? [{ client, own }] : [];
     });
-    const unserved = unservedQueries(observed);
-    const leak = leakTo(
-      observed,
-      new Map([...unserved].map(([server, [first]]) => [server, first!.sentMs])),
-    );
-    if (leak !== null) {
-      const queries = unserved.get(leak.server)!;
-      claims.take(queries);
-      claims.withoutTcp.add(leak.server);
-      const clients = queries.map(({ client }) => client.address);
-      return leaked(notServed(observed, queries), observed, clients, leak);
-    }
     const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
     const unanswered = overTcp.length;
     const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
@@ -351,6 +342,19 @@ function leakTo(
     most.closed <= SPARED_SHARE * most.sinceMs.length
     ? most
     : null;
+}
+
+/** A leak that leaves accepted connections of its own and of other clients without replies. */
+function leakOfUnserved(observed: Observations, claims: Claims): Finding | null {
+  const unserved = unservedQueries(observed);
+  const since = new Map([...unserved].map(([server, [first]]) => [server, first!.sentMs]));
+  const leak = leakTo(observed, since);
+  if (leak === null) return null;
+  const queries = unserved.get(leak.server)!;
+  claims.take(queries);
+  claims.withoutTcp.add(leak.server);
+  const clients = queries.map(({ client }) => client.address);
+  return leaked(notServed(observed, queries), observed, clients, leak);
 }
 
 /** A client's open connections use up those that the server accepts. */
