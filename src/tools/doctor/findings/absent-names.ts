@@ -50,10 +50,11 @@ export const absentNames: FindingKind = {
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
       return excluded('another finding explains why these names do not exist');
+    const open = [...absent.names].filter((name) => !claims.names.has(name));
     for (const name of absent.names) claims.names.add(name);
     const domain = absent.domain(DOMAIN_SHARE);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
-    const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));
+    const seen = new Set(open.filter((name) => isBelow(name, domain)));
     const few = seen.size <= FEW_NAMES_SHARE * absent.lookups;
     const example = absent.samples[0]!.name;
     const cached = names.list.find(

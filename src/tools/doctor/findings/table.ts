@@ -73,6 +73,7 @@ import { neverFound } from './never-found.ts';
 import { newFlowsDropped } from './new-flows-dropped.ts';
 import { newName } from './new-name.ts';
 import { missingTarget } from './missing-target.ts';
+import { noSearchList } from './no-search-list.ts';
 import { missingSearchDomain } from './missing-search-domain.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { noPortsLeft } from './no-ports-left.ts';
@@ -234,6 +235,7 @@ export const findingKinds: readonly FindingKind[] = [
   clusterNamesUpstream,
   wrongClusterDomain,
   missingSearchDomain,
+  noSearchList,
   lowNdots,
   foreignResolver,
   wrongNamespace,
