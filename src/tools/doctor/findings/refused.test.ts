@@ -179,3 +179,34 @@ test('a server to which only the names of one zone go, and which refuses them, i
   assert.match(first.title, /names in consul\.internal are forwarded/);
   assert.doesNotMatch(`${first.why} ${first.fix.join(' ')}`, /resolv\.conf/);
 });
+
+test('if a zone’s server answers one DNS pod and refuses another, the client is the reason', async () => {
+  const [refused, served, server] = ['10.20.64.17', '10.20.1.200', '10.20.0.53'] as const;
+  const packets = Array.from({ length: 60 }, (_, i) => {
+    const name = `db${i % 3}.acme.corp.`;
+    return [
+      ...asked(i * 500, ends('10.20.64.40', 20_000 + i, refused), name, i, {
+        rcode: RCODE.REFUSED,
+      }),
+      ...asked(i * 500 + 0.2, ends(refused, 30_000 + i, server), name, 500 + i, {
+        rcode: RCODE.REFUSED,
+      }),
+      ...asked(i * 500 + 50, ends(served, 30_000 + i, server), name, 700 + i),
+      ...asked(
+        i * 500 + 70,
+        ends(refused, 40_000 + i, '10.0.0.2'),
+        `n${i % 5}.example.com.`,
+        900 + i,
+      ),
+      ...asked(
+        i * 500 + 90,
+        ends('10.20.64.40', 50_000 + i, refused),
+        'db.shop.svc.cluster.local.',
+        i,
+      ),
+    ];
+  });
+  const [first] = (await examine(inOrder(packets))).findings;
+  assert.equal(first?.code, 'ND4010');
+  assert.match(first.seen.join(), /from 10\.20\.64\.17 but answers them for 10\.20\.1\.200/);
+});

@@ -122,11 +122,11 @@ export const refused: FindingKind = {
     const causesInOrder: readonly (RefusalCause | false)[] = [
       byClient && refusalCauses.byClient(),
       isAll && refusalCauses.all(server),
+      ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
       stub !== null && refusalCauses.stub(stub, server, own),
       rule !== null && refusalCauses.rule(observed, rule),
       alone !== null && refusalCauses.alone(server, alone),
       zone !== null && refusalCauses.zone(zone, names[0]!.name),
-      ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
       pods !== null && refusalCauses.somePods(pods),
       causes.length > 0 && refusalCauses.upstreams(causes),
       isLimit &&

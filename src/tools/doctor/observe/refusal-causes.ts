@@ -46,7 +46,7 @@ export const refusalCauses = {
   stub: (stub: string, server: string, own: readonly Failure[]): RefusalCause => ({
     title: `The server that names in ${stub.slice(0, -1)} are forwarded to refuses them`,
     seen: [stubText(stub, server)],
-    why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. All pods get REFUSED for these names, and other names are not affected.`,
+    why: `The cluster’s DNS forwards ${stub.slice(0, -1)} to ${server}, which refuses the queries. Its access list lacks the address of the DNS pods or, after masquerading, of their nodes, or it does not serve this zone. Pods get REFUSED for these names, and other names are not affected.`,
     fix: [
       `On ${server}, allow ${listed(keysOf(own, ({ client }) => client.address))} (allow-query, allow-recursion, access-control, the acl of the zone).`,
       `Check that ${server} serves ${stub.slice(0, -1)}, and that the address in the Corefile is right (stubDomains, a server block with forward).`,
