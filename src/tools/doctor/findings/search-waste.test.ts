@@ -20,3 +20,11 @@ test('the title says “most” only if more than half of the queries fail in th
   const rest = [...searches(40), ...others(180)];
   assert.match((await findingOf('ND2001', rest))?.title ?? '', /^Many queries/);
 });
+
+test('a client that sends most of these queries is named if there are others', async () => {
+  const busy = searches(40).map((each) => ({ ...each, client: '10.244.1.66' }));
+  const quiet = others(40).map((each) => ({ ...each, client: '10.244.1.7' }));
+  const seen = async (all: readonly Given[]) => (await findingOf('ND2001', all))?.seen[0] ?? '';
+  assert.match(await seen([...busy, ...quiet]), /10\.244\.1\.66 sent 100 % of them\.$/);
+  assert.doesNotMatch(await seen(busy), /of them/);
+});

@@ -3,7 +3,8 @@ import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
-import { COSTLY_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
+import type { ClientView } from '../observe/client-view.ts';
+import { COSTLY_SHARE, MIN_MEASURED_QUERIES, MOST } from '../thresholds/evidence.ts';
 import {
   MIN_SEARCH_LOOKUPS,
   MIN_WASTED_QUERIES,
@@ -40,7 +41,7 @@ export const searchWaste: FindingKind = {
       confidence: isOfMost ? 1 : 0.8,
       seen: [
         isOfMost
-          ? `${share(wasted, total.asked)} queries were for a name with a search domain appended that did not exist.`
+          ? `${share(wasted, total.asked)} queries were for a name with a search domain appended that did not exist.${busiestText(clients.list, wasted)}`
           : `Of ${whole} queries with complete names, ${percent(wasted, whole)} were for a name with a search domain appended that did not exist. For ${cutNames} other queries, the capture contains only the beginning of the name. Of all ${total.asked} queries, ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
         `These queries had the following search domains appended: ${listed(
           [...domains.all].filter((domain) => domain.split('.').length > 2),
@@ -93,6 +94,13 @@ export const searchWaste: FindingKind = {
     });
   },
 };
+
+/** Names the client that sent (nearly) all of these queries, if there are others. */
+function busiestText(clients: readonly ClientView[], wasted: number): string {
+  const [busiest] = clients.toSorted((one, other) => other.wasted - one.wasted);
+  if (clients.length < 2 || busiest === undefined || busiest.wasted < MOST * wasted) return '';
+  return ` ${busiest.address} sent ${percent(busiest.wasted, wasted)} of them.`;
+}
 
 function stemOf(name: string, domains: SearchDomains): string {
   return name.slice(0, name.length - (domains.domainOf(name)?.length ?? 0) - 1);
