@@ -430,7 +430,7 @@ export const stories: readonly Story[] = [
   {
     name: 'two servers forward one zone to each other: one of them loses queries for other names for another reason',
     code: 'ND4004',
-    also: ['ND3013'],
+    also: ['ND3061'],
     packets: async (seed) => {
       const [one, other] = ['10.244.0.5', '10.0.0.53'];
       const healthyOnes = await play(pods('glibc', 3), healthy, { seed });

@@ -7,7 +7,7 @@ import type { Finding } from './finding.ts';
 const denyShort = (passing: Passing): Fate =>
   passing.name.split('.').length === 2 ? { rcode: 3, tookMs: 1 } : healthy(passing);
 
-/** One pod looks up short names, and another one has a search list. @param lookups of the first one */
+/** A pod looks up short names, and another pod has a search list. @param lookups of the first pod */
 async function found(resolvConf: string, lookups: number): Promise<Finding | undefined> {
   const packets = await play(
     [

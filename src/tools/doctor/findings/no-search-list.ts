@@ -1,4 +1,4 @@
-/** Pods without a search list, whose short names are queried as they are. */
+/** Pods without a search list, whose short names are queried without a domain. */
 import { absoluteName } from '../observe/absolute-name.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
@@ -10,8 +10,8 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** A client keeps querying names of one label, and never appends a domain. */
 export const noSearchList: FindingKind = {
   code: 'ND2017',
-  title: 'A pod has no search list, so short names are queried as they are and do not exist',
-  name: 'a missing search list',
+  title: 'The search list lacks one of the cluster’s domains, so Service names are never completed',
+  name: 'an incomplete search list',
   inCapture(observed, claims) {
     if (observed.affected.length === 0) return unknown('no lookup failed');
     const short = observed.affected.filter(isOfOneLabel);
@@ -34,8 +34,8 @@ export const noSearchList: FindingKind = {
     for (const name of names) claims.names.add(name);
     return {
       code: this.code,
-      title: this.title,
-      severity: 'critical',
+      title: 'A pod has no search list, so short names are not completed and do not exist',
+      severity: 'warning',
       confidence: names.length > 1 ? 0.9 : 0.8,
       seen: [
         sentence(
@@ -43,7 +43,7 @@ export const noSearchList: FindingKind = {
         ),
         `${clients.length === 1 ? 'This client' : 'These clients'} never appended a search domain to any name.`,
       ],
-      why: 'A resolver completes a name without dots with the domains in the search list. These pods’ resolv.conf has none: dnsPolicy is None without dnsConfig.searches, or an image or a hostNetwork pod brings its own file. The name goes to the root, which denies it. The cluster’s DNS is not at fault.',
+      why: 'A resolver completes a name without dots with the domains in the search list. These pods’ resolv.conf has none. They have dnsPolicy None without dnsConfig.searches, or a file of their own. The name goes to the root, which denies it. The cluster’s DNS is not at fault.',
       fix: [
         'Use dnsPolicy: ClusterFirst, or set dnsConfig.searches to NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN (and options ndots:5).',
         `Or write the full names in the program’s configuration: ${names[0]!.slice(0, -1)}.NAMESPACE.svc.DOMAIN`,
