@@ -2,10 +2,8 @@
  * Counts of exchanges by server, client, flow, name and type, and a bounded number of failed ones.
  * Filled while a capture is read, in bounded memory.
  */
-import { isLoopbackHost, printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { recognise } from './client-list.ts';
-import { ClaimedAddresses } from './claimed-addresses.ts';
 import {
   addReply,
   addPort,
@@ -14,7 +12,6 @@ import {
   newClient,
   type ClientView,
 } from './client-view.ts';
-import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -24,7 +21,6 @@ import {
   type SeenExchange,
   type SeenLookup,
 } from '../../capture/pair/seen-exchange.ts';
-import type { PathEvent } from '../../capture/read/packets/dissect.ts';
 import type { LoggedFailure } from '../../capture/read/records/query-log.ts';
 import { AbsentNames } from './absent-names.ts';
 import { AskedAgain } from './asked-again.ts';
@@ -34,25 +30,11 @@ import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { FailedLookups, isUnanswered } from './failed-lookups.ts';
 import { Flows } from './flows.ts';
-import { GivenUp } from './given-up.ts';
-import {
-  ADDRESS_UNREACHABLE,
-  CLOSED,
-  HOST_UNREACHABLE,
-  PROHIBITED,
-  type Rejection,
-  type Unreachable,
-} from './icmp-errors.ts';
 import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
-import { MulticastNames } from './multicast-names.ts';
 import { Names } from './names.ts';
-import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
-import { OtherConnections } from './other-connections.ts';
-import { OtherSockets } from './other-sockets.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
-import { PathTimes } from './path-times.ts';
-import { ProhibitedWays } from './prohibited-ways.ts';
+import { PathObservations } from './path-observations.ts';
 import { QueryPairs } from './query-pairs.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
@@ -60,7 +42,6 @@ import { isReverseLookup } from './reverse-lookup.ts';
 import { RefusedNames } from './refused-names.ts';
 import { ReplyFaults } from './reply-faults.ts';
 import { SecondReplies } from './second-replies.ts';
-import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
@@ -68,15 +49,9 @@ import { MOST } from './observation-limits.ts';
 import { ServerView } from './server-view.ts';
 import { SeenSignatures } from './seen-signatures.ts';
 import { AllServiceTargets } from './service-targets.ts';
-import { StuckConnections } from './stuck-connections.ts';
-import { StuckSegments } from './stuck-segments.ts';
 import { WaitingLine } from './waiting-line.ts';
-import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
 import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
-
-/** Ports of name servers: connections to other ports are not DNS. */
-const ports: ReadonlySet<number> = new Set([53, 5353]);
 
 /** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -103,8 +78,8 @@ export interface LeftOut {
   readonly count: number;
 }
 
-/** All that findings look at. */
-export class Observations {
+/** Everything that findings examine. */
+export class Observations extends PathObservations {
   readonly domains: SearchDomains;
   readonly total: Outcomes = noOutcomes();
   /** Of these, the extra lookups of gRPC. */
@@ -146,47 +121,15 @@ export class Observations {
   readonly begunLate: SeenExchange[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
-  readonly connections: ServerConnections = new ServerConnections();
   /** Pairs from one port, and from two. */
   readonly pairs: QueryPairs = new QueryPairs((exchange) => this.#kept.keep(exchange));
   readonly counters: Counters = new Counters();
   /** Exchanges that another server answered than the one queried. */
   readonly strays: SeenExchange[] = [];
-  /** ICMP errors for a missing address that the capture cuts off: recipient and time. */
-  readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
-  /** ICMP errors, by the address that was not reached. */
-  readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
-  readonly rejections: Rejection[] = [];
-  /** Sockets of clients, address and port, whose kernel refused a reply (ICMP). */
-  readonly refusedReplies: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  tooBig: number = 0;
-  /** Sockets, address and port, that a packet was on its way to when it was found too big. */
-  readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Sockets, address and port, whose host reported that fragments did not arrive (ICMP). */
-  readonly incomplete: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Clients' ends of TCP connections (address and port) that got later segments, and never an earlier one. */
-  readonly gapped: Set<string> = new Set();
-  readonly stuckSegments: StuckSegments = new StuckSegments();
-  readonly stuckConnections: StuckConnections = new StuckConnections();
   /** Queries of whose names the capture has only the beginning. */
   cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
-  /** Connections without DNS: opened, and retried because nothing came. */
-  readonly others: OtherConnections = new OtherConnections();
-  readonly multicast: MulticastNames = new MulticastNames();
-  readonly contacts: Contacts = new Contacts();
-  readonly pathTimes: PathTimes = new PathTimes();
-  readonly otherSockets: OtherSockets = new OtherSockets();
-  /**
-   * Sockets (address and port) with packets whose translated address no host on a router's link
-   * has.
-   */
-  readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  readonly prohibited: ProhibitedWays = new ProhibitedWays();
-  readonly neighbours: Neighbours = new Neighbours();
-  readonly claimedAddresses: ClaimedAddresses = new ClaimedAddresses();
-  readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
   /** Failures that logs report. */
   readonly logged: LoggedCauses = new LoggedCauses();
@@ -200,8 +143,6 @@ export class Observations {
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
   /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
-  /** Replies that came when their clients had given up. */
-  readonly givenUp: GivenUp = new GivenUp();
   /** Questions that were asked again although their reply had passed. */
   readonly askedAgain: AskedAgain;
   lookups: number = 0;
@@ -232,6 +173,7 @@ export class Observations {
 
   /** @param domains the search domains that the reading has learned */
   constructor(domains: SearchDomains) {
+    super();
     this.domains = domains;
     this.askedAgain = new AskedAgain(domains);
     this.failedLookups = new FailedLookups(domains, MOST.names);
@@ -453,100 +395,6 @@ export class Observations {
     }
     for (const each of exchanges) this.#kept.keep(each);
     this.affected.push(lookup);
-  }
-
-  path(event: PathEvent): void {
-    const { kind, head, addressesAt, family, sourcePort, targetPort, timeMs } = event;
-    const size = family === 4 ? 4 : 16;
-    const source = printAddress(head, addressesAt, size);
-    const target = printAddress(head, addressesAt + size, size);
-    if (kind === 'too-big') {
-      this.tooBig++;
-      this.outgrown.at(`${target} ${targetPort}`, () => true);
-    } else if (kind === 'incomplete') {
-      this.incomplete.at(`${target} ${targetPort}`, () => true);
-    } else if (kind === 'unquoted') {
-      if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
-        this.unquoted.push({ timeMs, client: target });
-    } else if (kind === 'unreachable') {
-      const sender = printAddress(event.sender, event.senderAt, size);
-      if (CLOSED.has(event.code) && ports.has(sourcePort)) {
-        this.givenUp.unreachable(target, targetPort, timeMs);
-        this.refusedReplies.at(`${target} ${targetPort}`, () => true);
-      }
-      // A proxy on the loopback may have any port.
-      const isDns = ports.has(targetPort) || isLoopbackHost(target);
-      if (CLOSED.has(event.code) && isDns && this.rejections.length < MOST.events) {
-        this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
-      }
-      if (PROHIBITED.has(event.code)) this.prohibited.add(source, target, sender);
-      const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
-      const entry = this.unreachable.at(target, () => made);
-      if (entry === null) return;
-      entry.count++;
-      if (event.code === (family === 4 ? HOST_UNREACHABLE : ADDRESS_UNREACHABLE)) {
-        entry.noNeighbour++;
-        this.astray.at(`${source} ${sourcePort}`, () => true);
-      }
-    } else if (kind === 'multicast') this.multicast.add(source, event);
-    else if (kind === 'datagram')
-      this.otherSockets.datagram(source, sourcePort, targetPort, timeMs);
-    else if (kind === 'syn') {
-      this.pathTimes.opening(source, sourcePort, target, targetPort, timeMs);
-      if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
-      if (ports.has(targetPort))
-        this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
-      else {
-        this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
-        this.contacts.opening(source, sourcePort, target, targetPort, timeMs, event.code);
-      }
-    } else if (kind === 'fin') this.connections.ended(source, sourcePort, target, targetPort);
-    else if (kind === 'gap') {
-      if (ports.has(sourcePort) && this.gapped.size < MOST.events)
-        this.gapped.add(`${target} ${targetPort}`);
-    } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
-    else if (kind === 'segment-again') {
-      if (ports.has(sourcePort))
-        this.stuckSegments.again(source, target, targetPort, event.code, timeMs);
-    } else if (ports.has(sourcePort)) {
-      if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
-      const both = `${targetPort} ${sourcePort}`;
-      this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
-    } else if (kind === 'payload') {
-      this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
-      this.stuckConnections.segment(source, sourcePort, target, targetPort, event);
-      if (event.certificate !== null)
-        this.contacts.certificate(source, sourcePort, event.certificate, timeMs);
-    } else if (kind === 'rejected')
-      this.contacts.ended(source, sourcePort, target, targetPort, 'unreachable');
-    else if (kind === 'syn-ack') {
-      this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
-      this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
-      this.contacts.accepted(target, targetPort, source, sourcePort);
-    } else if (ports.has(targetPort))
-      this.connections.ended(source, sourcePort, target, targetPort);
-    else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
-  }
-
-  neighbour(
-    timeMs: number,
-    isReply: boolean,
-    bytes: Uint8Array,
-    at: number,
-    size: 4 | 16,
-    fromAt: number,
-    hardwareAt = 0,
-  ): void {
-    const address = printAddress(bytes, at, size);
-    if (hardwareAt > 0) {
-      const claimed = isReply ? address : printAddress(bytes, fromAt, size);
-      this.claimedAddresses.claim(claimed, bytes.subarray(hardwareAt, hardwareAt + 6));
-    }
-    if (isReply) this.neighbours.answered(address);
-    else {
-      this.neighbours.asked(address);
-      this.wantedNeighbours.asked(printAddress(bytes, fromAt, size), address, timeMs);
-    }
   }
 
   failure(failure: LoggedFailure): void {
