@@ -1,8 +1,9 @@
 /** Names whose lookups all end in NXDOMAIN, and the spelling that was probably meant. */
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import type { NameView } from '../observe/name-view.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
+import { elsewhereText, foundElsewhere, type FoundElsewhere } from '../observe/found-elsewhere.ts';
+import { isNeverFound } from '../observe/denied-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -24,36 +25,25 @@ const TEST_TITLE = 'A test queries a name that is not meant to exist';
 const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 /** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
 const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._][^.]*\.[^.]+\.svc\./;
-/** NAME.NAMESPACE.svc.DOMAIN. */
-const IN_NAMESPACE = /^(.+\.)([^.]+)\.svc\.(.+)$/;
 /** An IPv4 address. */
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}\.$/;
 /** Top-level domains that private networks use (RFC 6762, RFC 9476, and common practice). */
 const PRIVATE = /\.[^.]+\.(?:local|internal|intranet|private|corp|lan|home|localdomain)\.$/;
-/** Labels of names that tests of DNS query because they do not exist. */
+/** Labels that DNS tests use in names that should not exist. */
 const NOT_MEANT_TO_EXIST =
   /(?:^|[.-])(?:non-?exist(?:ent|ing)?|(?:does-?)?not-?exist(?:ent|ing)?|no-?such|nxdomain|invalid)(?:[.-]|\d|$)/;
 /** A URL scheme, and a port or a path. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
 const PORT_OR_PATH = /[:/]/;
 
-/** A name that no lookup finds, or none by clients of one namespace. */
+/** A name that no lookup finds, or no lookup by the clients of one namespace. */
 interface MissingName {
   /** As written, or in full. */
   readonly name: string;
   readonly failed: number;
   readonly type: number;
   /** Set if it exists in a namespace that these clients do not search. */
-  readonly elsewhere?: Elsewhere;
-}
-
-/** A name that some clients’ search paths do not find, although it exists in another namespace. */
-interface Elsewhere {
-  /** The namespace in the clients’ search path. */
-  readonly namespace: string;
-  readonly clients: ReadonlySet<string>;
-  /** The full names that are found. */
-  readonly found: readonly string[];
+  readonly elsewhere?: FoundElsewhere;
 }
 
 /** The fault of a name, and its fix. */
@@ -71,7 +61,13 @@ export const neverFound: FindingKind = {
     // A host name with a port or a path cannot exist, so a few queries show the fault.
     const noHosts = notHostNames(observed, claims);
     if (observed.total.asked >= MIN_QUERIES) {
-      const first = [...noHosts, ...inOtherNamespaces(observed, claims)];
+      const elsewhere = foundElsewhere(observed, claims).map((each): MissingName => ({
+        name: each.name,
+        failed: each.failed,
+        type: TYPE.A,
+        elsewhere: each,
+      }));
+      const first = [...noHosts, ...elsewhere];
       const known = new Set(first.map(({ name }) => name));
       const others = missingNames(observed, claims).filter(({ name }) => !known.has(name));
       return findingsOf(observed, [...first, ...others]);
@@ -102,7 +98,7 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
   const list = missing.map((each) => ({
     ...each,
     spelling:
-      otherNamespace(each) ??
+      (each.elsewhere === undefined ? null : elsewhereText(each.elsewhere)) ??
       aliasTarget(each, observed) ??
       spellingOf(each, known) ??
       unspelled(each),
@@ -219,65 +215,12 @@ function missingNames(observed: Observations, claims: Claims): readonly MissingN
 }
 
 /**
- * Names that clients search for in their namespace and never find, while other queries find them in
- * another namespace.
- */
-function inOtherNamespaces({ affected, names }: Observations, claims: Claims): MissingName[] {
-  const isMissing = (name: string): boolean => {
-    const view = names.get(name, TYPE.A);
-    return view !== undefined && isNeverFound(view);
-  };
-  const walks = affected.filter(({ name, candidates }) => {
-    const written = absoluteName(name);
-    // A search that ends before the name as written may continue at another server.
-    return candidates.length > 1 && candidates.at(-1) === written && !claims.names.has(written);
-  });
-  if (walks.length < MIN_CASES) return [];
-  const found = foundInNamespaces(names.list);
-  return [...Map.groupBy(walks, ({ name }) => absoluteName(name))].flatMap(([name, all]) => {
-    const places = found.get(name) ?? [];
-    if (places.length === 0) return [];
-    const searched = Map.groupBy(all, ({ candidates }) => namespaceIn(candidates, name));
-    return [...searched].flatMap(([namespace, own]): MissingName[] => {
-      if (namespace === null || own.length < MIN_CASES) return [];
-      if (!own[0]!.candidates.every(isMissing)) return [];
-      const clients = new Set(own.map(({ client }) => client));
-      const elsewhere = { namespace, clients, found: places };
-      return [{ name, failed: own.length, type: TYPE.A, elsewhere }];
-    });
-  });
-}
-
-/** By the part before the namespace, the full names that exist. */
-function foundInNamespaces(list: readonly NameView[]): ReadonlyMap<string, readonly string[]> {
-  const all = list.flatMap(({ name, type, outcomes }) => {
-    const [, stem] = IN_NAMESPACE.exec(name) ?? [];
-    return stem === undefined || type !== TYPE.A || outcomes.found === 0 ? [] : [{ stem, name }];
-  });
-  const byStem = Map.groupBy(all, ({ stem }) => stem);
-  return new Map([...byStem].map(([stem, each]) => [stem, each.map(({ name }) => name)]));
-}
-
-/** The namespace in which a search path looks for the name; null if there is none. */
-function namespaceIn(candidates: readonly string[], written: string): string | null {
-  for (const candidate of candidates) {
-    const [, stem, namespace = null] = IN_NAMESPACE.exec(candidate) ?? [];
-    if (stem === written) return namespace;
-  }
-  return null;
-}
-
-/**
  * True if the name with each search domain is denied again and again. If one lookup’s queries go to several DNS pods, a
  * capture at one of them contains hardly any whole lookup.
  */
 function isDeniedEverywhere(name: string, { names, domains }: Observations): boolean {
   const views = [...domains.all].flatMap((domain) => names.get(name + domain, TYPE.A) ?? []);
   return views.length >= MIN_SEARCHED_DOMAINS && views.every(isNeverFound);
-}
-
-function isNeverFound({ outcomes: { nxdomain, lost, asked } }: NameView): boolean {
-  return nxdomain >= MIN_CASES && nxdomain + lost === asked;
 }
 
 /** The names that are found, as written and in full. */
@@ -300,28 +243,6 @@ function spellings({ names, failedLookups, replyFaults }: Observations): FoundNa
     addresses: [...new Set(of(TYPE.A, TYPE.AAAA))],
     services: of(TYPE.SRV),
     rootless: new Set(replyFaults.rootDenials.list.map(({ name }) => name)),
-  };
-}
-
-/** Null if it is not known to exist in another namespace. */
-function otherNamespace({ name, elsewhere }: MissingName): Spelling | null {
-  if (elsewhere === undefined) return null;
-  const { namespace, found, clients } = elsewhere;
-  const short = name.slice(0, -1);
-  const shown = found.map((each) => each.slice(0, -1));
-  const [, , other = 'NAMESPACE'] = IN_NAMESPACE.exec(found[0]!) ?? [];
-  return {
-    title: 'A short Service name does not exist in the client’s namespace, but in another one',
-    confidence: 0.9,
-    seen: [
-      sentence(`${short} does not exist in namespace ${namespace}; it exists as ${listed(shown)}`),
-      `${listed([...clients])} search${clients.size === 1 ? 'es' : ''} only namespace ${namespace}.`,
-    ],
-    why: `A short name is searched in the pod’s namespace, so each namespace needs its own Service of that name. Every name in the search path of namespace ${namespace} got NXDOMAIN. The servers answer correctly.`,
-    fix: [
-      `Set the name to ${short}.${other} in the programs of namespace ${namespace}.`,
-      `If ${short} should run in ${namespace}, create the Service there, or start the pods in ${other}.`,
-    ],
   };
 }
 
