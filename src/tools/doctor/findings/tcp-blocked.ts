@@ -1,20 +1,30 @@
-/**
- * Truncated replies, whose whole TCP would bring: connections that do not get through, and clients
- * that open none.
- */
+/** DNS over TCP that is blocked or not used, so that truncated answers stay incomplete. */
 import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
-import type { Claims } from '../observe/claims.ts';
-import type { ClientView } from '../observe/client-view.ts';
+import {
+  acceptedMeanwhile,
+  blockedPairs,
+  hasBacklog,
+  waitingForTcp,
+  worked,
+} from '../observe/blocked-pairs.ts';
+import { leakBefore, leakTexts, unservedLeak } from '../observe/leaked-connections.ts';
 import type { Observations } from '../observe/observations.ts';
 import {
+  failedOf,
   failsOften,
   type ConnectionPair,
   type OpenConnections,
 } from '../observe/server-connections.ts';
-import { isFailure } from '../observe/outcomes.ts';
-import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { answeredBetween } from '../observe/losses.ts';
+import {
+  alwaysRetries,
+  failsWithoutTcp,
+  isSeenWithoutTcp,
+  udpOnlyClients,
+  usesPartialAnswers,
+  type UdpOnlyClient,
+} from '../observe/udp-only-clients.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
   excluded,
   unknown,
@@ -25,27 +35,13 @@ import {
   notAsked,
 } from './finding.ts';
 import { clock, fromTo, listed, sentence, share } from '../texts.ts';
-import {
-  MIN_CASES,
-  MOST,
-  RARE_SHARE,
-  SPARED_SHARE,
-  SURE_RESOLVER,
-} from '../thresholds/evidence.ts';
-import {
-  MIN_LEAKED_CONNECTIONS,
-  MIN_UNANSWERED_FIRST_PACKETS,
-  TCP_PAIR_FAILS,
-  TCP_PER_TRUNCATED,
-  TCP_WAIT_MS,
-} from '../thresholds/transport.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_UNANSWERED_FIRST_PACKETS } from '../thresholds/transport.ts';
 
 const code = 'ND3011';
 const title = 'Large answers cannot be fetched because DNS over TCP is blocked';
 
-/**
- * A truncated reply has TC. TCP, over which the client would get the whole, is blocked or not used.
- */
+/** Connections are not accepted or not served, or clients open none after a truncated reply (TC). */
 export const tcpBlocked: FindingKind = {
   code,
   title,
@@ -53,10 +49,16 @@ export const tcpBlocked: FindingKind = {
   inCapture(observed, claims) {
     const { truncated } = observed;
     const blocked = blockedPairs(observed);
-    const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
+    const silent = blocked.reduce((sum, pair) => sum + failedOf(pair), 0);
     const isSure = silent >= MIN_CASES || blocked.some(failsOften);
-    const unserved = blocked.length === 0 ? leakOfUnserved(observed, claims) : null;
-    if (unserved !== null) return unserved;
+    const unserved = blocked.length === 0 ? unservedLeak(observed) : null;
+    if (unserved !== null) {
+      const { leak, queries } = unserved;
+      claims.take(queries);
+      claims.withoutTcp.add(leak.server);
+      const clients = queries.map(({ client }) => client.address);
+      return leaked(notServed(observed, queries), observed, clients, leak);
+    }
     if (truncated.length === 0 && !isSure && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
@@ -77,7 +79,7 @@ export const tcpBlocked: FindingKind = {
         ),
       );
       for (const { server } of blocked) claims.withoutTcp.add(server);
-      const leak = leakTo(observed, failingSince(blocked));
+      const leak = leakBefore(observed, blocked);
       const finding = blockedBy(observed, blocked, waiting);
       const clients = blocked.map(({ client }) => client);
       if (leak !== null) return leaked(finding, observed, clients, leak);
@@ -86,12 +88,7 @@ export const tcpBlocked: FindingKind = {
         ? stopped(finding, observed, blocked)
         : blockedSince(finding, blocked);
     }
-    const byClient = Map.groupBy(truncated, ({ client }) => client.address);
-    const deaf = observed.clients.list.flatMap((client) => {
-      const own = byClient.get(client.address) ?? [];
-      const asked = observed.connections.of(client.address) + client.byTcp;
-      return own.length > 0 && asked < TCP_PER_TRUNCATED * own.length ? [{ client, own }] : [];
-    });
+    const udpOnly = udpOnlyClients(observed);
     const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
     const unanswered = overTcp.length;
     const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
@@ -99,20 +96,20 @@ export const tcpBlocked: FindingKind = {
       claims.take(overTcp);
       return notServed(observed, overTcp);
     }
-    if (deaf.length === 0 && unanswered > 0)
+    if (udpOnly.length === 0 && unanswered > 0)
       return unknown(`${acceptedText(observed)}, and ${unanswered} queries over TCP got no reply`);
-    if (deaf.length === 0)
+    if (udpOnly.length === 0)
       return excluded(
         `${truncated.length} truncated answers, and TCP was answered: ${acceptedText(observed)}`,
       );
     const hasTcp = observed.connections.any || observed.clients.list.some(({ byTcp }) => byTcp > 0);
     // Some resolvers always retry. If these do not, the capture has no TCP.
-    const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
+    const odd = hasTcp ? udpOnly : udpOnly.filter((each) => !alwaysRetries(each));
     if (odd.length === 0)
       return unknown(
         'answers were truncated, but the capture contains only UDP (capture port 53 over TCP as well)',
       );
-    return neverAsked(observed, odd, hasTcp);
+    return neverRetried(observed, odd, hasTcp);
   },
   inCluster(facts) {
     const { answers } = facts;
@@ -149,74 +146,6 @@ function isTcpAlone({ losses, flows }: Observations): boolean {
   );
 }
 
-/** Clients and servers between which connections are not accepted. */
-function blockedPairs(observed: Observations): readonly ConnectionPair[] {
-  const { connections, lastMs, servers, backends, flows } = observed;
-  const pairs = connections.at(lastMs);
-  const failing = pairs.filter((pair) => {
-    const { server, failedFromMs } = pair;
-    if (failed(pair) === 0 || failed(pair) < TCP_PAIR_FAILS * (failed(pair) + meanwhile(pair)))
-      return false;
-    // A server that does not answer over UDP either is down, and TCP is not closed. (If all clients
-    // use TCP, as a node cache does with force_tcp, that cannot be seen.)
-    const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
-    const isAskedByUdp =
-      backends.get(server) !== undefined ||
-      flows.to(server).some(({ lastMs: askedMs }) => askedMs >= failedFromMs);
-    return !isKnown || !isAskedByUdp || answeredBetween(observed, server, failedFromMs, Infinity);
-  });
-  // A pair that fails once may be chance, but not a server or a client that never succeeds.
-  const of = (name: string): number =>
-    failing
-      .filter(({ client, server }) => client === name || server === name)
-      .reduce((sum, pair) => sum + failed(pair), 0);
-  const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
-  const bad = failing.reduce((sum, pair) => sum + failed(pair), 0);
-  if (bad >= RARE_SHARE * all) return failing;
-  return failing.filter(
-    (pair) => failsOften(pair) || of(pair.client) >= MIN_CASES || of(pair.server) >= MIN_CASES,
-  );
-}
-
-/** Connections that were accepted while others were not. */
-function meanwhile({ acceptedMs, failedFromMs, failedToMs }: ConnectionPair): number {
-  return acceptedMs.filter((ms) => ms > failedFromMs && ms < failedToMs).length;
-}
-
-function failed({ refused, silent, late }: ConnectionPair): number {
-  return refused + silent + late;
-}
-
-/** Queries without an answer, or with an error, while a forwarder tries only TCP and fails. */
-function waitingForTcp(
-  { affected, domains, names }: Observations,
-  blocked: readonly ConnectionPair[],
-): readonly SeenExchange[] {
-  const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
-  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
-  const all = affected.flatMap(({ exchanges }) =>
-    exchanges.filter(
-      ({ sentMs }) => sentMs >= fromMs - TCP_WAIT_MS.before && sentMs <= toMs + TCP_WAIT_MS.after,
-    ),
-  );
-  const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
-  const failed = all.filter(fails);
-  // A node cache may have another upstream for external names.
-  const isOwn = failed.every(({ name }) => domains.isOfCluster(name));
-  const beganMs = failed.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const within = isOwn
-    ? all.filter(({ name, sentMs }) => domains.isOfCluster(name) && sentMs >= beganMs)
-    : all;
-  if (failed.length >= MOST * within.length) return failed;
-  // It has earlier answers in memory.
-  const asked = within.filter(({ name, type }) => {
-    const view = names.get(name, type);
-    return view === undefined || Math.min(view.firstFoundMs, view.firstNegativeMs) >= fromMs;
-  });
-  const inVain = asked.filter(fails).length;
-  return inVain >= MIN_CASES && inVain >= MOST * asked.length ? failed : [];
-}
-
 function blockedBy(
   { truncated, missingFragments, incomplete }: Observations,
   blocked: readonly ConnectionPair[],
@@ -224,7 +153,7 @@ function blockedBy(
 ): Finding {
   const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
   const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
-  const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
+  const opened = refused + silent + blocked.reduce((sum, pair) => sum + acceptedMeanwhile(pair), 0);
   const late = blocked.reduce((sum, pair) => sum + pair.late, 0);
   const repeats = blocked.reduce((sum, pair) => sum + pair.unanswered, 0);
   const later = blocked.some(({ accepted, late }) => accepted + late > 0);
@@ -269,122 +198,24 @@ function blockedBy(
   };
 }
 
-/** True if the client's connections were accepted before they were not. */
-function worked({ acceptedMs, failedFromMs, refused }: ConnectionPair): boolean {
-  return refused === 0 && acceptedMs.filter((ms) => ms < failedFromMs).length >= MIN_CASES;
-}
-
-/**
- * True if connections were accepted whose queries got no reply. A server that has used up its connections still accepts
- * a few, which its kernel queues (the backlog). A rule drops first packets, or those of every connection.
- */
-function hasBacklog(
-  { losses, connections }: Observations,
-  blocked: readonly ConnectionPair[],
-): boolean {
-  const servers = new Set(blocked.map(({ server }) => server));
-  const reused = new Set(connections.reused.lost.map(({ exchange }) => exchange));
-  const fresh = losses.filter(
-    (loss) =>
-      loss.protocol === 'tcp' &&
-      !reused.has(loss) &&
-      [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
-        servers.has(address),
-      ),
-  );
-  return fresh.length >= MIN_CASES;
-}
-
-/** Queries over accepted connections, by server, if (nearly) none has got a reply since the first of them. */
-function unservedQueries(observed: Observations): ReadonlyMap<string, readonly SeenExchange[]> {
-  const pairs = observed.connections.at(observed.lastMs);
-  const reused = new Set(observed.connections.reused.lost.map(({ exchange }) => exchange));
-  const lost = observed.losses
-    .filter((each) => each.protocol === 'tcp' && !reused.has(each))
-    .toSorted((one, other) => one.sentMs - other.sentMs);
-  const byServer = Map.groupBy(lost, ({ server }) => server.address);
-  return new Map(
-    [...byServer].filter(([server, own]) => {
-      const accepted = pairs
-        .filter((pair) => pair.server === server)
-        .flatMap(({ acceptedMs }) => acceptedMs.filter((ms) => ms >= own[0]!.sentMs));
-      return own.length >= MIN_CASES && own.length >= MOST * accepted.length;
-    }),
-  );
-}
-
-/** The time since which connections to each server are not answered. */
-function failingSince(blocked: readonly ConnectionPair[]): ReadonlyMap<string, number> {
-  const since = new Map(
-    blocked.filter(({ refused }) => refused === 0).map((pair) => [pair.server, pair.failedFromMs]),
-  );
-  for (const { server, failedFromMs } of blocked)
-    if (failedFromMs < (since.get(server) ?? -Infinity)) since.set(server, failedFromMs);
-  return since;
-}
-
-/**
- * The client with the most connections that were never closed, when others began to fail; null: none has many.
- * @param since the time, by server
- */
-function leakTo(
-  { connections }: Observations,
-  since: ReadonlyMap<string, number>,
-): OpenConnections | null {
-  const [most] = connections.open
-    .map((each) => ({
-      ...each,
-      sinceMs: each.sinceMs.filter((ms) => ms < (since.get(each.server) ?? -Infinity)),
-    }))
-    .toSorted((one, other) => other.sinceMs.length - one.sinceMs.length);
-  return most !== undefined &&
-    most.sinceMs.length >= MIN_LEAKED_CONNECTIONS &&
-    most.closed <= SPARED_SHARE * most.sinceMs.length
-    ? most
-    : null;
-}
-
-/** A leak that leaves accepted connections of its own and of other clients without replies. */
-function leakOfUnserved(observed: Observations, claims: Claims): Finding | null {
-  const unserved = unservedQueries(observed);
-  const since = new Map([...unserved].map(([server, [first]]) => [server, first!.sentMs]));
-  const leak = leakTo(observed, since);
-  if (leak === null) return null;
-  const queries = unserved.get(leak.server)!;
-  claims.take(queries);
-  claims.withoutTcp.add(leak.server);
-  const clients = queries.map(({ client }) => client.address);
-  return leaked(notServed(observed, queries), observed, clients, leak);
-}
-
 /** A client's open connections use up those that the server accepts. */
 function leaked(
   finding: Finding,
-  { truncated }: Observations,
+  observed: Observations,
   clients: readonly string[],
-  { client, server, sinceMs }: OpenConnections,
+  leak: OpenConnections,
 ): Finding {
-  const others = [...new Set(clients)].filter((each) => each !== client);
+  const texts = leakTexts(leak, observed, clients);
   return {
     ...finding,
-    title: 'A client never closes its TCP connections to a DNS server, so the server has none left',
+    ...texts,
     confidence: 0.92,
-    seen: [
-      `${client} opened ${sinceMs.length} TCP connections to ${server} ${fromTo(sinceMs[0]!, sinceMs.at(-1)!)}, and neither side has closed one of them. Before these, TCP was answered.`,
-      ...finding.seen,
-    ],
-    why: `${client} opens a new connection for each lookup and never closes it. A server accepts a limited number of TCP connections (20 in dnsmasq). When they are used up, it leaves later ones unanswered, ${others.length === 0 ? 'those of this client and of all others' : `those of ${listed(others)}, too`}. TCP port 53 is not blocked.${truncated.length === 0 ? '' : ' A truncated answer has to be fetched over TCP, so its lookups fail.'}`,
-    fix: [
-      `Restart the program on ${client}, which closes its connections, and correct it: one connection can carry all its queries, and has to be closed when it is idle.`,
-      `Limit the connections per client in front of ${server}, or raise the server’s limit (max-tcp-connections in dnsmasq, incoming-num-tcp in Unbound, tcp-clients in BIND) and shorten its idle timeout.`,
-      ...finding.fix.slice(1),
-    ],
-    prove: `on the server’s host, ss -tn state established sport = :53 lists the connections of ${client}`,
-    disproved: `TCP is still unanswered after ${client} has been restarted`,
+    seen: [texts.seen, ...finding.seen],
+    fix: [...texts.fix, ...finding.fix.slice(1)],
   };
 }
 
-/** Says until when TCP worked for the same clients. */
+/** Describes until when TCP worked for the same clients. */
 function workedText(blocked: readonly ConnectionPair[]): {
   readonly text: string;
   readonly fromMs: number;
@@ -465,25 +296,13 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
   };
 }
 
-interface Deaf {
-  readonly client: ClientView;
-  readonly own: readonly SeenExchange[];
-}
-
-function neverAsked(
+function neverRetried(
   { truncated, others }: Observations,
-  deaf: readonly Deaf[],
+  udpOnly: readonly UdpOnlyClient[],
   hasTcp: boolean,
 ): Verdict {
-  const exchanges = deaf.flatMap(({ own }) => own);
-  // Old musl takes the records that have come: then nothing fails.
-  const fails = deaf.some(
-    ({ client, own }) =>
-      kindOf(client) === 'evdns' ||
-      (own.length > 1 &&
-        own.every(({ answers }) => answers === 0) &&
-        (hasTcp || kindOf(client) === 'musl')),
-  );
+  const exchanges = udpOnly.flatMap(({ own }) => own);
+  const fails = udpOnly.some((each) => failsWithoutTcp(each, hasTcp));
   // Nothing shows that TCP would be in the capture.
   if (!hasTcp && !fails && others.opened === 0)
     return withoutTcp(
@@ -492,9 +311,9 @@ function neverAsked(
       'The capture contains no TCP at all, so it was taken for UDP only, or no TCP reaches this point.',
     );
   // A capture at a DNS pod does not contain first packets that are dropped before it.
-  if (hasTcp && !deaf.every(isSeenWhole)) {
+  if (hasTcp && !udpOnly.every(isSeenWithoutTcp)) {
     const clients = listed(
-      deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`),
+      udpOnly.map(({ client, own }) => `${client.address} (${own.length} of them)`),
     );
     return {
       ...withoutTcp(
@@ -508,11 +327,11 @@ function neverAsked(
   return {
     code,
     title: 'Large answers are incomplete because a client does not retry over TCP',
-    severity: fails ? 'critical' : deaf.every(isContent) ? 'info' : 'warning',
+    severity: fails ? 'critical' : udpOnly.every(usesPartialAnswers) ? 'info' : 'warning',
     confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
     seen: [
       tooLarge(truncated),
-      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never retried over TCP${hasTcp ? ', while others did' : `, and the capture contains ${others.opened > 0 ? 'no DNS over TCP' : 'no TCP at all'}`}.`,
+      `${listed(udpOnly.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never retried over TCP${hasTcp ? ', while others did' : `, and the capture contains ${others.opened > 0 ? 'no DNS over TCP' : 'no TCP at all'}`}.`,
     ],
     why: 'A truncated answer has to be fetched again over TCP, which some resolvers cannot do. evdns (PgBouncer, Tor …) fails, while musl before 1.2.4 (Alpine before 3.18) and busybox use the part that arrived.',
     fix: [
@@ -527,21 +346,7 @@ function neverAsked(
   };
 }
 
-/** True if the client is of a kind that uses the records that arrived, and some always did. */
-function isContent({ client, own }: Deaf): boolean {
-  return kindOf(client) === 'musl' && own.every(({ answers }) => answers > 0);
-}
-
-/**
- * True if the capture shows that this client does not use TCP: its resolver is known for that, or its
- * queries are seen both before and after the address translation, so its connections would be, too.
- */
-function isSeenWhole({ client, own }: Deaf): boolean {
-  const isKnown = ['evdns', 'musl'].includes(kindOf(client));
-  return isKnown || (!alwaysAsks(client) && own.some(({ hops }) => hops.length > 0));
-}
-
-/** The capture may have a filter, or TCP ends before it, or the clients do not use it. */
+/** The capture may have been filtered, TCP may be blocked before this point, or the clients do not use it. */
 function withoutTcp(
   truncated: readonly SeenExchange[],
   exchanges: readonly SeenExchange[],
@@ -571,18 +376,8 @@ function tooLarge(truncated: readonly SeenExchange[]): string {
   return sentence(`${truncated.length} answers were too large for UDP (TC): ${listed(names)}`);
 }
 
-function kindOf({ recognition }: ClientView): string {
-  const best = recognition.best;
-  return best !== null && best.either >= SURE_RESOLVER ? best.kind : '';
-}
-
-/** glibc, Go and c-ares retry truncated answers over TCP. */
-function alwaysAsks(client: ClientView): boolean {
-  return ['glibc', 'go', 'c-ares'].includes(kindOf(client));
-}
-
 function acceptedText({ connections, lastMs }: Observations): string {
   const pairs = connections.at(lastMs);
   const accepted = pairs.reduce((sum, pair) => sum + pair.accepted, 0);
-  return `${share(accepted, accepted + pairs.reduce((sum, pair) => sum + failed(pair), 0))} connections were accepted at once`;
+  return `${share(accepted, accepted + pairs.reduce((sum, pair) => sum + failedOf(pair), 0))} connections were accepted at once`;
 }

@@ -108,3 +108,9 @@ export function isAnsweredElse(
   const counts = clients.get(client.address)?.servers.get(server.address);
   return counts !== undefined && counts.lost < counts.asked;
 }
+
+/** Queries without a reply over TCP connections on which no other query had been answered before. */
+export function lostOverFreshTcp({ losses, connections }: Observations): readonly SeenExchange[] {
+  const reused = new Set(connections.reused.lost.map(({ exchange }) => exchange));
+  return losses.filter((loss) => loss.protocol === 'tcp' && !reused.has(loss));
+}

@@ -65,10 +65,15 @@ interface Opening {
   packets: number;
 }
 
+/** Counts connections that were refused, or accepted late or not at all. */
+export function failedOf({ refused, silent, late }: ConnectionPair): number {
+  return refused + silent + late;
+}
+
 /** True if more connections, or first packets of one connection, fail than chance explains. */
-export function failsOften({ refused, silent, late, unanswered }: ConnectionPair): boolean {
+export function failsOften(pair: ConnectionPair): boolean {
   return (
-    refused + silent + late >= MIN_FAILED_CONNECTIONS || unanswered >= MIN_UNANSWERED_FIRST_PACKETS
+    failedOf(pair) >= MIN_FAILED_CONNECTIONS || pair.unanswered >= MIN_UNANSWERED_FIRST_PACKETS
   );
 }
 
@@ -79,14 +84,14 @@ export class ServerConnections {
   readonly #opening = new Map<string, Opening>();
   /** The number of accepted connections that were closed. */
   readonly #closed = new Map<ConnectionPair, number>();
-  /** Those that were accepted and not closed. */
+  /** Connections that were accepted and not closed, by both addresses and ports. */
   readonly #open = new Map<string, { readonly pair: ConnectionPair; readonly ms: number }>();
   /**
    * The last first packet: a client that waits for TCP sends nothing, so it may be later than all
    * messages.
    */
   #lastMs = -Infinity;
-  /** Those of the whole capture, if these are only of a part. */
+  /** The connections of the whole capture, if these are those of a part. */
   #whole: ServerConnections | null = null;
 
   /** A first packet, or its repeat. @param ports of both ends, in this order */
@@ -163,7 +168,7 @@ export class ServerConnections {
     });
   }
 
-  /** One side closed the connection, or reset it. */
+  /** Called when one side closed or reset the connection. */
   ended(from: string, fromPort: number, to: string, toPort: number): void {
     this.#close(`${from} ${to} ${fromPort} ${toPort}`);
     this.#close(`${to} ${from} ${toPort} ${fromPort}`);
@@ -176,7 +181,7 @@ export class ServerConnections {
     this.#closed.set(pair, (this.#closed.get(pair) ?? 0) + 1);
   }
 
-  /** A part does not show the connections that were opened before it. */
+  /** Adds what the whole capture shows about connections that were opened before this part. */
   know(whole: ServerConnections): void {
     this.#whole = whole;
   }
