@@ -151,3 +151,35 @@ test('a leak is found if all clients use only TCP, so that the server seems to s
   assert.match((await atFullPod(true, false))?.title ?? '', /never closes its TCP connections/);
   assert.doesNotMatch((await atFullPod(false, false))?.title ?? '', /never closes/);
 });
+
+/** A client with 30 connections that stay open, and one whose first packets are all dropped. @param another whether a third client is served */
+async function besideOpenOnes(another: boolean): Promise<Finding | undefined> {
+  const opened = (client: string, fromPort: number, ms: number, isClosed: boolean): Captured[] => {
+    const way = { from: client, fromPort, to: CACHE, toPort: 53 };
+    return [
+      at(ms, tcpPacket(way, 1, TCP.SYN)),
+      at(ms + 0.1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+      ...(isClosed ? [at(ms + 5, tcpPacket(way, 2, TCP.FIN | TCP.ACK))] : []),
+    ];
+  };
+  const packets = Array.from({ length: 40 }, (_, second) => [
+    ...(second < 30 ? opened('10.244.1.66', 30_000 + second, second * 300, false) : []),
+    ...(another ? opened('10.244.1.88', 32_000 + second, second * 1000, true) : []),
+    ...asked(second * 1000, ends(VICTIM, 20_000 + second, CACHE), 'www.example.com.', second + 1),
+    ...(second < 10
+      ? []
+      : [0, 1000, 3000].map((ms) => {
+          const way = { from: VICTIM, fromPort: 31_000 + second, to: CACHE, toPort: 53 };
+          return at(second * 1000 + ms, tcpPacket(way, 1, TCP.SYN));
+        })),
+  ]);
+  return (await examine(inOrder(packets))).findings.find(({ code }) => code === 'ND3011');
+}
+
+test('connections that stay open do not explain a client that was never served, or the only one that is not', async () => {
+  for (const another of [true, false]) {
+    const found = await besideOpenOnes(another);
+    assert.equal(found?.severity, 'critical');
+    assert.doesNotMatch(found.title, /never closes/);
+  }
+});

@@ -18,7 +18,10 @@ export interface UnservedLeak {
 export function unservedLeak(observed: Observations): UnservedLeak | null {
   const unserved = unservedQueries(observed);
   const since = new Map([...unserved].map(([server, [first]]) => [server, first!.sentMs]));
-  const leak = leakTo(observed, since);
+  const failing = [...unserved].flatMap(([server, queries]) =>
+    queries.map(({ client }) => ({ client: client.address, server })),
+  );
+  const leak = leakTo(observed, since, failing);
   return leak === null ? null : { leak, queries: unserved.get(leak.server)! };
 }
 
@@ -27,7 +30,7 @@ export function leakBefore(
   observed: Observations,
   blocked: readonly ConnectionPair[],
 ): OpenConnections | null {
-  return leakTo(observed, failingSince(blocked));
+  return leakTo(observed, failingSince(blocked), blocked);
 }
 
 /** Queries over accepted connections, by server, if (nearly) none has got a reply since the first of them. */
@@ -55,15 +58,28 @@ function failingSince(blocked: readonly ConnectionPair[]): ReadonlyMap<string, n
   return since;
 }
 
+/** A client and the server that does not answer it. */
+type FailingPair = Pick<ConnectionPair, 'client' | 'server'>;
+
 /**
  * Returns the client with the most connections that were open when others began to fail. Null if no client has many.
  * @param since the time of the first failure, by server
  */
 function leakTo(
-  { connections }: Observations,
+  { connections, lastMs }: Observations,
   since: ReadonlyMap<string, number>,
+  failing: readonly FailingPair[],
 ): OpenConnections | null {
+  const pairs = Map.groupBy(connections.at(lastMs), ({ server }) => server);
+  const clients = Map.groupBy(failing, ({ server }) => server);
+  const isUsedUp = new Set(
+    [...since].flatMap(([server, fromMs]) => {
+      const own = new Set(clients.get(server)?.map(({ client }) => client));
+      return mayBeUsedUp(pairs.get(server) ?? [], fromMs, own) ? server : [];
+    }),
+  );
   const [most] = connections.open
+    .filter(({ server }) => isUsedUp.has(server))
     .map((each) => ({
       ...each,
       sinceMs: each.sinceMs.filter((ms) => ms < (since.get(each.server) ?? -Infinity)),
@@ -74,6 +90,26 @@ function leakTo(
     most.closed <= SPARED_SHARE * most.sinceMs.length
     ? most
     : null;
+}
+
+/**
+ * True if a server accepted connections of the failing clients before, and afterwards hardly any of another client. A
+ * rule for one client leaves the others' connections alone, however many of them are open.
+ * @param pairs those of this server
+ */
+function mayBeUsedUp(
+  pairs: readonly ConnectionPair[],
+  fromMs: number,
+  failing: ReadonlySet<string>,
+): boolean {
+  const worked = pairs.some(
+    ({ client, acceptedMs }) => failing.has(client) && acceptedMs.some((ms) => ms < fromMs),
+  );
+  const isOtherServed = pairs.some(
+    ({ client, acceptedMs }) =>
+      !failing.has(client) && acceptedMs.filter((ms) => ms > fromMs).length >= MIN_CASES,
+  );
+  return worked && !isOtherServed;
 }
 
 /** The parts of a finding about a leak. @param clients those whose connections or queries fail */
