@@ -46,3 +46,17 @@ test('a limit of a few queries is not one of a forwarder', async () => {
   for (const { title } of await findings((waiting) => waiting >= 5))
     assert.doesNotMatch(title, /burst/);
 });
+
+test('names that are refused at the end of each burst, and never answered, are those of a rule', async () => {
+  const packets = Array.from({ length: 800 }, (_, nth) => {
+    const [burst, turn] = [Math.floor(nth / 40), nth % 40];
+    const ms = burst * 8000 + turn * 0.4;
+    const way = ends('10.244.1.66', 20_000 + nth, '10.244.2.5');
+    return turn >= 36
+      ? asked(ms, way, `ad${turn}.tracker.example.`, nth, { rcode: REFUSED, tookMs: 0.4 })
+      : asked(ms, way, `www${(nth * 7) % 90}.site.example.`, nth, { tookMs: 40 + turn });
+  });
+  const { findings: found } = await examine(inOrder(packets));
+  assert.equal(found[0]?.code, 'ND4010');
+  assert.doesNotMatch(found[0].title, /burst/);
+});

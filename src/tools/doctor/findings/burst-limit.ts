@@ -24,8 +24,9 @@ export const burstLimit: FindingKind = {
       const refusedNames = new Set(names);
       const { busiest, most, bursts } = limit;
       const isOne = busiest.share >= MOST;
+      const areUpstreams = upstreams(observed);
       const behind = observed.servers.list
-        .filter((each) => upstreams(observed).has(each.address) && each.clients.has(address))
+        .filter((each) => areUpstreams.has(each.address) && each.clients.has(address))
         .map((each) => ({
           server: each.address,
           most: observed.lines.get(each.address)?.most ?? 0,

@@ -1,7 +1,7 @@
 /** Servers that accept only the first queries of each burst and refuse the others at once. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { BURST_LIMIT, FORWARD_LIMIT_LEAST, WAITING_LIMIT } from '../thresholds/errors.ts';
-import { MIN_CASES, MIN_QUERIES, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_QUERIES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { busiestOf, type BusiestClient } from './busiest-client.ts';
 import { median } from './median.ts';
 import type { Observations } from './observations.ts';
@@ -36,6 +36,7 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
   );
   const busiest = busiestOf(tally(refused, ({ client }) => client));
   if (busiest === null || refused.length < MIN_QUERIES) return null;
+  if (isRule(observed, server)) return null;
   // Replies from memory occupy no place.
   const forwarded = queries.filter(
     ({ isRefused, sentMs, repliedMs }) =>
@@ -95,4 +96,29 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
     spanMs: median(full.map((burst) => burst.at(-1)!.sentMs - burst[0]!.sentMs)),
     busiest,
   };
+}
+
+/** True if most refused names are refused in several bursts and never answered, as by a block list. */
+function isRule({ failed, names }: Observations, server: string): boolean {
+  const own = failed.filter(
+    (each) => each.rcode === RCODE.REFUSED && each.server.address === server,
+  );
+  const ruled = [...Map.groupBy(own, ({ type, name }) => `${type} ${name}`).values()].filter(
+    (refusals) => {
+      const outcomes = names.get(refusals[0]!.name, refusals[0]!.type)?.outcomes;
+      const isAnswered =
+        outcomes === undefined || outcomes.found + outcomes.nodata + outcomes.nxdomain > 0;
+      return !isAnswered && countBursts(refusals) >= MIN_CASES;
+    },
+  );
+  return ruled.reduce((sum, { length }) => sum + length, 0) >= MOST * own.length;
+}
+
+function countBursts(queries: readonly { readonly sentMs: number }[]): number {
+  let [bursts, lastMs] = [0, -Infinity];
+  for (const { sentMs } of queries.toSorted((one, other) => one.sentMs - other.sentMs)) {
+    if (sentMs - lastMs > BURST_LIMIT.gapMs) bursts++;
+    lastMs = sentMs;
+  }
+  return bursts;
 }
