@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { costsAtMost } from '../../../../test/kit/growth.ts';
 import { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { AskedAgain } from './asked-again.ts';
@@ -33,4 +34,13 @@ test('a repeat is found behind 19 999 other questions, and not behind 20 000', (
 
 test('a question that is repeated is remembered longer', () => {
   assert.equal(repeatsAfter(9000, 5), 5);
+});
+
+test('a client that queries one name for very many types does not make each query slower', async () => {
+  const query = (types: number) => (): void => {
+    const asked = new AskedAgain(new SearchDomains());
+    for (let at = 0; at < types; at++)
+      asked.add({ ...answered('many.example.', at / 100, at), type: 1000 + at });
+  };
+  await costsAtMost(24, query(4000), query(500));
 });

@@ -27,6 +27,8 @@ const CLIENTS_MAX = 8000;
 const QUESTIONS_MAX = 20_000;
 const LONG_MAX = 2000;
 const LATE_MAX = 5000;
+/** Types of one name that a client queries; more are not followed. Programs need fewer, and each query searches them. */
+const TYPES_MAX = 16;
 
 /** One repeated question. */
 export interface RepeatedQuery {
@@ -188,6 +190,7 @@ export class AskedAgain {
     let known = lastOf(asker, name, type);
     if (known === null) {
       const other = questions.get(name) ?? null;
+      if (countTypes(other) >= TYPES_MAX) return;
       known = { exchange, run, place: -1, isPaired: false, other };
       questions.set(name, known);
     }
@@ -377,6 +380,12 @@ function lastOf({ questions }: Asker, name: string, type: number): Last | null {
   let last = questions.get(name) ?? null;
   while (last !== null && last.exchange.type !== type) last = last.other;
   return last;
+}
+
+function countTypes(newest: Last | null): number {
+  let types = 0;
+  for (let last = newest; last !== null; last = last.other) types++;
+  return types;
 }
 
 function drop({ questions }: Asker, last: Last): void {
