@@ -56,3 +56,23 @@ test('full TTLs, and failures while an answer is valid, show a server without a 
   );
   assert.equal(counting, undefined);
 });
+
+test('a program that queries the upstream of a DNS pod itself is not called a DNS server, and other names do not make it critical', async () => {
+  const queries = Array.from({ length: 600 }, (_, nth): Given[] => [
+    { ...hooks, atMs: nth * 100, client: '10.244.1.30', server: UPSTREAM, ttl: 60 },
+    ...(nth % 5 === 0
+      ? [POD, UPSTREAM].map((server, step): Given => {
+          const name = `x${nth}.example.org.`;
+          const client = step === 0 ? '10.244.1.7' : POD;
+          return { name, atMs: nth * 100 + 3 + step, address: '192.0.2.9', client, server };
+        })
+      : []),
+  ]).flat();
+  const failing = Array.from({ length: 12 }, (_, nth): Given => ({
+    ...{ name: 'lost.example.net.', atMs: nth * 5000 + 50, server: POD },
+    reply: { rcode: RCODE.SERVFAIL, tookMs: 30 },
+  }));
+  const found = await findingOf('ND4073', [...queries, ...failing]);
+  assert.equal(found?.severity, 'info');
+  assert.match(found.title, /A client of an upstream/);
+});

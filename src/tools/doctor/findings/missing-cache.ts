@@ -1,5 +1,7 @@
 /** DNS servers that query their upstream again for each client query, because they do not cache. */
+import type { Observations } from '../observe/observations.ts';
 import { isFailure, wrong } from '../observe/outcomes.ts';
+import { isForwarder } from '../observe/roles.ts';
 import {
   busiestFor,
   repeatingClients,
@@ -33,12 +35,21 @@ export const missingCache: FindingKind = {
     const without = [...new Set([...forwarding, ...failing.map(({ server }) => server)])];
     const busiest = busiestFor(observed, names);
     const [name] = names as [string];
+    // A program that queries the upstream itself looks like a DNS server whose clients are not in the capture.
+    const mayBeProgram =
+      failing.length === 0 && !repeating.some(({ client }) => isForwarder(observed, client));
     return {
       code: this.code,
-      title: this.title,
+      title: mayBeProgram
+        ? 'A client of an upstream does not cache, so every query for a name goes there'
+        : this.title,
       severity:
-        failing.length > 0 || wrong(total) >= FELT_SHARE * total.asked ? 'critical' : 'warning',
-      confidence: repeating.length > 0 ? 0.86 : 0.82,
+        failing.length > 0 || isFelt(observed, own)
+          ? 'critical'
+          : mayBeProgram
+            ? 'info'
+            : 'warning',
+      confidence: mayBeProgram ? 0.6 : repeating.length > 0 ? 0.86 : 0.82,
       seen: [
         ...repeating.map((each) => sentence(repeatingText(each))),
         ...failing.map(({ server, failed, answered, ttl, names: theirs }) =>
@@ -52,7 +63,7 @@ export const missingCache: FindingKind = {
               `${busiest.address} sends ${percent(busiest.queries, busiest.all)} of the programs’ queries for these names (${(busiest.queries / Math.max(1, seconds)).toFixed(0)} a second).`,
             ]),
       ],
-      why: `${listed(without)} does not cache these names: the cache plugin is missing in its server block, or is disabled for them. Every client query waits for the upstream, although an earlier answer is still valid. The upstream gets many times the necessary load, may limit or drop it, and each of its failures reaches the clients.`,
+      why: `${listed(without)} does not cache these names: the cache plugin is missing in its server block, or is disabled for them.${mayBeProgram ? ' Or it is a program that queries this upstream instead of the DNS pods.' : ''} Every client query waits for the upstream, although an earlier answer is still valid. The upstream gets many times the necessary load, may limit or drop it, and each of its failures reaches the clients.`,
       fix: [
         'Add cache 30 to the server block in the Corefile, or correct it (zones, disable). ndots lint reports a forward without cache.',
         busiest === null
@@ -67,3 +78,10 @@ export const missingCache: FindingKind = {
     };
   },
 };
+
+/** True if programs notice that queries for these names fail. */
+function isFelt({ names }: Observations, own: ReadonlySet<string>): boolean {
+  const all = names.list.filter(({ name }) => own.has(name));
+  const failed = all.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
+  return failed > 0 && failed >= FELT_SHARE * all.reduce((sum, each) => sum + each.outcomes.asked, 0);
+}
