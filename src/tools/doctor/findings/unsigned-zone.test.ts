@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { given, findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { costsAtMost } from '../../../../test/kit/growth.ts';
 import { addressRecord, dnsMessage, udpPacket, back } from '../../../../test/kit/packets.ts';
 import { at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
-import { examine } from '../../../../test/kit/story.ts';
+import { examine, look } from '../../../../test/kit/story.ts';
+import { Claims } from '../observe/claims.ts';
+import { everything } from '../part-diagnosis.ts';
+import { unsignedZone } from './unsigned-zone.ts';
 
 const [RESOLVER, PARENT, PRIVATE] = ['10.0.1.9', '10.0.0.2', '10.0.0.60'];
 const name = 'gw.bank.example.';
@@ -64,4 +68,37 @@ test('without a DS record, or with signatures, an unsigned zone is not the cause
   for (const packets of [world(false, false), world(true, true)])
     assert.ok(!(await examine(packets)).findings.some(({ title }) => title.includes('unsigned')));
   assert.equal(await findingOf('ND4035', others(20)), undefined);
+});
+
+/** DS records of zones, and names in them that fail. */
+function zones(count: number) {
+  const packets = Array.from({ length: count }, (_, nth) => {
+    const zone = `z${nth}.bank.example.`;
+    const way = ends(RESOLVER, 20_000 + nth, PARENT);
+    const reply = { id: nth, reply: true, edns, answer: [{ ...ds, name: zone }] };
+    return [
+      at(nth, udpPacket(way, dnsMessage(zone, 'DS', { id: nth, edns }))),
+      at(nth + 0.5, udpPacket(back(way), dnsMessage(zone, 'DS', reply))),
+      ...[0, 1, 2, 3].flatMap((host) =>
+        given([
+          {
+            name: `h${host}.${zone}`,
+            atMs: nth,
+            server: RESOLVER,
+            reply: { rcode: RCODE.SERVFAIL },
+          },
+        ]),
+      ),
+    ];
+  });
+  return look(inOrder(packets), [], [everything])[0]!;
+}
+
+test('many zones with DS records and names that fail are judged in time that grows with their number', async () => {
+  const [many, few] = [zones(480), zones(60)];
+  await costsAtMost(
+    24,
+    () => unsignedZone.inCapture!(many, new Claims(many)),
+    () => unsignedZone.inCapture!(few, new Claims(few)),
+  );
 });

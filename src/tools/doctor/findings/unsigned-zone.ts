@@ -1,5 +1,6 @@
 /** Zones that a server serves without signatures, although their parent says that they are signed. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
+import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { keysOf, listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -13,12 +14,13 @@ export const unsignedZone: FindingKind = {
   inCapture(observed, claims) {
     const { zones, answers } = observed.signatures.unsigned;
     if (zones.size === 0) return unknown('no DS record was seen, so no zone has to be signed');
+    const { unsigned: all } = observed.signatures;
+    const answersOf = Map.groupBy(answers.list, ({ name }) => all.zoneOf(name)?.zone);
+    const failingOf = failingNames(observed);
     const found = zones.list.flatMap(({ zone, servers }) => {
       // A server that returns the DS record may leave out all signatures of others.
-      const own = answers.list.filter(
-        ({ name, server, isAuthoritative }) =>
-          observed.signatures.unsigned.zoneOf(name)?.zone === zone &&
-          (isAuthoritative || !servers.has(server)),
+      const own = (answersOf.get(zone) ?? []).filter(
+        ({ server, isAuthoritative }) => isAuthoritative || !servers.has(server),
       );
       const sources = new Set(own.map(({ server }) => server));
       const unsigned = [...sources].filter((server) => {
@@ -27,7 +29,7 @@ export const unsignedZone: FindingKind = {
           theirs.every(({ signed }) => signed === 0) && theirs.some((each) => each.unsigned > 0)
         );
       });
-      const failing = failingNames(observed, zone);
+      const failing = failingOf.get(zone) ?? [];
       const failures = failing.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
       if (unsigned.length === 0 || failures < MIN_CASES) return [];
       if (failing.some(({ name }) => claims.names.has(name))) return [];
@@ -88,10 +90,11 @@ export const unsignedZone: FindingKind = {
   },
 };
 
-/** Names in the zone that get SERVFAIL. */
-function failingNames({ names, signatures }: Observations, zone: string) {
-  return names.list.filter(
-    ({ name, outcomes }) =>
-      outcomes.servfail > 0 && signatures.unsigned.zoneOf(name)?.zone === zone,
-  );
+/** Names that get SERVFAIL, by the zone that has to be signed. */
+function failingNames({
+  names,
+  signatures,
+}: Observations): ReadonlyMap<string | undefined, readonly NameView[]> {
+  const failing = names.list.filter(({ outcomes }) => outcomes.servfail > 0);
+  return Map.groupBy(failing, ({ name }) => signatures.unsigned.zoneOf(name)?.zone);
 }

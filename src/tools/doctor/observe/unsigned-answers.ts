@@ -5,9 +5,9 @@
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
-import { isWithin } from '../../../server/wire/within-zone.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { parentOf } from './domain-of-name.ts';
 
 const ZONES_MAX = 500;
 const NAMES_MAX = 2000;
@@ -67,12 +67,11 @@ export class UnsignedAnswers {
 
   /** The closest zone of the name that has to be signed; null if the capture shows none. */
   zoneOf(name: string): SecureZone | null {
-    return this.zones.list
-      .filter(({ zone }) => isWithin(name, zone))
-      .reduce<SecureZone | null>(
-        (best, each) => (best === null || each.zone.length > best.zone.length ? each : best),
-        null,
-      );
+    for (let zone = name; zone.includes('.'); zone = parentOf(zone)) {
+      const found = this.zones.get(zone);
+      if (found !== undefined) return found;
+    }
+    return null;
   }
 }
 
