@@ -83,5 +83,7 @@ export const missingCache: FindingKind = {
 function isFelt({ names }: Observations, own: ReadonlySet<string>): boolean {
   const all = names.list.filter(({ name }) => own.has(name));
   const failed = all.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
-  return failed > 0 && failed >= FELT_SHARE * all.reduce((sum, each) => sum + each.outcomes.asked, 0);
+  return (
+    failed > 0 && failed >= FELT_SHARE * all.reduce((sum, each) => sum + each.outcomes.asked, 0)
+  );
 }
