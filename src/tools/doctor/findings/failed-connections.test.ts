@@ -428,3 +428,22 @@ test('an old address that a client keeps is named, although the client never con
   const turns = found((second) => (second < 8 ? old : second % 8 === 0 ? now : third));
   assert.doesNotMatch(turns.title, /old address/);
 });
+
+test('an IPv6 address beside the IPv4 address that fails is not a newer one', () => {
+  const lookups = Array.from({ length: 12 }, (_, nth): Given => ({
+    ...{ atMs: nth * 250, name: NAME, client: `10.244.1.${7 + (nth >> 1)}` },
+    ...(nth % 2 === 0
+      ? { type: 'A', address: '10.244.2.5' }
+      : { type: 'AAAA', address: '2001:db8::5' }),
+  }));
+  const connections = Array.from({ length: 30 }, (_, nth) => {
+    const way = { from: CLIENT, fromPort: 41_000 + nth, to: '10.244.2.5', toPort: 443 };
+    const course = courses[nth < 12 ? 'opens' : 'refused']!;
+    return course(way).map(([ms, bytes]) => at(4000 + nth * 5000 + ms, bytes));
+  });
+  const all = inOrder([given(lookups), ...connections]);
+  for (const { title, seen } of diagnose(look(all, [], [everything])[0]!).findings) {
+    assert.doesNotMatch(title, /old address/);
+    assert.doesNotMatch(seen.join(' '), /2001:db8::5/);
+  }
+});

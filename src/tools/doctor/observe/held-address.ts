@@ -1,5 +1,5 @@
 /** Programs that keep an address long after its TTL, and do not query its name again. */
-import { addressTypes } from '../../../server/wire/iana.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
 import { clock, listed, sentence, took } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { TTL_MARGIN_MS } from '../thresholds/transport.ts';
@@ -98,7 +98,9 @@ interface LeftAddress {
 
 /** Null if the name still has the address, or its answers return to it. */
 function leftAt({ names }: Observations, name: string, oldAddress: string): LeftAddress | null {
-  const sets = addressTypes.flatMap((type) => names.get(name, type)?.sets?.list ?? []);
+  // A name has addresses of both families at the same time.
+  const type = oldAddress.includes(':') ? TYPE.AAAA : TYPE.A;
+  const sets = names.get(name, type)?.sets?.list ?? [];
   // Only the first addresses of a set are known.
   if (sets.some(({ addresses, size }) => size > addresses.length)) return null;
   const [old, newer] = [true, false].map((isOld) =>
