@@ -44,3 +44,14 @@ test('a hidden server that denies the name afresh does not have it', async () =>
   ])
     assert.equal((await firstFinding(ttlAt))?.code, 'ND4005');
 });
+
+test('a name that is denied first and then found for good has one change, and no hidden server', async () => {
+  const all = Array.from({ length: 100 }, (_, nth): Given => ({
+    ...{ atMs: nth * 3000, name: 'fresh.example.com.' },
+    ...(nth < 30 ? { reply: denial(90 - nth * 3) } : { address: '192.0.2.7', ttl: 60 }),
+  }));
+  const { findings } = await examine(given(all));
+  const found = findings.find(({ code }) => code === 'ND8003');
+  assert.match(found?.title ?? '', /A new name stays invisible/);
+  assert.equal(found!.severity, 'warning');
+});

@@ -6,6 +6,7 @@ import type { NameView, NegativeTtl } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isLinkLocal } from './roles.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 import {
   MIN_EARLY_DENIALS,
   NEW_NAME,
@@ -39,7 +40,10 @@ export function isOneEntry({
   negativeTtls,
   firstNegativeMs,
   lastNegativeMs,
+  departures,
 }: NameView): boolean {
+  // A name that came or went has one change, or a few.
+  if (departures < MIN_CASES) return false;
   const [only, ...others] = serverTimes;
   if (only === undefined || others.length > 0 || only.existsMs === Infinity) return false;
   if (outcomes.nxdomain < MIN_EARLY_DENIALS || negativeTtls.length < MIN_EARLY_DENIALS)
