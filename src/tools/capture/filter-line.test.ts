@@ -15,6 +15,7 @@ describe('a line of filters', () => {
     ],
     ['--from-ip=fd00::/8', 'from-ip=fd00::/8'],
     ['redis', 'name=*redis*'],
+    ['types pods', 'name=*types* name=*pods*'],
     ['not api.*', 'not name=api.*'],
     ['--not --name api.', 'not name=api.'],
   ] as const)

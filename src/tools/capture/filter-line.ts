@@ -10,6 +10,7 @@ const LINE_MAX = 4096;
 /** Returns null if the text is not `word=value`. */
 export function parseTerm(text: string, negated: boolean): GivenFilter | null {
   const equals = text.search(/[=:]/);
+  if (equals < 0) return null;
   const word = filterWords.find((each) => each === text.slice(0, equals));
   return word === undefined ? null : { word, value: text.slice(equals + 1), negated };
 }
