@@ -1,4 +1,5 @@
 /** Options shared by all commands that show live traffic: where packets come from, filters, and names for addresses. */
+import { existsSync } from 'node:fs';
 import { nearest } from '../../../server/base/problem.ts';
 import {
   filterWords,
@@ -117,6 +118,13 @@ export function sourcesOf(
     throw usage(
       '--dnstap cannot listen in another network namespace',
       'To capture packets there as well, add -i any',
+    );
+  const term = files.find((file) => parseTerm(file, true) !== null && !existsSync(file));
+  const filter = term === undefined ? null : parseTerm(term, true);
+  if (filter !== null)
+    throw usage(
+      `${term} is a filter, and there is no such file`,
+      `As an option: --${filter.word} ${filter.value}`,
     );
   if (!live && files.length === 0)
     throw usage('nothing to read', 'Give a file, - for standard input, or -i any');

@@ -97,8 +97,10 @@ describe('top --once', () => {
   });
 
   test('reads several files, and reports the one that cannot be read', async () => {
-    const { code, out } = await runCommand(top, [capture, '/nowhere.pcap', '--once', '-o', 'json']);
+    const words = [capture, '/nowhere.pcap', '--once', '-o', 'json'];
+    const { code, out, err } = await runCommand(top, words);
     assert.equal(code, 0);
+    assert.equal(err, 'ndots top: cannot read /nowhere.pcap: no such file or directory\n');
     const { inputs } = JSON.parse(out) as Views['now'];
     assert.deepEqual(
       inputs.map(({ state }) => state),
@@ -144,6 +146,7 @@ describe('wrong input', () => {
       2,
       /there is no network namespace \/nowhere|permission denied/,
     ],
+    [[capture, 'name=redis', '--once'], 3, /name=redis is a filter.*\n.*--name redis/],
     [[capture, '-i', 'any'], 3, /files cannot be combined with a live capture/],
     [[capture, '--speed', '0'], 3, /--speed takes a number from 0\.01 to 100000, or max/],
     [['-i', 'any', '--speed', '2'], 3, /--speed needs a file/],

@@ -122,8 +122,18 @@ async function printedOnce({ options, io, clusters }: Run): Promise<void> {
     clearInterval(progress);
   }
   for (const { name, model } of clusters) {
+    noteUnread(model, options, io);
     if (options.output === 'json') io.out(printDocument(options, model, name));
     else io.out(`${name === '' ? '' : `${name}\n`}${printPage(options, model, io)}`);
+  }
+}
+
+/** If every file is unreadable, the error of the first one is printed instead. */
+function noteUnread({ inputs }: LiveCluster['model'], { files }: TopOptions, io: Io): void {
+  if (files.length === 0) return;
+  for (const input of inputs) {
+    const { state, why } = input.row();
+    if (state === 'failed') io.err(`ndots top: ${why}\n`);
   }
 }
 
@@ -143,6 +153,7 @@ async function asLines({ options, io, clusters }: Run): Promise<void> {
   try {
     await overAll(clusters);
     print();
+    for (const { model } of clusters) noteUnread(model, options, io);
   } finally {
     clearInterval(timer);
   }
