@@ -28,6 +28,8 @@ test('only AAAA is lost, and answered when it is repeated: it goes by the type',
   assert.equal(found?.code, 'ND3013');
   assert.match(found.title, /^AAAA queries, the second of each pair, are sometimes lost/);
   assert.doesNotMatch(found.seen.join(' '), /types, names/);
+  assert.match(found.fix[0]!, /insert_failed/);
+  assert.doesNotMatch(found.fix.join(' '), /dead pod/);
 });
 
 test('A and AAAA are lost alike', async () => {

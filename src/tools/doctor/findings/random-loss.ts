@@ -197,19 +197,24 @@ export const randomLoss: FindingKind = {
               'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
             ]
           : []),
-        ...(stopped === null
+        ...(stopped === null || isOnlyAaaa
           ? []
           : [
-              'First check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
+              'Check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
             ]),
-        ...(spared === null
+        ...(spared === null || isOnlyAaaa
           ? []
           : [
               `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
             ]),
         'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
-        'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
-        'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
+        // A dead pod loses A queries as well, and after the translation.
+        ...(stopped !== null || isOnlyAaaa
+          ? []
+          : [
+              'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
+              'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
+            ]),
       ],
       prove: 'ndots capture join client.pcap node.pcap server.pcap shows where packets are lost',
       disproved:
