@@ -20,6 +20,21 @@ test('a private domain that the root denies needs a stub zone', async () => {
   const found = await findingOf('ND2008', [...others(20), ...all]);
   assert.match(found?.title ?? '', /a stub zone is missing/);
   assert.match(found!.fix[0]!, /acme\.local:53/);
+  // Only the name as written exists, at the company’s name servers.
+  assert.match(found!.prove, /query crm\.acme\.local\. @COMPANY-DNS/);
+});
+
+test('a name that the root denies is forwarded to the server that has it', async () => {
+  const name = 'git.corp.acme.';
+  const denied = { rcode: RCODE.NXDOMAIN, authority: [root] };
+  const found = await findingOf('ND4034', [
+    ...others(20),
+    ...often(8, 900, () => ({ name, server: '10.0.0.8', reply: denied })),
+    ...often(8, 910, () => ({ name, client: '10.0.7.7', server: '10.0.0.5', address: '10.9.0.4' })),
+  ]);
+  assert.match(found!.seen.join(' '), /the root’s SOA record/);
+  assert.equal(found!.fix.length, 1);
+  assert.match(found!.fix[0]!, /^Forward the domain of these names to 10\.0\.0\.5/);
 });
 
 test('an address, an underscore or a variable in a name is reported', async () => {

@@ -47,7 +47,10 @@ interface MissingName {
 }
 
 /** The fault of a name, and its fix. */
-interface Spelling extends Pick<Finding, 'title' | 'confidence' | 'why'> {
+interface Spelling
+  extends
+    Pick<Finding, 'title' | 'confidence' | 'why'>,
+    Partial<Pick<Finding, 'prove' | 'disproved'>> {
   readonly seen: readonly string[];
   readonly fix: readonly string[];
 }
@@ -135,8 +138,10 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
       ],
       why: first!.spelling.why,
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
-      prove: proofOf(first!, lookups),
-      disproved: 'the names exist in their zone (then the servers queried here give wrong answers)',
+      prove: first!.spelling.prove ?? proofOf(first!, lookups),
+      disproved:
+        first!.spelling.disproved ??
+        'the names exist in their zone (then the servers queried here give wrong answers)',
       exchanges: lookups.flatMap(({ exchanges }) => exchanges),
       affected: [...keys],
     };
@@ -352,6 +357,8 @@ function ofPrivateZone(name: string): Spelling {
       `Forward the domain with a block ${zone.slice(0, -1)}:53 { forward . COMPANY-DNS } in the Corefile, or with a conditional forwarder in the upstream.`,
       'If another pod gets an address for these names, compare the servers that both pods query.',
     ],
+    prove: `run ndots query ${name} @COMPANY-DNS, which returns the record, then ndots query ${name} at the DNS Service, which returns NXDOMAIN`,
+    disproved: 'the company’s name servers deny the name, too (then it is misspelled or was deleted)',
   };
 }
 

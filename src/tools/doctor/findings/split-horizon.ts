@@ -24,6 +24,16 @@ const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
   disproved: 'both servers give the same answer when they are queried directly',
 };
 
+/** The root denied the name, so there is no public version to which the name could be added. */
+function ofRoot(having: string): Pick<Finding, 'why' | 'fix'> {
+  return {
+    why: `The cluster’s DNS forwards these names to a resolver that looks them up on the internet, where their domain does not exist. Its NXDOMAIN is final, so ${having}, which knows the domain, is never queried.`,
+    fix: [
+      `Forward the domain of these names to ${having}, with a separate server block in the Corefile or a conditional forwarder in the upstream.`,
+    ],
+  };
+}
+
 function fixes(lacking: readonly string[], having: string): readonly string[] {
   return [
     `Add the missing names to the version that ${listed(lacking)} serves.`,
@@ -68,11 +78,16 @@ export const splitHorizon: FindingKind = {
         sentence(
           `${listed(names)}: ${listed(first.lacking)} said NXDOMAIN, ${denied} times and always; ${listed(having)} has ${names.length === 1 ? 'it' : 'them'}, and never denied ${names.length === 1 ? 'it' : 'them'}`,
         ),
-        ...(zone === '' ? [] : [sentence(`The denial comes from the zone ${zone}`)]),
-        ...(who.length === 0 ? [] : [`${listed(having)} is asked by ${listed(who)}.`]),
+        ...(zone === ''
+          ? []
+          : zone === '.'
+            ? ['The denial carries the root’s SOA record, so the query went to the internet.']
+            : [sentence(`The denial comes from the zone ${zone}`)]),
+        ...(who.length === 0 ? [] : [`Queries to ${listed(having)} come from ${listed(who)}.`]),
       ],
-      why: said.why,
-      fix: fixes(lacking, having[0]!),
+      ...(zone === '.'
+        ? ofRoot(having[0]!)
+        : { why: said.why, fix: fixes(lacking, having[0]!) }),
       prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,
       exchanges: observed.affectedExchanges(({ name }) => names.includes(name)),
       affected: names,
