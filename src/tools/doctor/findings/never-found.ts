@@ -358,7 +358,8 @@ function ofPrivateZone(name: string): Spelling {
       'If another pod gets an address for these names, compare the servers that both pods query.',
     ],
     prove: `run ndots query ${name} @COMPANY-DNS, which returns the record, then ndots query ${name} at the DNS Service, which returns NXDOMAIN`,
-    disproved: 'the company’s name servers deny the name, too (then it is misspelled or was deleted)',
+    disproved:
+      'the company’s name servers deny the name, too (then it is misspelled or was deleted)',
   };
 }
 

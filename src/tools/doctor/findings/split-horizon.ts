@@ -85,9 +85,7 @@ export const splitHorizon: FindingKind = {
             : [sentence(`The denial comes from the zone ${zone}`)]),
         ...(who.length === 0 ? [] : [`Queries to ${listed(having)} come from ${listed(who)}.`]),
       ],
-      ...(zone === '.'
-        ? ofRoot(having[0]!)
-        : { why: said.why, fix: fixes(lacking, having[0]!) }),
+      ...(zone === '.' ? ofRoot(having[0]!) : { why: said.why, fix: fixes(lacking, having[0]!) }),
       prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,
       exchanges: observed.affectedExchanges(({ name }) => names.includes(name)),
       affected: names,

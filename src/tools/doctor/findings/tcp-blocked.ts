@@ -147,7 +147,7 @@ function isTcpAlone({ losses, flows }: Observations): boolean {
 }
 
 function blockedBy(
-  { truncated, missingFragments, incomplete }: Observations,
+  { truncated, missingFragments, incomplete, domains }: Observations,
   blocked: readonly ConnectionPair[],
   waiting: readonly SeenExchange[],
 ): Finding {
@@ -189,7 +189,7 @@ function blockedBy(
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
       truncated.length === 0
         ? 'Until then, remove use-vc from the pod’s dnsConfig, or force_tcp from forward, so that queries use UDP.'
-        : 'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
+        : smaller(truncated, domains),
     ],
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
@@ -306,6 +306,7 @@ function neverRetried(
   // Nothing shows that TCP would be in the capture.
   if (!hasTcp && !fails && others.opened === 0)
     return withoutTcp(
+      domains,
       truncated,
       exchanges,
       'The capture contains no TCP at all, so it was taken for UDP only, or no TCP reaches this point.',
@@ -317,6 +318,7 @@ function neverRetried(
     );
     return {
       ...withoutTcp(
+        domains,
         truncated,
         exchanges,
         `No TCP from ${clients} passed this point, while others retried over TCP and were answered here.`,
@@ -336,7 +338,7 @@ function neverRetried(
     why: 'A truncated answer has to be fetched again over TCP, which some resolvers cannot do. evdns (PgBouncer, Tor …) fails, while musl before 1.2.4 (Alpine before 3.18) and busybox use the part that arrived.',
     fix: [
       'Use a newer base image (musl 1.2.4, Alpine 3.18), or PgBouncer built with c-ares.',
-      'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
+      smaller(truncated, domains),
     ],
     prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, but the program still fails`,
     disproved: hasTcp
@@ -348,6 +350,7 @@ function neverRetried(
 
 /** The capture may have been filtered, TCP may be blocked before this point, or the clients do not use it. */
 function withoutTcp(
+  domains: Observations['domains'],
   truncated: readonly SeenExchange[],
   exchanges: readonly SeenExchange[],
   seen: string,
@@ -363,12 +366,19 @@ function withoutTcp(
     fix: [
       'Capture in the client’s pod with TCP (tcpdump port 53, without udp) to see which of these it is.',
       `Open TCP port 53 to ${server.address} wherever UDP port 53 is open.`,
-      'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.',
+      smaller(truncated, domains),
     ],
     prove: `ndots query ${name} @${server.address} +tcp in the client’s pod gets no answer if TCP is blocked`,
     disproved: 'that query is answered, and the clients get the whole answer',
     exchanges,
   };
+}
+
+/** A Service’s kind and endpoints determine only the size of the answers for cluster names. */
+function smaller(truncated: readonly SeenExchange[], domains: Observations['domains']): string {
+  return truncated.some(({ name }) => domains.isOfCluster(name))
+    ? 'To make answers smaller, use a normal Service instead of a headless one, or fewer endpoints.'
+    : 'To make answers smaller, publish fewer records under these names, if their zone is yours.';
 }
 
 function tooLarge(truncated: readonly SeenExchange[]): string {
