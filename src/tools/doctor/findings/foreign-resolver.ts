@@ -57,7 +57,12 @@ export const foreignResolver: FindingKind = {
     // Other servers in the capture know these names, which is the other finding with this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients query a server that knows the names');
-    const missing = [...new Set(denials.map(({ name }) => name))];
+    // Names that another server finds show the fault, while no server has those of the search path.
+    const isFound = (name: string): boolean =>
+      names.list.some((view) => view.name === name && view.outcomes.found > 0);
+    const missing = [...new Set(denials.map(({ name }) => name))].toSorted(
+      (one, other) => Number(isFound(other)) - Number(isFound(one)),
+    );
     const ours = [...new Set(both.flatMap(({ servers }) => [...servers.keys()]))].filter(
       (at) => !strangers.includes(at),
     );
