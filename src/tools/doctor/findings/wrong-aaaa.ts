@@ -90,7 +90,7 @@ export const wrongAaaa: FindingKind = {
     const isMinor =
       rcode === 'NXDOMAIN' && (observed.types.get(TYPE.A)?.lost ?? 0) > 0 && !hasMusl(observed);
     const isLate = names.every((name) => waitsForReply(observed, name));
-    const origin = originOf(observed, names);
+    const origin = originOf(observed, names, isLate);
     // Failures of these are expected.
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
@@ -167,7 +167,7 @@ const TEMPLATE_WHY =
 const isBad = ({ nxdomain, servfail, refused, error }: Outcomes): boolean =>
   nxdomain + servfail + refused + error > 0;
 
-function originOf(observed: Observations, names: readonly string[]): Origin {
+function originOf(observed: Observations, names: readonly string[], isLate: boolean): Origin {
   const views = names.flatMap((name) => observed.names.get(name, TYPE.AAAA) ?? []);
   const answers = views.flatMap(({ servers }) => [...servers]);
   const isForwardedTo = forwardedTo(observed);
@@ -209,7 +209,8 @@ function originOf(observed: Observations, names: readonly string[]): Origin {
     why: 'Either the zone’s own servers do not know the type and the upstream passes their answer on, or a template that is meant to suppress IPv6 makes it (template … rcode NXDOMAIN).',
     fix: [
       `Query AAAA at the DNS server’s upstream, which the capture does not show. If it gives the same answer, ${owner.replace(/^T/, 't')}`,
-      `If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`,
+      // A template answers at once.
+      ...(isLate ? [] : [`If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`]),
     ],
     disproved: 'AAAA gets NOERROR',
   };
