@@ -123,7 +123,9 @@ export const failedConnections: FindingKind = {
       disproved:
         held?.newer !== undefined
           ? `DNS still returns ${held.server} for this name`
-          : 'the name now has another address, and connections to that one succeed',
+          : behind === null || stale !== null || isIpv6 || proxied !== undefined
+            ? 'the name now has another address, and connections to that one succeed'
+            : 'that command succeeds, although the program still fails',
       exchanges: [],
       hits: failing.reduce((sum, { failed }) => sum + failed, 0),
       counted,
