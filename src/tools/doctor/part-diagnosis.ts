@@ -237,8 +237,10 @@ function told(
   vague: ReadonlySet<string>,
 ): Diagnosis {
   const stretch = capitalised(fromTo(part.fromMs, part.toMs, 'fine'));
-  const when = Number.isFinite(part.fromMs) ? stretch : 'All the time';
-  const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
+  const queries = part.clients === null ? '' : `queries of ${listed([...part.clients])}`;
+  const where = Number.isFinite(part.fromMs)
+    ? [stretch, queries].filter((text) => text !== '').join(', ')
+    : capitalised(queries);
   const found = new Set(findings.map(({ code }) => code));
   return mergedDiagnosis(
     {
@@ -247,7 +249,7 @@ function told(
         (finding) =>
           sameIn(whole, finding) ?? {
             ...finding,
-            seen: [`${when}${whose}, examined separately:`, ...finding.seen],
+            seen: [`${where}, examined separately:`, ...finding.seen],
           },
       ),
     },

@@ -88,7 +88,7 @@ export async function observe(
   const { observed } = examination;
   for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
-      `${what} than the ${most} that are examined individually: only the totals include them`,
+      `${what} beyond the limit of ${most}: counted in the totals, but not examined individually`,
       '',
       many,
     );

@@ -12,6 +12,8 @@ const marks: Readonly<Record<Finding['severity'], string>> = {
   info: '·',
 };
 const FRAMES = 6;
+/** A space at which no line ends (U+00A0). */
+const UNBROKEN = '\u00A0';
 /** Limit of listed pods and places. */
 const PLACES = 5;
 
@@ -36,14 +38,13 @@ export function diagnosisText(
     const { severity, code, title, confidence } = finding;
     const shade =
       severity === 'critical' ? paint.bad : severity === 'warning' ? paint.warn : paint.dim;
-    const sure = paint.dim(`confidence ${Math.round(confidence * 100)} %`);
-    lines.push(
-      ...wrap(
-        `${paint.strong(title)}  ${sure}`,
-        `${shade(marks[severity])} ${shade(code)}  `,
-        page,
-      ),
+    const sure = paint.dim(`confidence ${Math.round(confidence * 100)} %`.replaceAll(' ', UNBROKEN));
+    const head = wrap(
+      `${paint.strong(title)}  ${sure}`,
+      `${shade(marks[severity])} ${shade(code)}  `,
+      page,
     );
+    lines.push(...head.map((line) => line.trimEnd().replaceAll(UNBROKEN, ' ')));
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
     // Minor findings take up three lines, unless --explain prints everything.

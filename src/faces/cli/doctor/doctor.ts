@@ -201,7 +201,7 @@ function print(
   io.out(`${lines.join('\n')}\n\n`);
   const well =
     options.only.length + options.skip.length > 0
-      ? 'Nothing critical among the wanted findings (--only, --skip); others may be critical.'
+      ? 'Nothing critical among the selected findings (--only, --skip); others may be critical.'
       : [
           ...(packets === null
             ? []

@@ -99,7 +99,7 @@ export const silentSockets: FindingKind = {
         ...common,
         confidence: 0.75,
         seen: [
-          `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
+          `${share(silent.length, silent.length + fine.length)} sockets that queried ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
           `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries ${between(Math.min(...firsts), Math.max(...firsts))}, while others that did so during that time are answered.`,
         ],
         why: drawn,

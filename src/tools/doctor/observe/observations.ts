@@ -187,13 +187,13 @@ export class Observations extends PathObservations {
   /** Entries beyond a limit: they are in the sums, but no finding names them. */
   get leftOut(): readonly LeftOut[] {
     const all: readonly LeftOut[] = [
-      { what: 'queries of more clients', most: MOST.clients, count: this.clients.leftOut },
-      { what: 'queries to more servers', most: MOST.servers, count: this.servers.leftOut },
-      { what: 'queries from more sockets', most: MOST.flows, count: this.flows.leftOut },
-      { what: 'queries for more names and types', most: MOST.names, count: this.names.leftOut },
-      { what: 'more lost queries', most: MOST.losses, count: this.#lossesLeftOut },
-      { what: 'log lines of more upstreams', most: LOGGED_MAX, count: this.logged.leftOut },
-      { what: 'more slow or failed lookups', most: MOST.lookups, count: this.#lookupsLeftOut },
+      { what: 'queries of clients', most: MOST.clients, count: this.clients.leftOut },
+      { what: 'queries to servers', most: MOST.servers, count: this.servers.leftOut },
+      { what: 'queries from sockets', most: MOST.flows, count: this.flows.leftOut },
+      { what: 'queries for names and types', most: MOST.names, count: this.names.leftOut },
+      { what: 'lost queries', most: MOST.losses, count: this.#lossesLeftOut },
+      { what: 'log lines of upstreams', most: LOGGED_MAX, count: this.logged.leftOut },
+      { what: 'slow or failed lookups', most: MOST.lookups, count: this.#lookupsLeftOut },
     ];
     return all.filter(({ count }) => count > 0);
   }
