@@ -38,7 +38,9 @@ export function diagnosisText(
     const { severity, code, title, confidence } = finding;
     const shade =
       severity === 'critical' ? paint.bad : severity === 'warning' ? paint.warn : paint.dim;
-    const sure = paint.dim(`confidence ${Math.round(confidence * 100)} %`.replaceAll(' ', UNBROKEN));
+    const sure = paint.dim(
+      `confidence ${Math.round(confidence * 100)} %`.replaceAll(' ', UNBROKEN),
+    );
     const head = wrap(
       `${paint.strong(title)}  ${sure}`,
       `${shade(marks[severity])} ${shade(code)}  `,

@@ -210,7 +210,9 @@ function originOf(observed: Observations, names: readonly string[], isLate: bool
     fix: [
       `Query AAAA at the DNS server’s upstream, which the capture does not show. If it gives the same answer, ${owner.replace(/^T/, 't')}`,
       // A template answers at once.
-      ...(isLate ? [] : [`If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`]),
+      ...(isLate
+        ? []
+        : [`If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`]),
     ],
     disproved: 'AAAA gets NOERROR',
   };
