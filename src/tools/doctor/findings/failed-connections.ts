@@ -76,11 +76,12 @@ export const failedConnections: FindingKind = {
             : [
                 `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
               ]),
-          behind?.fix ??
-            'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.',
+          behind?.fix ?? endpointFix(failing),
           ...(failing[0]!.name === null
             ? [
-                'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
+                observed.cut.messages > 0
+                  ? 'The capture has only the beginning of some replies, so it does not show which name has the address. Capture whole packets (tcpdump -s 0).'
+                  : 'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
               ]
             : []),
           'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
@@ -132,6 +133,21 @@ export const failedConnections: FindingKind = {
     };
   },
 };
+
+/** What to check if connections do not open. Some endpoints behind a Service’s address may accept them. */
+function endpointFix(failing: readonly FailedContact[]): string {
+  const { contact, failed } = failing[0]!;
+  const dead = failing
+    .filter(
+      (each) => contact.behind.has(each.contact.server) && each.failed === each.contact.opened,
+    )
+    .map((each) => each.contact.server);
+  if (dead.length > 0)
+    return `${contact.server} leads to several endpoints, and all connections to ${listed(dead)} fail. Check that pod (kubectl get pods -A -o wide), its readiness probe and its node.`;
+  if (failed < contact.opened)
+    return `Other connections to ${contact.server} succeed. If they alternate with those that fail, one of the Service’s endpoints is dead: connect to each of them from the pod (kubectl get endpointslices). If not, check the pods and their logs, and network policies.`;
+  return 'Check the Service’s endpoints (kubectl get endpointslices), its pods and their logs, and network policies.';
+}
 
 /** The sender behind this address, if its large segments do not reach the clients whose requests get no reply. */
 function stuckOn(
