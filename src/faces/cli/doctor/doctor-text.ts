@@ -22,6 +22,7 @@ const PLACES = 5;
  * @param hide replaces names and addresses if redaction was requested
  * @param well is printed if nothing critical was found
  * @param isLong true to list causes without a finding, false to count them
+ * @param isSelected true to print informational findings in full, because --only selects findings
  */
 export function diagnosisText(
   { findings, excluded, unknown }: Diagnosis,
@@ -30,6 +31,7 @@ export function diagnosisText(
   hide: (text: string) => string,
   well: string,
   isLong: boolean,
+  isSelected: boolean,
 ): string {
   const { paint } = page;
   const isCritical = findings.some(({ severity }) => severity === 'critical');
@@ -49,11 +51,14 @@ export function diagnosisText(
     lines.push(...head.map((line) => line.trimEnd().replaceAll(UNBROKEN, ' ')));
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
-    // Minor findings take up three lines, unless --explain prints everything.
-    if (severity === 'info') {
+    // Minor findings take up three lines unless they were selected.
+    if (severity === 'info' && !isSelected) {
       part('seen', finding.seen[0] ?? '');
       part('fix', finding.fix[0] ?? '');
-      part('more', `ndots doctor --explain ${code}`);
+      part(
+        'more',
+        `--only ${code} prints the rest; ndots doctor --explain ${code} explains the finding`,
+      );
       lines.push('');
       continue;
     }

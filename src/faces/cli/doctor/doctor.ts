@@ -208,7 +208,8 @@ function print(
             : [captureVerdict(packets.observed, found, packets.details ?? undefined)]),
           ...(facts === null ? [] : [clusterVerdict(facts, found)]),
         ].join(' ');
-  io.out(diagnosisText(found, who, page, hide, well, options.ruledOut));
+  const isSelected = options.only.length > 0;
+  io.out(diagnosisText(found, who, page, hide, well, options.ruledOut, isSelected));
   if (packets !== null) io.out(clientsText(packets, page));
   io.out(notReadText(notRead, page));
 }
