@@ -57,8 +57,8 @@ const table = {
     ...serverOptions,
     ...speedOption,
   }),
-  ...group('Names of pods', { ...ownerOptions, ...contextsOption }),
-  ...group('How much', {
+  ...group('Pod names', { ...ownerOptions, ...contextsOption }),
+  ...group('Limits', {
     ...windowOptions,
   }),
   ...group('Page', {
@@ -88,7 +88,7 @@ const table = {
     ),
     noOpen: flag('--no-open', 'only print the address, do not open a browser'),
   }),
-  ...group('Page Cache', {
+  ...group('Cache page', {
     admin: many(
       '--admin',
       hostAddress(ADMIN_PORT),

@@ -107,7 +107,7 @@ const table = {
     timeout: one('--timeout', duration(10, 60_000), 'limit per query (2s)'),
     rbac: flag('--rbac', 'print the RBAC rules it needs, and exit'),
   }),
-  ...group('Names of pods', {
+  ...group('Pod names', {
     ...ownerOptions,
   }),
   ...group('Output', {

@@ -25,7 +25,7 @@ export interface TopOptions extends ClustersOptions, ColourOptions {
 const table = {
   ...trafficOptions,
   ...group('Pod names', { ...contextsOption }),
-  ...group('Where from', { ...serverOptions }),
+  ...group('Servers and replicas', { ...serverOptions }),
   ...group('View', {
     view: one('--view', choice('VIEW', viewNames), `first view: ${viewNames.join(', ')}`),
     sort: one(
