@@ -67,13 +67,15 @@ export const nodeCacheDark: FindingKind = {
         ...(isClosed
           ? []
           : [
-              `Capture on the node (ndots doctor -i any) to see whether the cache queries its upstream, over UDP or TCP, and gets replies. From the node, query the cluster’s DNS over both with ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, then the same with +tcp.`,
+              `On the node, ndots doctor -i any shows whether the cache queries its upstream, over UDP or TCP, and gets replies. From the node, query the cluster’s DNS over both with ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, then the same with +tcp.`,
             ]),
         'On the node, restart the cache, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
         'Give the cache a memory limit that it does not reach, and a priority class (system-node-critical).',
       ],
       prove: `on the node, run ip addr show | grep ${address} and ss -lnup sport = :53`,
-      disproved: `a process on the node listens on ${address}:53 (ss -lnup), or queries from other pods on the same node are answered`,
+      disproved: isClosed
+        ? `a process on the node listens on ${address}:53 (ss -lnup), or queries from other pods on the same node are answered`
+        : `queries to ${address} from other pods on the same node are answered`,
       exchanges: losses,
     };
   },
