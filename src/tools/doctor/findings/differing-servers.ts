@@ -361,7 +361,7 @@ export const viewsDiffer: FindingKind = {
       confidence: 0.93,
       seen: found.map(
         ({ name, having, lacking }) =>
-          `For ${name}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN.`,
+          `For ${name}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} ${names.length === 1 ? 'it' : 'them'}, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN.`,
       ),
       affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
         (each) => `upstream ${each}`,
@@ -478,7 +478,7 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
           sentence(
             `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
           ),
-          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. Capture on the node to see it.`,
+          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. A capture on the DNS pods’ nodes or in each DNS pod does.`,
         ]
       : [differenceText(names, having, lacking)],
     prove: isOwn

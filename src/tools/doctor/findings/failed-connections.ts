@@ -134,7 +134,7 @@ export const failedConnections: FindingKind = {
   },
 };
 
-/** What to check if connections do not open. Some endpoints behind a Service’s address may accept them. */
+/** The first check if connections do not open. Some endpoints behind a Service’s address may accept them. */
 function endpointFix(failing: readonly FailedContact[]): string {
   const { contact, failed } = failing[0]!;
   const dead = failing
