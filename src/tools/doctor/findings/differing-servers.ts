@@ -361,7 +361,7 @@ export const viewsDiffer: FindingKind = {
       confidence: 0.93,
       seen: found.map(
         ({ name, having, lacking }) =>
-          `For ${name}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} ${names.length === 1 ? 'it' : 'them'}, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN.`,
+          `For ${name}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN.`,
       ),
       affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
         (each) => `upstream ${each}`,

@@ -98,14 +98,14 @@ function proofOf(missing: MissingName, lookups: readonly SeenLookup[]): string {
 
 function findingsOf(observed: Observations, missing: readonly MissingName[]): readonly Finding[] {
   const known = spellings(observed);
-  const list = missing.map((each) => ({
-    ...each,
-    spelling:
+  const list = missing.map((each) => {
+    const spelling: Spelling =
       (each.elsewhere === undefined ? null : elsewhereText(each.elsewhere)) ??
       aliasTarget(each, observed) ??
       spellingOf(each, known) ??
-      unspelled(each),
-  }));
+      unspelled(each);
+    return { ...each, spelling };
+  });
   // If connections fail after lookups, programs notice that rather than a missing name.
   const isBeside = failedContacts(observed).some(({ isOfDns }) => !isOfDns);
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {

@@ -297,7 +297,7 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
 }
 
 function neverRetried(
-  { truncated, others }: Observations,
+  { truncated, others, domains }: Observations,
   udpOnly: readonly UdpOnlyClient[],
   hasTcp: boolean,
 ): Verdict {
