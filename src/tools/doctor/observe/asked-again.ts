@@ -19,23 +19,28 @@ import {
   PAIR_MS,
   SHORTEST_PATIENCE_MS,
 } from '../thresholds/transport.ts';
+import {
+  isTogether,
+  lastOf,
+  otherHalf,
+  RecentQuestions,
+  type AskedQuestions,
+  type RecentQuestion,
+} from './recent-questions.ts';
 import { ValidAnswers } from './valid-answers.ts';
 
-/** Limits for stored repeats, and for clients and questions to follow. */
+/** Limits for stored repeats, clients to follow, and long and late replies. */
 const REPEATS_MAX = 1000;
 const CLIENTS_MAX = 8000;
-const QUESTIONS_MAX = 20_000;
 const LONG_MAX = 2000;
 const LATE_MAX = 5000;
-/** Types of one name that a client queries; more are not followed. Programs need fewer, and each query searches them. */
-const TYPES_MAX = 16;
 
 /** One repeated question. */
 export interface RepeatedQuery {
   /** The answered exchange, and the one that repeats its question. */
   readonly first: SeenExchange;
   readonly again: SeenExchange;
-  /** The first query did not come with one for the other address family. */
+  /** True if the first query came without one for the other address family. */
   readonly isAlone: boolean;
 }
 
@@ -60,26 +65,13 @@ interface Asker {
   longMs: number;
   /** Queries for the root, which forwarders use as health checks. */
   probes: number;
-  /** Its answered questions of the last seconds. */
-  readonly questions: Map<string, Last>;
+  readonly questions: AskedQuestions;
 }
 
 /** A forwarder’s health check that was answered and soon repeated. */
 export interface RepeatedCheck extends RepeatedQuery {
   /** True if a reply that needs fragments came shortly before: it may have been lost, and caused the check. */
   readonly isAfterLong: boolean;
-}
-
-/** An exchange, and the number of earlier ones with its id and question. */
-interface Last {
-  exchange: SeenExchange;
-  run: number;
-  /** Its place in the line of all questions, counted from the first one. */
-  place: number;
-  /** True if the query for the other address family was answered at the same time. */
-  isPaired: boolean;
-  /** Of the same name and another type. A list of them would take more memory than they do. */
-  other: Last | null;
 }
 
 /** The time of a query and of its reply. */
@@ -96,13 +88,6 @@ export class AskedAgain {
   readonly #repeats: RepeatedQuery[] = [];
   /** By client and name: one half of a pair that was repeated, until the other half is. */
   readonly #halves = new Map<string, RepeatedQuery>();
-  /** The questions of all clients in the order in which they are dropped; place `n` is at `n % QUESTIONS_MAX`. */
-  readonly #line: Last[] = [];
-  /** The place of the first one and of the next one, and of the first one of the last seconds. */
-  #first = 0;
-  #next = 0;
-  #present = 0;
-  #sinceMs = -Infinity;
   /** The cached `unexplained`, until something is added. */
   #settled: readonly RepeatedQuery[] | null = null;
   /** Repeats after replies larger than a packet. A client’s programs may also query at the same time. */
@@ -118,6 +103,7 @@ export class AskedAgain {
   readonly #late = new Map<string, Waited[]>();
   #lateCount = 0;
   readonly #askers = new Map<string, Asker>();
+  readonly #recent = new RecentQuestions();
   readonly #kept = new CopiedBytes();
 
   constructor(domains: SearchDomains) {
@@ -141,12 +127,12 @@ export class AskedAgain {
     if (name === '.') asker.probes++;
     this.#settled = null;
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
-    this.#forget(sentMs);
+    this.#recent.advance(sentMs);
     if (isUsable(exchange) && needsFragments(exchange.replyBytes)) {
       this.#addLong(exchange);
       asker.longMs = Math.max(asker.longMs, sentMs);
     }
-    const last = lastOf(asker, name, type);
+    const last = lastOf(asker.questions, name, type);
     if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
     if (last !== null) {
@@ -161,7 +147,7 @@ export class AskedAgain {
         isAfter(last.exchange, exchange, goRepeatMs.certain.from, goRepeatMs.certain.to)
       ) {
         if (isStopped(last.exchange, exchange, asker, this.#domains)) this.#keep(last, exchange);
-        else if (wasPair(asker, last.exchange))
+        else if (otherHalf(asker.questions, last.exchange) !== null)
           setFirst(this.#halves, halfKey(exchange), {
             ...{ first: last.exchange, again: exchange, isAlone: false },
           });
@@ -173,7 +159,7 @@ export class AskedAgain {
       asker.lastName = name;
       asker.lastId = id;
     }
-    if (isUsable(exchange)) this.#remember(asker, exchange, run);
+    if (isUsable(exchange)) this.#recent.add(asker.questions, exchange, run);
   }
 
   /** Drops the other half if this query repeats it for the other family: such programs query the name every 5 s. */
@@ -182,28 +168,6 @@ export class AskedAgain {
     const other = this.#halves.get(half)?.again;
     if (other !== undefined && other.type !== exchange.type && isTogether(other, exchange))
       this.#halves.delete(half);
-  }
-
-  #remember(asker: Asker, exchange: SeenExchange, run: number): void {
-    const { questions } = asker;
-    const { name, type } = exchange;
-    let known = lastOf(asker, name, type);
-    if (known === null) {
-      const other = questions.get(name) ?? null;
-      if (countTypes(other) >= TYPES_MAX) return;
-      known = { exchange, run, place: -1, isPaired: false, other };
-      questions.set(name, known);
-    }
-    known.exchange = exchange;
-    known.run = run;
-    const half = otherHalf(asker, exchange);
-    known.isPaired = half !== null;
-    if (half !== null) half.isPaired = true;
-    // One that is soon dropped moves to the end.
-    if (known.place >= Math.max(this.#present, this.#next - QUESTIONS_MAX / 2)) return;
-    known.place = this.#next;
-    if (this.#next - this.#first === QUESTIONS_MAX) this.#dropUntil(this.#first + 1);
-    this.#line[this.#next++ % QUESTIONS_MAX] = known;
   }
 
   /** Questions with large replies that were repeated with the same id. */
@@ -302,8 +266,7 @@ export class AskedAgain {
     this.whileValid.clear();
     this.#settled = null;
     this.#askers.clear();
-    this.#line.length = 0;
-    this.#first = this.#next;
+    this.#recent.clear();
     this.#long.clear();
     this.#halves.clear();
     const lists = [
@@ -317,7 +280,8 @@ export class AskedAgain {
   }
 
   /**
-   * Repeats that neither a loss nor a late reply explains, here or before this point. A client that lacks one of two replies repeats both queries.
+   * Repeats that neither a loss nor a late reply explains, here or before this point. A client that lacks one of two
+   * replies repeats both queries.
    *
    * @param losses queries without a reply
    */
@@ -351,68 +315,12 @@ export class AskedAgain {
     });
   }
 
-  /** Queries this old are not repeated. */
-  #forget(nowMs: number): void {
-    if (nowMs - this.#sinceMs < SAME_QUERY_MS) return;
-    this.#dropUntil(this.#present);
-    this.#present = this.#next;
-    this.#sinceMs = nowMs;
-  }
-
-  #dropUntil(end: number): void {
-    for (; this.#first < end; this.#first++) {
-      const last = this.#line[this.#first % QUESTIONS_MAX]!;
-      // If the question was repeated, it has another place as well.
-      if (last.place === this.#first) drop(this.#askers.get(last.exchange.client.address)!, last);
-    }
-  }
-
-  #keep({ exchange: first, isPaired }: Last, again: SeenExchange): void {
+  #keep({ exchange: first, isPaired }: RecentQuestion, again: SeenExchange): void {
     if (this.#repeats.length >= REPEATS_MAX) return;
     this.#kept.keep(first);
     this.#kept.keep(again);
     this.#repeats.push({ first, again, isAlone: !isPaired });
   }
-}
-
-/** The client's last exchange with this question. */
-function lastOf({ questions }: Asker, name: string, type: number): Last | null {
-  let last = questions.get(name) ?? null;
-  while (last !== null && last.exchange.type !== type) last = last.other;
-  return last;
-}
-
-function countTypes(newest: Last | null): number {
-  let types = 0;
-  for (let last = newest; last !== null; last = last.other) types++;
-  return types;
-}
-
-function drop({ questions }: Asker, last: Last): void {
-  const { name } = last.exchange;
-  const newest = questions.get(name)!;
-  if (newest === last) {
-    if (last.other === null) questions.delete(name);
-    else questions.set(name, last.other);
-    return;
-  }
-  let before = newest;
-  while (before.other !== last) before = before.other!;
-  before.other = last.other;
-}
-
-/** True if the query for the other address family was sent at the same time. */
-function wasPair(asker: Asker, exchange: SeenExchange): boolean {
-  return otherHalf(asker, exchange) !== null;
-}
-
-/** The query for the other address family that was sent at the same time. */
-function otherHalf(asker: Asker, exchange: SeenExchange): Last | null {
-  const { type, name } = exchange;
-  const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
-  if (otherType === null) return null;
-  const other = lastOf(asker, name, otherType);
-  return other !== null && isTogether(other.exchange, exchange) ? other : null;
 }
 
 function isAddress(type: number): boolean {
@@ -437,10 +345,6 @@ function isAfter(
   return (
     sinceMs >= leastMs && sinceMs <= mostMs && again.sentMs - repliedMs! >= SHORTEST_PATIENCE_MS
   );
-}
-
-function isTogether(one: SeenExchange, other: SeenExchange): boolean {
-  return Math.abs(one.sentMs - other.sentMs) < PAIR_MS;
 }
 
 /** True if the client repeats a name of its search path instead of trying the next one. */
@@ -470,23 +374,9 @@ function isUsable(exchange: SeenExchange): boolean {
 }
 
 const newAsker = (): Asker => ({
-  ...{
-    asked: 0,
-    ofA: 0,
-    ofAaaa: 0,
-    reused: 0,
-    longestRun: 0,
-    lastMs: -Infinity,
-    lastName: '',
-    lastId: -1,
-  },
-  ...{
-    otherMs: -Infinity,
-    smallAnew: 0,
-    longMs: -Infinity,
-    probes: 0,
-    questions: new Map(),
-  },
+  ...{ asked: 0, ofA: 0, ofAaaa: 0, reused: 0, longestRun: 0 },
+  ...{ lastMs: -Infinity, lastName: '', lastId: -1 },
+  ...{ otherMs: -Infinity, smallAnew: 0, longMs: -Infinity, probes: 0, questions: new Map() },
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {

@@ -1,0 +1,127 @@
+/** The answered questions that clients sent in the last seconds. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
+import { PAIR_MS } from '../thresholds/transport.ts';
+
+const QUESTIONS_MAX = 20_000;
+/** Types of one name that a client queries; more are not followed. Programs need fewer, and each query searches them. */
+const TYPES_MAX = 16;
+
+/** A question’s last exchange, and the number of earlier ones with its id. */
+export interface RecentQuestion {
+  exchange: SeenExchange;
+  run: number;
+  /** Its place in the line of all questions, counted from the first one. */
+  place: number;
+  /** True if the query for the other address family was answered at the same time. */
+  isPaired: boolean;
+  /** The same name with another type. A list of these would take more memory than they do. */
+  other: RecentQuestion | null;
+  /** Those of the same client. */
+  readonly of: AskedQuestions;
+}
+
+/** The questions of one client, by name. */
+export type AskedQuestions = Map<string, RecentQuestion>;
+
+/** Drops questions that are too old to be repeated, and the oldest ones beyond a limit. */
+export class RecentQuestions {
+  /** The questions of all clients in the order in which they are dropped. Place `n` is at `n % QUESTIONS_MAX`. */
+  readonly #line: RecentQuestion[] = [];
+  /** The place of the first question and of the next one, and of the first one of the last seconds. */
+  #first = 0;
+  #next = 0;
+  #present = 0;
+  #sinceMs = -Infinity;
+
+  /** Drops the questions before the last seconds. Older queries are not repeated. */
+  advance(nowMs: number): void {
+    if (nowMs - this.#sinceMs < SAME_QUERY_MS) return;
+    this.#dropUntil(this.#present);
+    this.#present = this.#next;
+    this.#sinceMs = nowMs;
+  }
+
+  /** @param run the number of earlier queries with the same id and question */
+  add(questions: AskedQuestions, exchange: SeenExchange, run: number): void {
+    const { name, type } = exchange;
+    let known = lastOf(questions, name, type);
+    if (known === null) {
+      const other = questions.get(name) ?? null;
+      if (countTypes(other) >= TYPES_MAX) return;
+      known = { exchange, run, place: -1, isPaired: false, other, of: questions };
+      questions.set(name, known);
+    }
+    known.exchange = exchange;
+    known.run = run;
+    const half = otherHalf(questions, exchange);
+    known.isPaired = half !== null;
+    if (half !== null) half.isPaired = true;
+    // A question that is soon dropped moves to the end.
+    if (known.place >= Math.max(this.#present, this.#next - QUESTIONS_MAX / 2)) return;
+    known.place = this.#next;
+    if (this.#next - this.#first === QUESTIONS_MAX) this.#dropUntil(this.#first + 1);
+    this.#line[this.#next++ % QUESTIONS_MAX] = known;
+  }
+
+  clear(): void {
+    this.#line.length = 0;
+    this.#first = this.#next;
+  }
+
+  #dropUntil(end: number): void {
+    for (; this.#first < end; this.#first++) {
+      const last = this.#line[this.#first % QUESTIONS_MAX]!;
+      // A question that was repeated has another place as well.
+      if (last.place === this.#first) drop(last);
+    }
+  }
+}
+
+/** The client’s last exchange with this question. */
+export function lastOf(
+  questions: AskedQuestions,
+  name: string,
+  type: number,
+): RecentQuestion | null {
+  let last = questions.get(name) ?? null;
+  while (last !== null && last.exchange.type !== type) last = last.other;
+  return last;
+}
+
+/** The query for the other address family that was sent at the same time. */
+export function otherHalf(
+  questions: AskedQuestions,
+  exchange: SeenExchange,
+): RecentQuestion | null {
+  const { type, name } = exchange;
+  const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
+  if (otherType === null) return null;
+  const other = lastOf(questions, name, otherType);
+  return other !== null && isTogether(other.exchange, exchange) ? other : null;
+}
+
+/** True if the queries were sent at the same time. */
+export function isTogether(one: SeenExchange, other: SeenExchange): boolean {
+  return Math.abs(one.sentMs - other.sentMs) < PAIR_MS;
+}
+
+function countTypes(newest: RecentQuestion | null): number {
+  let types = 0;
+  for (let last = newest; last !== null; last = last.other) types++;
+  return types;
+}
+
+function drop(last: RecentQuestion): void {
+  const { name } = last.exchange;
+  const newest = last.of.get(name)!;
+  if (newest === last) {
+    if (last.other === null) last.of.delete(name);
+    else last.of.set(name, last.other);
+    return;
+  }
+  let before = newest;
+  while (before.other !== last) before = before.other!;
+  before.other = last.other;
+}
