@@ -2,7 +2,7 @@
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import type { Observations } from '../observe/observations.ts';
-import { isForwarder, upstreams } from '../observe/roles.ts';
+import { isForForwarders, upstreams } from '../observe/roles.ts';
 import type { History, ServerView } from '../observe/server-view.ts';
 import { keysOf, listed, percent, share, took } from '../texts.ts';
 import { FELT_SHARE, LATE_MS, MOST, OUTAGE_SHARE } from '../thresholds/evidence.ts';
@@ -17,9 +17,9 @@ export const lossyUpstream: FindingKind = {
   inCapture(observed, claims) {
     const behind = upstreams(observed);
     const servers = observed.servers.list.filter(
-      ({ address, clients, outcomes }) =>
+      ({ address, outcomes }) =>
         outcomes.asked >= LOSSY_UPSTREAM.asked &&
-        (behind.has(address) || [...clients].every((client) => isForwarder(observed, client))),
+        (behind.has(address) || isForForwarders(observed, address)),
     );
     if (servers.length === 0) return unknown('the capture does not show enough queries upstream');
     for (const server of servers) {

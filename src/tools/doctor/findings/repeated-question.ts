@@ -90,7 +90,7 @@ function stepsOf({ name, type }: NameView, { names, domains }: Observations): nu
 
 /** The highest TTL in its answers, seconds; 0 if unknown. */
 function ttlOf({ sets }: NameView): number {
-  return sets?.list.reduce((max, { ttl }) => Math.max(max, ttl), 0) ?? 0;
+  return sets?.ttl ?? 0;
 }
 
 function askersOf({ lastClients }: NameView, observed: Observations): readonly string[] {

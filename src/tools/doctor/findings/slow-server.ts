@@ -17,9 +17,16 @@ import {
 } from './finding.ts';
 import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { externalOnly, lateFrom, lateName, LOGGED, slowLookups } from '../observe/late-replies.ts';
+import {
+  externalOnly,
+  lateFrom,
+  lateName,
+  lateReplies,
+  LOGGED,
+  slowLookups,
+} from '../observe/late-replies.ts';
 import { waitsForOthers } from '../observe/losses.ts';
-import { isForwarder, serveTheSame, upstreams } from '../observe/roles.ts';
+import { isForForwarders, serveTheSame, upstreams } from '../observe/roles.ts';
 import { explainLateness, uncachedNames } from '../observe/uncached-names.ts';
 import { zonesOfServers } from '../observe/zone-servers.ts';
 import { UNCACHED } from '../thresholds/answers.ts';
@@ -106,11 +113,7 @@ export const slowServer: FindingKind = {
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0 ? [lostText(lost.length)] : []),
       ],
-      exchanges: slowLookups(observed).flatMap(({ exchanges }) =>
-        exchanges.filter(
-          (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= LATE_MS,
-        ),
-      ),
+      exchanges: lateFrom(slow.address, observed),
     };
   },
   inCluster(facts) {
@@ -234,11 +237,11 @@ function slowZone(
           others.add(name);
           quick += outcomes.found + outcomes.nodata;
         }
-    // One other name is enough if it is answered again and again, and the zone has several names. The
-    // clients of an upstream have caches, so each answer for the other name is a fresh one.
+    // One other name is enough if it is answered again and again, and the zone has several names. At an
+    // upstream, one name of the zone is enough too, because its clients cache the answers for the other name.
     const isCompared =
       others.size >= SLOW_ZONE.others ||
-      ((names.length > 1 || isAskedByForwarders(observed, address)) && quick >= SLOW_ZONE.quick);
+      ((names.length > 1 || isForForwarders(observed, address)) && quick >= SLOW_ZONE.quick);
     if (!isCompared || late.length + failed < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     const ttls = ttlText(observed, names);
@@ -280,19 +283,12 @@ function slowZone(
   return null;
 }
 
-/** True if all clients of this server query it for their own clients, so it is an upstream. */
-function isAskedByForwarders(observed: Observations, address: string): boolean {
-  const clients = [...(observed.servers.get(address)?.clients ?? [])];
-  return clients.length > 0 && clients.every((client) => isForwarder(observed, client));
-}
-
 /** Describes names that no cache keeps for long, so each lookup waits; empty if there are none. */
 function ttlText({ names }: Observations, slow: readonly string[]): readonly string[] {
   const own = new Set(slow);
   const found = names.list.flatMap(({ name, sets }) => {
     if (sets === null || !own.has(name)) return [];
-    const ttl = Math.max(...sets.list.map((each) => each.ttl));
-    const count = sets.list.reduce((sum, each) => sum + each.count, 0);
+    const { ttl, count } = sets;
     return ttl <= UNCACHED.ttl && count >= SLOW_ZONE.late ? [{ name, ttl }] : [];
   });
   const [first] = found;
@@ -323,11 +319,7 @@ function slowZoneServers(
   // Servers of several zones are late if the path to all of them is slow.
   if (slow.length < late.length) return null;
   const addresses = new Set(slow.map(({ address }) => address));
-  const exchanges = slowLookups(observed).flatMap((lookup) =>
-    lookup.exchanges.filter(
-      (each) => addresses.has(each.server.address) && (latencyOf(each) ?? 0) >= LATE_MS,
-    ),
-  );
+  const exchanges = lateReplies(observed).filter(({ server }) => addresses.has(server.address));
   const times = exchanges.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
   if (times.length < MIN_CASES) return null;
   const lost = new Set(slow.flatMap(({ address }) => lostBehind(address, observed, claims)));
@@ -395,11 +387,7 @@ function atTimes(
   const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
   if (slow === undefined) return null;
   const { address, outcomes } = slow;
-  const exchanges = slowLookups(observed).flatMap((lookup) =>
-    lookup.exchanges.filter(
-      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= FELT_MS,
-    ),
-  );
+  const exchanges = lateFrom(address, observed).filter((each) => latencyOf(each)! >= FELT_MS);
   if (exchanges.length < LATE_AT_TIMES.late) return null;
   const names = new Set(exchanges.map(({ name }) => name));
   const { fromMs, toMs } = sentSpan(exchanges);

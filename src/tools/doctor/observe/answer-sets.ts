@@ -58,6 +58,16 @@ export class AnswerSets {
   leftOut: number = 0;
   #last: AnswerSet | null = null;
 
+  /** The highest TTL, seconds; 0 if there are no answers. */
+  get ttl(): number {
+    return this.list.reduce((highest, each) => Math.max(highest, each.ttl), 0);
+  }
+
+  /** The number of answers in these sets. */
+  get count(): number {
+    return this.list.reduce((sum, each) => sum + each.count, 0);
+  }
+
   add(exchange: SeenExchange): void {
     const { reply, replyFlags, server: asked, hops, sentMs, repliedMs } = exchange;
     if (reply === null || (replyFlags & FLAG.TC) !== 0) return;

@@ -11,7 +11,7 @@ import { MIN_CASES, MIN_QUERIES, MOST } from '../thresholds/evidence.ts';
 import type { Claims } from './claims.ts';
 import { registeredDomainOf } from './domain-of-name.ts';
 import type { Failure, Observations } from './observations.ts';
-import { countUpTo } from './sorted-times.ts';
+import { WaitingAtServer, type Waiting } from './waiting-at-server.ts';
 
 /** A server that refuses queries while many others for one zone wait. */
 export interface FilledLimit {
@@ -58,11 +58,12 @@ function limitOf(
     ([, one], [, other]) => other.length - one.length,
   )[0] ?? ['', []];
   if (ofZone.length < MOST * lost.length) return null;
-  const waiting = waitingTimes(ofZone);
-  const at = (ms: number): number => countUpTo(waiting.from, ms) - countUpTo(waiting.to, ms);
-  const most = waiting.from.reduce((highest, ms) => Math.max(highest, at(ms)), 0);
+  const waiting = new WaitingAtServer(waits(ofZone));
+  const { most } = waiting;
   if (most < FORWARD_LIMIT_LEAST) return null;
-  const inTime = refused.filter(({ sentMs }) => at(sentMs) >= FILLED_LIMIT.full * most).length;
+  const inTime = refused.filter(
+    ({ sentMs }) => waiting.at(sentMs) >= FILLED_LIMIT.full * most,
+  ).length;
   if (inTime < WAITING_LIMIT.refused * refused.length) return null;
   // A rule refuses a name each time, and a whole zone.
   const isLimit = refused.filter(({ name, type }) => {
@@ -75,23 +76,16 @@ function limitOf(
   return { server, zone, refused, inTime, most, losses };
 }
 
-/** The times at which queries began and ceased to wait, in ascending order. A repeat only prolongs the wait. */
-function waitingTimes(losses: readonly SeenExchange[]): {
-  readonly from: readonly number[];
-  readonly to: readonly number[];
-} {
-  const [from, to]: [number[], number[]] = [[], []];
-  for (const [, all] of Map.groupBy(losses, ({ name, type }) => `${type} ${name}`)) {
-    let endMs = -Infinity;
+/** From when to when each query waits. A repeat only prolongs the wait. */
+function waits(losses: readonly SeenExchange[]): readonly Waiting[] {
+  return [...Map.groupBy(losses, ({ name, type }) => `${type} ${name}`).values()].flatMap((all) => {
+    const found: { sentMs: number; repliedMs: number }[] = [];
     for (const { sentMs } of all.toSorted((one, other) => one.sentMs - other.sentMs)) {
-      if (sentMs > endMs) {
-        if (endMs > -Infinity) to.push(endMs);
-        from.push(sentMs);
-      }
-      endMs = sentMs + UPSTREAM_WAIT_MS;
+      const last = found.at(-1);
+      const endMs = sentMs + UPSTREAM_WAIT_MS;
+      if (last !== undefined && sentMs <= last.repliedMs) last.repliedMs = endMs;
+      else found.push({ sentMs, repliedMs: endMs });
     }
-    to.push(endMs);
-  }
-  const ascending = (one: number, other: number): number => one - other;
-  return { from: from.toSorted(ascending), to: to.toSorted(ascending) };
+    return found;
+  });
 }

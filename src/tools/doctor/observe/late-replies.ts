@@ -1,4 +1,4 @@
-/** Late replies: those of one server, and whether they are only for external names. */
+/** Late replies in slow lookups, their servers, and their names. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import {
@@ -20,13 +20,16 @@ export function slowLookups({ affected, slowCut }: Observations): readonly SeenL
   return [...affected, ...slowCut];
 }
 
-/** The late replies of a server in slow lookups. */
-export function lateFrom(address: string, observed: Observations): readonly SeenExchange[] {
+/** The late replies in slow lookups. */
+export function lateReplies(observed: Observations): readonly SeenExchange[] {
   return slowLookups(observed).flatMap(({ exchanges }) =>
-    exchanges.filter(
-      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= LATE_MS,
-    ),
+    exchanges.filter((each) => (latencyOf(each) ?? 0) >= LATE_MS),
   );
+}
+
+/** The late replies of one server in slow lookups. */
+export function lateFrom(address: string, observed: Observations): readonly SeenExchange[] {
+  return lateReplies(observed).filter(({ server }) => server.address === address);
 }
 
 /**

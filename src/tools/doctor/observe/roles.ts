@@ -74,6 +74,12 @@ export function isForwarder(observed: Observations, address: string): boolean {
   );
 }
 
+/** True if all clients of this server query it for their own clients, so it is an upstream. */
+export function isForForwarders(observed: Observations, server: string): boolean {
+  const clients = [...(observed.servers.get(server)?.clients ?? [])];
+  return clients.length > 0 && clients.every((client) => isForwarder(observed, client));
+}
+
 /**
  * True if known name servers query every server that this client queries. It is most likely another one of them, whose
  * own clients are not in the capture.

@@ -1,10 +1,9 @@
 /** External names whose TTL is so low that caches do not help, and whose answers take long. */
-import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
-import { LATE_MS, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
 import type { AnswerSet } from './answer-sets.ts';
 import type { Claims } from './claims.ts';
-import { lateFrom, slowLookups } from './late-replies.ts';
+import { lateFrom, lateReplies } from './late-replies.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 
@@ -49,7 +48,7 @@ export function uncachedNames(observed: Observations, claims: Claims): UncachedN
   return { found, asked, fine, fineMs, isMost };
 }
 
-/** True if (nearly) all late replies in slow lookups are for these names. @param server all servers without it */
+/** True if (nearly) all late replies in slow lookups are for these names. @param server whose replies are examined; all servers without it */
 export function explainLateness(
   { found, fine }: UncachedNames,
   observed: Observations,
@@ -58,22 +57,15 @@ export function explainLateness(
   // Without other names, the upstream may be slow for every name.
   if (fine < UNCACHED.others) return false;
   const names = new Set(found.map(({ view }) => view.name));
-  const late =
-    server === undefined
-      ? slowLookups(observed).flatMap(({ exchanges }) =>
-          exchanges.filter((each) => (latencyOf(each) ?? 0) >= LATE_MS),
-        )
-      : lateFrom(server, observed);
+  const late = server === undefined ? lateReplies(observed) : lateFrom(server, observed);
   const theirs = late.filter(({ name }) => names.has(name));
   return theirs.length > 0 && theirs.length >= NEARLY_ALL * late.length;
 }
 
 /** A name's slow answers with TTL 0 or hardly more; null if they are few or quick, or have a higher TTL. */
 function uncached(view: NameView): Uncached | null {
-  const { list } = view.sets!;
-  const ttl = list.reduce((max, each) => Math.max(max, each.ttl), 0);
+  const { list, ttl, count } = view.sets!;
   if (ttl > UNCACHED.ttl) return null;
-  const count = list.reduce((sum, each) => sum + each.count, 0);
   const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
   if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
   return { view, sets: list, count, meanMs, ttl };

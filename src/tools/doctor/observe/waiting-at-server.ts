@@ -1,14 +1,19 @@
-/** The number of queries that wait at a server, computed from its (late) replies. */
+/** The number of queries that wait at a server, computed from the times of queries and replies. */
 import { countUpTo } from './sorted-times.ts';
-import type { LateReply } from './observations.ts';
+
+/** A query that waits from one time to another, milliseconds since 1970. */
+export interface Waiting {
+  readonly sentMs: number;
+  readonly repliedMs: number;
+}
 
 export class WaitingAtServer {
   readonly #sent: readonly number[];
   readonly #replied: readonly number[];
 
-  constructor(late: readonly Pick<LateReply, 'sentMs' | 'repliedMs'>[]) {
-    this.#sent = late.map(({ sentMs }) => sentMs).toSorted((one, other) => one - other);
-    this.#replied = late.map(({ repliedMs }) => repliedMs).toSorted((one, other) => one - other);
+  constructor(queries: readonly Waiting[]) {
+    this.#sent = queries.map(({ sentMs }) => sentMs).toSorted((one, other) => one - other);
+    this.#replied = queries.map(({ repliedMs }) => repliedMs).toSorted((one, other) => one - other);
   }
 
   /** @param ms milliseconds since 1970 */
