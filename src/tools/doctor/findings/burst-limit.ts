@@ -7,7 +7,7 @@ import { keysOf, listed, percent, sentence, share, took } from '../texts.ts';
 import { MOST } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
-/** Queries are refused at once, but only while the most that the server forwards at a time are waiting. */
+/** Queries are refused at once, but only while as many others wait as the server forwards at a time. */
 export const burstLimit: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',

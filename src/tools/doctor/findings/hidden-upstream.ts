@@ -8,7 +8,7 @@ import { FELT_MS, MOST, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import { DEAD_UPSTREAM, MIN_TIMED_REPLIES } from '../thresholds/lateness.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** External names take 2 s or hardly any time, while cluster names are quick. */
+/** External names are either quick or take 2 s, while cluster names are always quick. */
 export const hiddenUpstream: FindingKind = {
   code: 'ND4003',
   title: 'A name server answers slowly',

@@ -4,15 +4,16 @@ import { isFailure, wrong } from '../observe/outcomes.ts';
 import { isForwarder } from '../observe/roles.ts';
 import {
   busiestFor,
+  busiestText,
   repeatingClients,
   repeatingText,
   serversWithoutAnswers,
 } from '../observe/missing-cache.ts';
-import { listed, percent, sentence } from '../texts.ts';
+import { listed, sentence } from '../texts.ts';
 import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A server forwards a name again and again while its earlier answer is valid. */
+/** A server forwards queries for a name again and again while an earlier answer is still valid. */
 export const missingCache: FindingKind = {
   code: 'ND4073',
   title: 'A DNS server does not cache, so every query for a name goes to its upstream',
@@ -57,11 +58,7 @@ export const missingCache: FindingKind = {
             `All ${answered} answers from ${server} had the full TTL (${ttl} s), and none had a lower one, as cached answers have. While an answer was valid, ${failed} queries for the same names failed after a wait: ${listed(theirs)}`,
           ),
         ),
-        ...(busiest === null
-          ? []
-          : [
-              `${busiest.address} sends ${percent(busiest.queries, busiest.all)} of the programs’ queries for these names (${(busiest.queries / Math.max(1, seconds)).toFixed(0)} a second).`,
-            ]),
+        ...(busiest === null ? [] : [busiestText(busiest, seconds)]),
       ],
       why: `${listed(without)} does not cache these names: the cache plugin is missing in its server block, or is disabled for them.${mayBeProgram ? ' Or it is a program that queries this upstream instead of the DNS pods.' : ''} Every client query waits for the upstream, although an earlier answer is still valid. The upstream gets many times the necessary load, may limit or drop it, and each of its failures reaches the clients.`,
       fix: [

@@ -13,6 +13,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent, sentence, share } from '../texts.ts';
 import {
   busiestFor,
+  busiestText,
   repeatingClients,
   repeatingText,
   type Repeating,
@@ -125,9 +126,7 @@ export const packetCap: FindingKind = {
           ...uncached.map((each) => sentence(repeatingText(each))),
           ...(busiest === null || uncached.some(({ client }) => client === busiest.address)
             ? []
-            : [
-                `${busiest.address} sends ${percent(busiest.queries, busiest.all)} of the programs’ queries for these names (${(busiest.queries / Math.max(1, observed.seconds)).toFixed(0)} a second).`,
-              ]),
+            : [busiestText(busiest, observed.seconds)]),
           `${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply, spread over all names.`,
           ...(exceeded > 0
             ? [
@@ -213,7 +212,7 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   };
 }
 
-/** A limit per client, if (nearly) all queries are from several clients that each have the same one. */
+/** A limit per client, if (nearly) all queries come from several clients that have the same limit. */
 function sameForEach(server: ServerView, observed: Observations): PacketLimit | null {
   if (server.outcomes.asked < MIN_LIMITED_QUERIES.measured) return null;
   const each = ofEachClient(server, observed);

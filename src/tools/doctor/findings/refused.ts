@@ -303,7 +303,7 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
   return unevenness(refusals, tries) <= REFUSED_IN_TURN.uneven;
 }
 
-/** Says that all refusals came in one period within the capture. Empty if they did not. */
+/** Reports that all refusals came in one period within the capture. Empty if they did not. */
 function periodText({ failed, firstMs, lastMs }: Observations): readonly string[] {
   const all = failed.filter(({ rcode }) => rcode === RCODE.REFUSED);
   if (all.length === 0) return [];

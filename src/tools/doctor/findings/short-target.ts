@@ -21,7 +21,7 @@ interface ShortTarget {
   readonly isSure: boolean;
 }
 
-/** The target of a Service's alias is a part of another Service's name: `db.data`. */
+/** A Service’s alias points to only a part of another Service’s name, such as `db.data`. */
 export const shortTarget: FindingKind = {
   code: 'ND4032',
   title: 'A CNAME record points to a name that does not exist (dangling CNAME)',

@@ -1,4 +1,4 @@
-/** Zones that a server serves without signatures, although their parent says that they are signed. */
+/** Zones that a server serves without signatures, although their parent has a DS record for them. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -18,7 +18,7 @@ export const unsignedZone: FindingKind = {
     const answersOf = Map.groupBy(answers.list, ({ name }) => all.zoneOf(name)?.zone);
     const failingOf = failingNames(observed);
     const found = zones.list.flatMap(({ zone, servers }) => {
-      // A server that returns the DS record may leave out all signatures of others.
+      // A server that passes on other servers’ answers may omit their signatures.
       const own = (answersOf.get(zone) ?? []).filter(
         ({ server, isAuthoritative }) => isAuthoritative || !servers.has(server),
       );

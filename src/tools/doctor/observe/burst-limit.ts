@@ -8,9 +8,8 @@ import type { Observations } from './observations.ts';
 import { WaitingAtServer } from './waiting-at-server.ts';
 import { tally } from '../texts.ts';
 
-/** The bursts at one server, in queries. */
+/** The bursts at one server. All numbers are of queries unless they say otherwise. */
 export interface BurstLimit {
-  readonly server: string;
   /** The most accepted queries that ever waited at a time. */
   readonly most: number;
   readonly refused: number;
@@ -37,7 +36,7 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
   const busiest = busiestOf(tally(refused, ({ client }) => client));
   if (busiest === null || refused.length < MIN_QUERIES) return null;
   if (isRule(observed, server)) return null;
-  // Replies from memory occupy no place.
+  // Queries answered from memory do not count towards the limit.
   const forwarded = queries.filter(
     ({ isRefused, sentMs, repliedMs }) =>
       !isRefused && repliedMs - sentMs >= BURST_LIMIT.forwardedMs,
@@ -49,7 +48,7 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
     waiting.at(sentMs) >= WAITING_LIMIT.full * most;
   const inTime = refused.filter(isFull).length;
   const accepted = forwarded.filter((each) => !isFull(each)).length;
-  // The refusals of a rule come in proportion to the queries, however many wait.
+  // A rule refuses queries in proportion to their number, however many wait.
   const byChance = (accepted * inTime) / Math.max(1, forwarded.length - accepted);
   if (
     inTime < WAITING_LIMIT.refused * refused.length ||
@@ -84,7 +83,6 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
   const refusedIn = (burst: (typeof bursts)[number]): number =>
     burst.reduce((sum, { isRefused }) => sum + Number(isRefused), 0);
   return {
-    server,
     most,
     refused: refused.length,
     inTime,

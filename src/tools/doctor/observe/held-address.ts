@@ -118,7 +118,10 @@ function leftAt({ names }: Observations, name: string, oldAddress: string): Left
   return { lastMs: last.lastMs, ttl: last.lastTtl, onlyNewer: isOnce ? address! : null };
 }
 
-/** Null if the client opened hardly any connections too late. @param left null: the address is not known to be an old one */
+/**
+ * Null if the client opened few connections after the TTL.
+ * @param left null if the address is not known to be an old one
+ */
 function lateOpenings(
   { contacts: { lookups } }: Observations,
   contact: Contact,

@@ -1,13 +1,15 @@
-/** Losses that come in waves: for seconds no query is answered, and then all are, repeatedly. */
+/** Losses in waves: for some seconds no query is answered, then all are, and this repeats. */
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MAX_CHANCE } from '../thresholds/evidence.ts';
 import { LOSS_WAVE } from '../thresholds/transport.ts';
 import type { Observations } from './observations.ts';
 
-/** Seconds in which every query was lost, milliseconds since 1970, and the number of these queries. */
+/** A period in which every query was lost. */
 export interface LossWave {
+  /** Milliseconds since 1970, in whole seconds. */
   readonly fromMs: number;
   readonly toMs: number;
+  /** Queries. */
   readonly lost: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Replies for cluster names, which a DNS pod has in memory: whether some of them come in bursts, each
- * after a short stall.
+ * Replies for cluster names, which DNS pods answer from memory. Late replies that come in bursts show that the server
+ * stalls for a short time.
  */
 import { MIN_QUERIES } from '../thresholds/evidence.ts';
 import { STALLS } from '../thresholds/lateness.ts';
@@ -8,7 +8,7 @@ import { countUpTo } from './sorted-times.ts';
 
 const REPLIES_MAX = 5000;
 
-/** Stalls of one server that recur during the whole time. */
+/** A server’s stalls, which recur during the whole capture. */
 export interface Stalls {
   /** Late replies, of the number of all for cluster names. */
   readonly late: number;

@@ -1,9 +1,9 @@
-/** DNS servers that do not cache answers, as their repeated queries or their clients show. */
+/** DNS servers that do not cache answers, as their own queries or those of their clients show. */
 import { busiestOf, type BusiestClient } from './busiest-client.ts';
 import type { Observations } from './observations.ts';
 import { isForwarder, queriesUpstreams } from './roles.ts';
 import { MISSING_CACHE } from '../thresholds/answers.ts';
-import { keysOf, listed, share } from '../texts.ts';
+import { keysOf, listed, percent, share } from '../texts.ts';
 import type { RepeatedName } from './valid-answers.ts';
 
 /** A client that repeats queries for names whose earlier answers are still valid. */
@@ -36,17 +36,16 @@ export function repeatingClients(observed: Observations, server: string): readon
   });
 }
 
-/** A server that fails for names, again and again, for which it had a valid answer. */
+/** A server that repeatedly fails for names although its earlier answer is still valid. */
 export interface WithoutAnswers {
   readonly server: string;
   readonly failed: number;
   readonly answered: number;
   readonly names: readonly string[];
   readonly ttl: number;
-  readonly clients: readonly string[];
 }
 
-/** Servers whose clients see that they do not cache: TTLs are always the full ones, and known names fail. */
+/** Servers that do not cache, as their clients show: TTLs never count down, and names with a valid answer fail. */
 export function serversWithoutAnswers({ askedAgain }: Observations): readonly WithoutAnswers[] {
   return [
     ...Map.groupBy(askedAgain.whileValid.list.filter(isOften), ({ server }) => server),
@@ -59,7 +58,6 @@ export function serversWithoutAnswers({ askedAgain }: Observations): readonly Wi
       ...{ server, failed, answered },
       names: keysOf(all, ({ name }) => name),
       ttl: Math.min(...all.map((each) => each.ttl)),
-      clients: keysOf(all, ({ client }) => client),
     };
   });
 }
@@ -72,6 +70,11 @@ export function busiestFor(observed: Observations, names: readonly string[]): Bu
   );
   const byClient = Map.groupBy(theirs, ({ client }) => client);
   return busiestOf([...byClient].map(([client, all]) => [client, sum(all)] as const));
+}
+
+/** Describes the program that sends most queries for these names. */
+export function busiestText({ address, queries, all }: BusiestClient, seconds: number): string {
+  return `${address} sends ${percent(queries, all)} of the programs’ queries for these names (${(queries / Math.max(1, seconds)).toFixed(0)} a second).`;
 }
 
 /** Describes a client that does not cache. */

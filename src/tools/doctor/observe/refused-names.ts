@@ -78,7 +78,7 @@ export class RefusedNames {
   }
 }
 
-/** The names that were queried last. */
+/** The names that were queried last. It drops the older half when it is full. */
 class RecentNames {
   #present = new Map<string, NameReplies>();
   #before = new Map<string, NameReplies>();

@@ -81,8 +81,8 @@ export function isForForwarders(observed: Observations, server: string): boolean
 }
 
 /**
- * True if known name servers query every server that this client queries. It is most likely another one of them, whose
- * own clients are not in the capture.
+ * True if known name servers query every server that this client queries. The client is most likely another name server,
+ * and its own clients are not in the capture.
  */
 export function queriesUpstreams(observed: Observations, address: string): boolean {
   const view = observed.clients.get(address);

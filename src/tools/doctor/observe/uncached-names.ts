@@ -18,7 +18,7 @@ export interface Uncached {
 }
 
 export interface UncachedNames {
-  /** Those that cost the most time come first. */
+  /** Sorted by the total time of their answers, the longest first. */
   readonly found: readonly Uncached[];
   /** Their answers, and those for other names, which caches keep. */
   readonly asked: number;
@@ -62,7 +62,7 @@ export function explainLateness(
   return theirs.length > 0 && theirs.length >= NEARLY_ALL * late.length;
 }
 
-/** A name's slow answers with TTL 0 or hardly more; null if they are few or quick, or have a higher TTL. */
+/** A name’s slow answers with a TTL of 0 or hardly more. Null if they are few or quick, or have a higher TTL. */
 function uncached(view: NameView): Uncached | null {
   const { list, ttl, count } = view.sets!;
   if (ttl > UNCACHED.ttl) return null;

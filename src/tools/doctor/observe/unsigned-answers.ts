@@ -1,6 +1,6 @@
 /**
- * Zones for which a parent has a DS record (RFC 4034, section 5). Also answers without a signature to queries that asked
- * for one (DO, RFC 3225).
+ * Zones that have to be signed, because their parent has a DS record (RFC 4034, section 5), and answers without a
+ * signature to queries that asked for one (DO, RFC 3225).
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';
@@ -23,9 +23,7 @@ export interface SecureZone {
 export interface AnswersWithDo {
   readonly name: string;
   readonly server: string;
-  /** The resolvers that got them, by the addresses that they use for queries. */
-  readonly resolvers: Set<string>;
-  /** True if the server has the zone, rather than the answer of another server. */
+  /** True if the server has the zone itself, and did not get the answer from another server. */
   isAuthoritative: boolean;
   signed: number;
   unsigned: number;
@@ -54,11 +52,10 @@ export class UnsignedAnswers {
     const isSigned = hasAnswer(reply, TYPE.RRSIG);
     if (exchange.answers === 0 && type !== TYPE.DNSKEY) return;
     const entry = this.answers.at(`${server} ${name}`, () => ({
-      ...{ name, server, resolvers: new Set<string>(), isAuthoritative: false },
+      ...{ name, server, isAuthoritative: false },
       ...{ signed: 0, unsigned: 0, withoutKey: 0 },
     }));
     if (entry === null) return;
-    if (entry.resolvers.size < SERVERS_MAX) entry.resolvers.add(exchange.client.address);
     if ((replyFlags & FLAG.AA) !== 0) entry.isAuthoritative = true;
     if (isSigned) entry.signed++;
     else if (exchange.answers > 0) entry.unsigned++;

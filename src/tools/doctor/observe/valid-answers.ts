@@ -1,6 +1,6 @@
 /**
- * Queries for a name that the same client sent to the same server while an earlier answer was still valid by its TTL. If
- * the client caches, there are hardly any. If the server caches, it does not fail for them, and its TTLs count down.
+ * Queries that a client repeated at the same server while an earlier answer was still valid according to its TTL. If the
+ * client caches, there are hardly any. If the server caches, it does not fail for them, and its TTLs count down.
  */
 import { addressTypes, FLAG, HEADER, RCODE } from '../../../server/wire/iana.ts';
 import { skipName } from '../../../server/wire/skip.ts';
@@ -29,12 +29,12 @@ export interface RepeatedName {
   /** The times of the first and the last repeat, milliseconds since 1970. */
   firstMs: number;
   lastMs: number;
-  /** Since when, and until when, there has been a valid answer without a pause. */
+  /** The period in which there is always a valid answer, milliseconds since 1970. */
   fromMs: number;
   untilMs: number;
 }
 
-/** Collects them for external names. A cluster's own names, like those of any authoritative server, always have the full TTL. */
+/** Counts repeats for external names. Cluster names, like those of any authoritative server, always have the full TTL. */
 export class ValidAnswers {
   /** By client and name, for each server and type. */
   readonly #all: PairMap<string, string, RepeatedName[]> = new PairMap(QUESTIONS_MAX);
@@ -92,7 +92,7 @@ function newName({ client, server, name, type }: SeenExchange): RepeatedName {
   };
 }
 
-/** The TTL of the first answer, seconds; null: the capture does not have it. */
+/** The TTL of the first answer, seconds. Null if the capture does not contain it. */
 function firstTtl(reply: Uint8Array): number | null {
   let at = skipName(reply, HEADER.SIZE, reply.length) + 4;
   at = skipName(reply, at, reply.length) + 4;

@@ -67,7 +67,7 @@ export class WaitingLine {
     }
   }
 
-  /** The examined queries, in the order of their replies. */
+  /** The first answered queries, in the order of their replies. */
   get queries(): readonly AnsweredQuery[] {
     return this.#queries;
   }

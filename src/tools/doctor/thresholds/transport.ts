@@ -73,8 +73,8 @@ export const REST_OF_OTHERS = 0.1;
 export const SECOND_OF_PAIR = 0.75;
 
 /**
- * The race is critical from this number of pairs with a lost query on, or if they are `FELT_SHARE` of all pairs. Pairs;
- * chosen: each of them makes a lookup wait for 2.5 or 5 s, and a few in thousands are hardly noticed.
+ * The race is critical if this number of pairs lose a query, or `FELT_SHARE` of all pairs. Pairs; chosen: each of them
+ * makes a lookup wait for 2.5 or 5 s, and a few in thousands are hardly noticed.
  */
 export const MANY_LOST_HALVES = 10;
 
@@ -439,7 +439,7 @@ export const SOURCE_NETS = [
 ] as const;
 
 /**
- * A client that never closes its TCP connections to a name server: the fewest open ones. Connections; chosen, since
+ * A client with this number of open TCP connections to a name server never closes them. Connections; chosen, since
  * resolvers need one or two, and dnsmasq serves 20 by default.
  */
 export const MIN_LEAKED_CONNECTIONS = 10;
