@@ -1,7 +1,5 @@
 /** Servers that answer every query, but late. */
 import { servers, upstreamTimes } from '../cluster/traffic.ts';
-import { RCODE } from '../../../server/wire/iana.ts';
-import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
@@ -17,19 +15,12 @@ import {
 } from './finding.ts';
 import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import {
-  externalOnly,
-  lateFrom,
-  lateName,
-  lateReplies,
-  LOGGED,
-  slowLookups,
-} from '../observe/late-replies.ts';
+import { externalOnly, lateFrom, lateName, lateReplies, LOGGED } from '../observe/late-replies.ts';
 import { waitsForOthers } from '../observe/losses.ts';
-import { isForForwarders, serveTheSame, upstreams } from '../observe/roles.ts';
+import { serveTheSame, upstreams } from '../observe/roles.ts';
+import { lowTtlText, slowZoneAmong, type SlowZone } from '../observe/slow-zone.ts';
 import { explainLateness, uncachedNames } from '../observe/uncached-names.ts';
 import { zonesOfServers } from '../observe/zone-servers.ts';
-import { UNCACHED } from '../thresholds/answers.ts';
 import {
   FELT_MS,
   LATE_MS,
@@ -63,8 +54,10 @@ export const slowServer: FindingKind = {
     );
     if (enough.length === 0)
       return unknown('too few replies, or another finding explains the delay');
-    const ofZone = slowZoneServers(enough, observed, claims) ?? slowZone(enough, observed, claims);
+    const ofZone = slowZoneServers(enough, observed, claims);
     if (ofZone !== null) return ofZone;
+    const zone = slowZoneAmong(enough, observed, claims);
+    if (zone !== null) return slowZone(zone, observed);
     // Many quick cached or negative replies may hide that all others are late, but lookups show it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
@@ -189,114 +182,47 @@ function coldCache(slow: ServerView, observed: Observations): Finding {
   };
 }
 
-/**
- * Detects a server that is late for (nearly) all names in one zone and quick for others, so the
- * zone’s servers are slow. Null if there is none.
- */
+/** Names in one zone are late, and other names are quick. */
 function slowZone(
-  servers: readonly ServerView[],
+  { address, zone, late, names, asked, failed, others }: SlowZone,
   observed: Observations,
-  claims: Claims,
-): Finding | null {
-  const behind = upstreams(observed);
-  const felt = [
-    ...slowLookups(observed).flatMap(({ exchanges }) => exchanges),
-    ...observed.givenUp.rejected.map(({ exchange }) => exchange),
-  ].filter(
-    (each) =>
-      (latencyOf(each) ?? 0) >= FELT_MS &&
-      !claims.isOfSilence(each) &&
-      !claims.names.has(each.name),
-  );
-  const all = felt.filter(({ rcode }) => rcode !== RCODE.SERVFAIL);
-  const lost = new Set(observed.losses.map(({ name }) => name));
-  // A server that waits for a late upstream is late, too.
-  for (const { address } of servers.toSorted(
-    (one, other) => Number(behind.has(other.address)) - Number(behind.has(one.address)),
-  )) {
-    const late = [...new Set(all.filter(({ server }) => server.address === address))];
-    const names = [...new Set(late.map(({ name }) => name))];
-    // Names that always fail are of the same zone, or of another fault.
-    const withFailed = felt.flatMap(({ name, server }) => (server.address === address ? name : []));
-    const wide = withFailed.length === 0 ? '' : withFailed.reduce(commonZone);
-    const zone = names.length === 0 || wide.split('.').length > 2 ? wide : names.reduce(commonZone);
-    if (
-      late.length < SLOW_ZONE.late ||
-      zone.split('.').length <= 2 ||
-      names.some((name) => lost.has(name))
-    )
-      continue;
-    const others = new Set<string>();
-    let [asked, quick, failed] = [0, 0, 0];
-    for (const { name, servers: of } of observed.names.list)
-      for (const [server, outcomes] of of)
-        if (server === address && (name === zone || isBelow(name, zone))) {
-          asked += outcomes.asked;
-          failed += outcomes.servfail;
-        } else if (server === address && !observed.domains.isOfCluster(name)) {
-          others.add(name);
-          quick += outcomes.found + outcomes.nodata;
-        }
-    // One other name is enough if it is answered again and again, and the zone has several names. At an
-    // upstream, one name of the zone is enough too, because its clients cache the answers for the other name.
-    const isCompared =
-      others.size >= SLOW_ZONE.others ||
-      ((names.length > 1 || isForForwarders(observed, address)) && quick >= SLOW_ZONE.quick);
-    if (!isCompared || late.length + failed < SLOW_ZONE.share * asked) continue;
-    const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
-    const ttls = ttlText(observed, names);
-    return {
-      ...said(address, observed),
-      title:
-        names.length === 1
-          ? `${names[0]!.slice(0, -1)} is slow while other names are quick, so the servers for it are slow`
-          : `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
-      severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
-      confidence: 0.9,
-      seen: [
-        sentence(
-          `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${tookFrom(times[0]!, times.at(-1)!)}, while ${others.size} other external ${others.size === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
-        ),
-        ...(failed === 0
-          ? []
-          : [
-              `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
-            ]),
-        ...ttls,
-        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-      ],
-      why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
-      fix: [
-        `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
-        ...(ttls.length === 0
-          ? []
-          : [
-              `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
-            ]),
-        `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
-      ],
-      prove: `ndots query ${names[0]!} @${address || 'SERVER'} takes about ${took(times[times.length >> 1]!)}, while another external name is quick`,
-      disproved: 'other external names take just as long',
-      exchanges: late,
-    };
-  }
-  return null;
-}
-
-/** Describes names that no cache keeps for long, so each lookup waits; empty if there are none. */
-function ttlText({ names }: Observations, slow: readonly string[]): readonly string[] {
-  const own = new Set(slow);
-  const found = names.list.flatMap(({ name, sets }) => {
-    if (sets === null || !own.has(name)) return [];
-    const { ttl, count } = sets;
-    return ttl <= UNCACHED.ttl && count >= SLOW_ZONE.late ? [{ name, ttl }] : [];
-  });
-  const [first] = found;
-  return first === undefined
-    ? []
-    : [
-        `The answers for ${listed([...new Set(found.map(({ name }) => name))])} have a TTL of ${first.ttl} s, so caches do not help, and each lookup waits for that long (see ND4020).`,
-      ];
+): Finding {
+  const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+  const ttls = lowTtlText(observed, names);
+  return {
+    ...said(address, observed),
+    title:
+      names.length === 1
+        ? `${names[0]!.slice(0, -1)} is slow while other names are quick, so the servers for it are slow`
+        : `Names in ${zone.slice(0, -1)} are slow while others are quick, so the servers for that zone are slow`,
+    severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
+    confidence: 0.9,
+    seen: [
+      sentence(
+        `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${tookFrom(times[0]!, times.at(-1)!)}, while ${others} other external ${others === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
+      ),
+      ...(failed === 0
+        ? []
+        : [
+            `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
+          ]),
+      ...ttls,
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+    ],
+    why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
+    fix: [
+      `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
+      ...(ttls.length === 0
+        ? []
+        : [
+            `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
+          ]),
+      `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
+    ],
+    prove: `ndots query ${names[0]!} @${address || 'SERVER'} takes about ${took(times[times.length >> 1]!)}, while another external name is quick`,
+    disproved: 'other external names take just as long',
+    exchanges: late,
+  };
 }
 
 /**
