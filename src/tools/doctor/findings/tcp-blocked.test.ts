@@ -183,3 +183,35 @@ test('connections that stay open do not explain a client that was never served, 
     assert.doesNotMatch(found.title, /never closes/);
   }
 });
+
+/** Connections that stay open, and a client whose connections are not answered for a few seconds. */
+async function restarted(isLeakerSeen: boolean): Promise<Finding | undefined> {
+  const opened = (client: string, fromPort: number, ms: number, isClosed: boolean): Captured[] => {
+    const way = { from: client, fromPort, to: CACHE, toPort: 53 };
+    return [
+      at(ms, tcpPacket(way, 1, TCP.SYN)),
+      at(ms + 0.1, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)),
+      ...(isClosed ? [at(ms + 5, tcpPacket(way, 2, TCP.FIN | TCP.ACK))] : []),
+    ];
+  };
+  const packets = Array.from({ length: 40 }, (_, nth) => [
+    ...(isLeakerSeen && nth < 20 ? opened(LEAKER, 30_000 + nth, nth * 300, false) : []),
+    ...(nth >= 20 && nth < 24
+      ? [0, 1000, 3000].map((ms) => {
+          const way = { from: VICTIM, fromPort: 32_000 + nth, to: CACHE, toPort: 53 };
+          return at(nth * 1000 + ms, tcpPacket(way, 1, TCP.SYN));
+        })
+      : opened(VICTIM, 32_000 + nth, nth * 1000, true)),
+    ...asked(nth * 1000, ends(VICTIM, 20_000 + nth, CACHE), 'www.example.com.', nth + 1),
+  ]);
+  return (await examine(inOrder(packets))).findings.find(({ code }) => code === 'ND3011');
+}
+
+test('TCP that is answered again is not blocked, and open connections did not use it up', async () => {
+  for (const isLeakerSeen of [true, false]) {
+    const found = await restarted(isLeakerSeen);
+    assert.match(found?.title ?? '', /not answered for a time/);
+    assert.equal(found!.severity, 'warning');
+    assert.doesNotMatch(found!.why, /came into effect|policy allows only UDP/);
+  }
+});

@@ -7,6 +7,8 @@ import {
   hasBacklog,
   waitingForTcp,
   worked,
+  isAway,
+  isServedAgain,
 } from '../observe/blocked-pairs.ts';
 import { leakBefore, leakTexts, unservedLeak } from '../observe/leaked-connections.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -84,6 +86,8 @@ export const tcpBlocked: FindingKind = {
       const clients = blocked.map(({ client }) => client);
       if (leak !== null) return leaked(finding, observed, clients, leak);
       if (!blocked.every(worked)) return finding;
+      if (blocked.every(isServedAgain))
+        return blocked.every(isAway) ? forATime(finding, observed, blocked) : finding;
       return hasBacklog(observed, blocked)
         ? stopped(finding, observed, blocked)
         : blockedSince(finding, blocked);
@@ -240,6 +244,36 @@ function blockedSince(finding: Finding, blocked: readonly ConnectionPair[]): Fin
     confidence: 0.9,
     seen: [text, ...finding.seen],
     why: `${finding.why} The rule came into effect at about ${clock(fromMs)}. If no rule was changed then, all TCP connections that the server accepts may be in use, often by one client that never closes its own (ss -tn state established sport = :53 on the server’s host).`,
+  };
+}
+
+/** TCP worked for the same clients before and afterwards. */
+function forATime(
+  finding: Finding,
+  { truncated }: Observations,
+  blocked: readonly ConnectionPair[],
+): Finding {
+  const { text, servers } = workedText(blocked);
+  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), -Infinity);
+  const again = blocked.reduce(
+    (sum, { acceptedMs, failedToMs }) => sum + acceptedMs.filter((ms) => ms > failedToMs).length,
+    0,
+  );
+  return {
+    ...finding,
+    title: 'DNS over TCP was not answered for a time',
+    severity: truncated.length === 0 && finding.exchanges.length === 0 ? 'warning' : 'critical',
+    confidence: 0.8,
+    seen: [
+      text,
+      ...finding.seen,
+      `After ${clock(toMs)}, ${again} connections from these clients were accepted.`,
+    ],
+    why: `${servers}, or the path to it, was away for a time, as when a DNS pod restarts or a node fails. TCP port 53 is not blocked, since connections were accepted before and afterwards.`,
+    fix: [
+      `Find out what restarted or failed at ${clock(toMs)} (kubectl -n kube-system get pods, kubectl get events -A). During an update, lameduck in the Corefile’s health plugin keeps DNS pods answering until they are no longer used.`,
+    ],
+    disproved: 'connections are still not answered',
   };
 }
 

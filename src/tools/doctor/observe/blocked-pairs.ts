@@ -1,6 +1,6 @@
 /** Clients and servers between which TCP connections for DNS are not accepted. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { MIN_CASES, MOST, RARE_SHARE } from '../thresholds/evidence.ts';
+import { MIN_CASES, MOST, RARE_SHARE, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { TCP_PAIR_FAILS, TCP_WAIT_MS } from '../thresholds/transport.ts';
 import { answeredBetween, lostOverFreshTcp } from './losses.ts';
 import type { Observations } from './observations.ts';
@@ -80,6 +80,16 @@ export function waitingForTcp(
 /** True if the server accepted the client’s connections at first. */
 export function worked({ acceptedMs, failedFromMs, refused }: ConnectionPair): boolean {
   return refused === 0 && acceptedMs.filter((ms) => ms < failedFromMs).length >= MIN_CASES;
+}
+
+/** True if the server accepted the client’s connections again after the last one that it did not accept. */
+export function isServedAgain({ acceptedMs, failedToMs }: ConnectionPair): boolean {
+  return failedToMs > -Infinity && acceptedMs.filter((ms) => ms > failedToMs).length >= MIN_CASES;
+}
+
+/** True if hardly any connection was accepted between the first and the last one that was not. */
+export function isAway(pair: ConnectionPair): boolean {
+  return acceptedMeanwhile(pair) <= SPARED_SHARE * failedOf(pair);
 }
 
 /**

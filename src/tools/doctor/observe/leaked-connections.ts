@@ -3,6 +3,7 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { fromTo, listed } from '../texts.ts';
 import { MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { MIN_LEAKED_CONNECTIONS } from '../thresholds/transport.ts';
+import { isServedAgain } from './blocked-pairs.ts';
 import { lostOverFreshTcp } from './losses.ts';
 import type { Observations } from './observations.ts';
 import type { ConnectionPair, OpenConnections } from './server-connections.ts';
@@ -93,8 +94,8 @@ function leakTo(
 }
 
 /**
- * True if a server accepted connections of the failing clients before, and afterwards hardly any of another client. A
- * rule for one client leaves the others' connections alone, however many of them are open.
+ * True if a server accepted connections of the failing clients before, and afterwards hardly any of another client, or
+ * again of theirs. A rule for one client leaves the others' connections alone, however many of them are open.
  * @param pairs those of this server
  */
 function mayBeUsedUp(
@@ -109,7 +110,7 @@ function mayBeUsedUp(
     ({ client, acceptedMs }) =>
       !failing.has(client) && acceptedMs.filter((ms) => ms > fromMs).length >= MIN_CASES,
   );
-  return worked && !isOtherServed;
+  return worked && !isOtherServed && !pairs.some(isServedAgain);
 }
 
 /** The parts of a finding about a leak. @param clients those whose connections or queries fail */
