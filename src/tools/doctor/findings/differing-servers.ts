@@ -493,7 +493,7 @@ function differenceText(
   having: readonly string[],
   lacking: readonly string[],
 ): string {
-  return `For ${listed(names)}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN during the same minutes.`;
+  return `For ${listed(names)}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} ${names.length === 1 ? 'it' : 'them'}, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN during the same minutes.`;
 }
 
 /**

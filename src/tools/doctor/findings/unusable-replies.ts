@@ -201,7 +201,7 @@ const endlessAliases: Kind = {
   did: 'end in a CNAME whose target has no record in the reply, without an SOA record that denies it',
   why: 'A stub resolver does not follow aliases itself, so the server has to add the target’s records. This server does not know the target’s zone and does not query it, or it omits the SOA record that means "no such record" (RFC 2308), so no cache stores the answer. If neither family has an address, programs report that the name does not resolve. c-ares and systemd-resolved may fail even if the other family has one.',
   fix: (servers) => [
-    `Make ${servers} resolve the targets of its aliases, with an upstream for them (in CoreDNS, forward beside file, auto, etcd or template) or with recursion.`,
+    `Make ${servers} resolve the targets of aliases, with an upstream for them (in CoreDNS, forward beside file, auto, etcd or template) or with recursion.`,
     'If the target has no address of this family, the reply has to contain the SOA record of the target’s zone (RFC 2308, section 2.2).',
   ],
   prove: (server, name) =>
