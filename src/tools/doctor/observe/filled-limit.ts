@@ -11,7 +11,7 @@ import { MIN_CASES, MIN_QUERIES, MOST } from '../thresholds/evidence.ts';
 import type { Claims } from './claims.ts';
 import { registeredDomainOf } from './domain-of-name.ts';
 import type { Failure, Observations } from './observations.ts';
-import { WaitingAtServer, type WaitingQuery } from './waiting-at-server.ts';
+import { WaitingAtServer, type QueryWait } from './waiting-at-server.ts';
 
 /** A server that refuses queries while many others for one zone wait. */
 export interface FilledLimit {
@@ -77,7 +77,7 @@ function limitOf(
 }
 
 /** From when to when each query waits. A repeat only prolongs the wait. */
-function waits(losses: readonly SeenExchange[]): readonly WaitingQuery[] {
+function waits(losses: readonly SeenExchange[]): readonly QueryWait[] {
   return [...Map.groupBy(losses, ({ name, type }) => `${type} ${name}`).values()].flatMap((all) => {
     const found: { sentMs: number; repliedMs: number }[] = [];
     for (const { sentMs } of all.toSorted((one, other) => one.sentMs - other.sentMs)) {

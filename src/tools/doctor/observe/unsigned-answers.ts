@@ -1,5 +1,5 @@
 /**
- * Zones that have to be signed, because their parent has a DS record (RFC 4034, section 5), and answers without a
+ * Zones that have to be signed, because their parent has a DS record (RFC 4034, section 5). Also answers without a
  * signature to queries that asked for one (DO, RFC 3225).
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';

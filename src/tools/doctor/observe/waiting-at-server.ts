@@ -2,7 +2,7 @@
 import { countUpTo } from './sorted-times.ts';
 
 /** A query that waits from one time to another, milliseconds since 1970. */
-export interface WaitingQuery {
+export interface QueryWait {
   readonly sentMs: number;
   readonly repliedMs: number;
 }
@@ -11,7 +11,7 @@ export class WaitingAtServer {
   readonly #sent: readonly number[];
   readonly #replied: readonly number[];
 
-  constructor(queries: readonly WaitingQuery[]) {
+  constructor(queries: readonly QueryWait[]) {
     this.#sent = queries.map(({ sentMs }) => sentMs).toSorted((one, other) => one - other);
     this.#replied = queries.map(({ repliedMs }) => repliedMs).toSorted((one, other) => one - other);
   }
