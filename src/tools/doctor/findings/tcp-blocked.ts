@@ -271,7 +271,7 @@ function forATime(
     ],
     why: `${servers}, or the path to it, was away for a time, as when a DNS pod restarts or a node fails. TCP port 53 is not blocked, since connections were accepted before and afterwards.`,
     fix: [
-      `Find out what restarted or failed at ${clock(toMs)} (kubectl -n kube-system get pods, kubectl get events -A). During an update, lameduck in the Corefile’s health plugin keeps DNS pods answering until they are no longer used.`,
+      `Check what restarted or failed at ${clock(toMs)} (kubectl -n kube-system get pods, kubectl get events -A). During an update, lameduck in the Corefile’s health plugin keeps DNS pods answering until they are no longer used.`,
     ],
     disproved: 'connections are still not answered',
   };
