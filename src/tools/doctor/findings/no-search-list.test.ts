@@ -12,7 +12,7 @@ async function found(resolvConf: string, lookups: number): Promise<Finding | und
   const packets = await play(
     [
       ...pods('glibc', 1, { names: ['mongodb', 'search'], lookups, resolvConf }),
-      ...pods('glibc', 1, { from: 30, names: ['db'], lookups: 30 }),
+      ...pods('glibc', 1, { from: 30, names: ['www.example.com'], lookups: 30 }),
     ],
     denyShort,
   );

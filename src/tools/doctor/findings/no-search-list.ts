@@ -14,6 +14,9 @@ export const noSearchList: FindingKind = {
   name: 'an incomplete search list',
   inCapture(observed, claims) {
     if (observed.affected.length === 0) return unknown('no lookup failed');
+    // An upstream gets only the last steps of searches.
+    if (!observed.clients.list.some(({ wasted }) => wasted > 0))
+      return unknown('no client with a search list was seen for comparison');
     const short = observed.affected.filter(isOfOneLabel);
     const found = [...Map.groupBy(short, ({ client }) => client)].flatMap(([client, lookups]) => {
       const own = observed.clients.get(client);
