@@ -1,4 +1,5 @@
 import type { Problem } from '../base/problem.ts';
+import { clipped } from '../base/shortened.ts';
 import { DirectiveParser } from './directive-parser.ts';
 import { textOf } from './environment.ts';
 import type { Environment } from '../base/environment.ts';
@@ -13,6 +14,9 @@ import { adviceForOther } from './other-texts.ts';
 import { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tree.ts';
+
+/** The length at which a word is cut in a message, in characters. */
+const WORD_SHOWN = 100;
 
 /** A Corefile and the parser's other inputs. */
 export interface ParseInput extends Files {
@@ -150,7 +154,8 @@ class Parser {
   #bracelessRemark(addresses: readonly Token[], directives: readonly Directive[]): boolean {
     const plugin = addresses.find(({ text }) => this.#input.directives.includes(text));
     if (plugin === undefined && directives.length > 0) return false;
-    const { text, place } = plugin ?? addresses[0]!;
+    const { text: whole, place } = plugin ?? addresses[0]!;
+    const text = clipped(whole, WORD_SHOWN);
     const found =
       plugin === undefined
         ? 'the server block has no plugins, so it refuses every query'

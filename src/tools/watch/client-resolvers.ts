@@ -9,7 +9,7 @@ import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { recognise } from '../doctor/observe/client-list.ts';
 
 /** The estimated size in bytes of a recognition, including its traits and their parts. */
-const RECOGNITION_BYTES = 900;
+const RECOGNITION_BYTES = 1100;
 
 /**
  * Recognises the resolvers of a limited number of clients. The client that has been silent for longest is evicted

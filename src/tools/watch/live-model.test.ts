@@ -288,8 +288,9 @@ for (const [tcp, ending] of [
     };
     const packets = await play([client], (passing) => ({
       ...healthy(passing),
-      addresses: ['192.0.2.1'],
-      ...(passing.protocol === 'udp' ? { truncated: true } : tcp !== undefined && { tcp }),
+      ...(passing.protocol === 'udp'
+        ? { truncated: true, addresses: [] }
+        : { addresses: ['192.0.2.1'], ...(tcp !== undefined && { tcp }) }),
     }));
     const model = watched(packets, {}, undefined, packets.at(-1)!.timeMs + 60_000);
     const { rows } = model.view({ view: 'lookups' });
