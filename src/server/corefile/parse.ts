@@ -15,9 +15,6 @@ import { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tree.ts';
 
-/** The length at which a word is cut in a message, in characters. */
-const WORD_SHOWN = 100;
-
 /** A Corefile and the parser's other inputs. */
 export interface ParseInput extends Files {
   /** The file's name, used for error positions. Imports are relative to it. */
@@ -33,6 +30,9 @@ export interface ParseInput extends Files {
   /** For better advice: older names of directives, and the directive that a misplaced property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
+
+/** The length at which a word is cut in a message, in characters. */
+const WORD_SHOWN = 100;
 
 /** The parsed Corefile and its problems. */
 export interface ParseOutput {
