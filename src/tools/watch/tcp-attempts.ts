@@ -1,10 +1,11 @@
 /** TCP connections that clients tried to open and that were not accepted, to see which truncated replies stayed all they got. */
 import { printAddress } from '../../server/base/ip.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
+import { RecentlyUsed } from '../capture/process/recently-used.ts';
 import type { PathEvent } from '../capture/read/packets/dissect.ts';
 import { isTruncated } from './lookup-ending.ts';
 
-/** The number of pairs of clients and servers. Beyond this, the oldest is dropped. */
+/** The number of pairs of clients and servers. Beyond this, those that were not used for longest are dropped. */
 const PAIRS_MAX = 10_000;
 /** The number of connections per pair. Beyond this, the oldest is dropped. */
 const ATTEMPTS_MAX = 16;
@@ -13,7 +14,7 @@ const OPEN_MS = 1000;
 
 export class TcpAttempts {
   /** The times of first packets without acceptance, by client and server, and then by the client's port. */
-  readonly #pairs = new Map<string, Map<number, number>>();
+  readonly #pairs = new RecentlyUsed<string, Map<number, number>>(PAIRS_MAX);
 
   path({ kind, head, addressesAt, family, sourcePort, targetPort, timeMs }: PathEvent): void {
     if (kind !== 'syn' && kind !== 'syn-ack') return;
@@ -28,12 +29,11 @@ export class TcpAttempts {
     let attempts = this.#pairs.get(key);
     if (attempts === undefined) {
       this.#pairs.set(key, (attempts = new Map()));
-      dropOldest(this.#pairs, PAIRS_MAX);
     }
     // A repeated first packet keeps the time of the first.
     if (attempts.has(sourcePort)) return;
     attempts.set(sourcePort, timeMs);
-    dropOldest(attempts, ATTEMPTS_MAX);
+    if (attempts.size > ATTEMPTS_MAX) attempts.delete(attempts.keys().next().value!);
   }
 
   /** True if the reply was truncated and a connection that the client opened for the whole one was not accepted. */
@@ -49,12 +49,4 @@ export class TcpAttempts {
 
 function keyOf(client: string, server: string, port: number): string {
   return `${client} ${server} ${port}`;
-}
-
-function dropOldest<K>(map: Map<K, unknown>, most: number): void {
-  if (map.size <= most) return;
-  for (const key of map.keys()) {
-    map.delete(key);
-    return;
-  }
 }

@@ -1,6 +1,7 @@
 /** Clients that get REFUSED for a name, and clients that get an answer for it at the same time. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { RecentlyUsed } from '../../capture/process/recently-used.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 const NAMES_MAX = 2000;
@@ -32,7 +33,7 @@ export class RefusedNames {
   /** By `type name`. */
   readonly #refused = new BoundedMap<string, NameReplies>(NAMES_MAX);
   /** Names that were not refused yet, by type. */
-  readonly #fine = new BoundedMap<number, RecentNames>(TYPES_MAX);
+  readonly #fine = new BoundedMap<number, RecentlyUsed<string, NameReplies>>(TYPES_MAX);
 
   add(exchange: SeenExchange): void {
     if (isLost(exchange)) return;
@@ -68,38 +69,20 @@ export class RefusedNames {
 
   #refusedAt(type: number, name: string): NameReplies | null {
     const fine = this.#fine.get(type);
-    return this.#refused.at(`${type} ${name}`, () => fine?.take(name) ?? newName());
+    const replies = this.#refused.at(`${type} ${name}`, () => fine?.get(name) ?? newName());
+    fine?.delete(name);
+    return replies;
   }
 
   #answeredAt(type: number, name: string): NameReplies | undefined {
     // Most captures have no refusal, so they need no key.
     const refused = this.#refused.size === 0 ? undefined : this.#refused.get(`${type} ${name}`);
-    return refused ?? this.#fine.at(type, newRecent)?.at(name);
-  }
-}
-
-/** The names that were queried last. It drops the older half when it is full. */
-class RecentNames {
-  #present = new Map<string, NameReplies>();
-  #before = new Map<string, NameReplies>();
-
-  at(name: string): NameReplies {
-    const known = this.#present.get(name);
-    if (known !== undefined) return known;
-    const replies = this.#before.get(name) ?? newName();
-    if (this.#present.size >= NAMES_MAX / 2) {
-      this.#before = this.#present;
-      this.#present = new Map();
-    }
-    this.#present.set(name, replies);
-    return replies;
-  }
-
-  /** Removes and returns it. */
-  take(name: string): NameReplies | undefined {
-    const replies = this.#present.get(name) ?? this.#before.get(name);
-    this.#present.delete(name);
-    this.#before.delete(name);
+    if (refused !== undefined) return refused;
+    const fine = this.#fine.at(type, newRecent);
+    const known = fine?.get(name);
+    if (fine === null || known !== undefined) return known;
+    const replies = newName();
+    fine.set(name, replies);
     return replies;
   }
 }
@@ -113,7 +96,7 @@ function clientsOf(replies: NameReplies | undefined): readonly RefusedName[] {
   });
 }
 
-const newRecent = (): RecentNames => new RecentNames();
+const newRecent = (): RecentlyUsed<string, NameReplies> => new RecentlyUsed(NAMES_MAX);
 
 function newName(): NameReplies {
   return { firstRefusedMs: Infinity, clients: new BoundedMap(CLIENTS_MAX) };
