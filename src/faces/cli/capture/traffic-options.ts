@@ -119,13 +119,14 @@ export function sourcesOf(
       '--dnstap cannot listen in another network namespace',
       'To capture packets there as well, add -i any',
     );
-  const term = files.find((file) => parseTerm(file, true) !== null && !existsSync(file));
-  const filter = term === undefined ? null : parseTerm(term, true);
-  if (filter !== null)
-    throw usage(
-      `${term} is a filter, and there is no such file`,
-      `As an option: --${filter.word} ${filter.value}`,
-    );
+  for (const file of files) {
+    const filter = parseTerm(file, true);
+    if (filter !== null && !existsSync(file))
+      throw usage(
+        `${file} is a filter, and there is no such file`,
+        `As an option: --${filter.word} ${filter.value}`,
+      );
+  }
   if (!live && files.length === 0)
     throw usage('nothing to read', 'Give a file, - for standard input, or -i any');
   return {

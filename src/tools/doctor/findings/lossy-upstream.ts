@@ -31,7 +31,7 @@ export const lossyUpstream: FindingKind = {
       const isOfNames =
         onlyAaaa(losses) ||
         deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD);
-      if (isOfNames || isOverAtOnce(server)) continue;
+      if (isOfNames || losesWholeSeconds(server)) continue;
       const pods = keysOf(losses, ({ client }) => client.address);
       const load = lossByLoad(server.history);
       const uncached = uncachedName(observed, server);
@@ -88,13 +88,13 @@ function uncachedName(
   for (const { name, servers, sets } of names.list) {
     const asked = servers.get(address)?.asked ?? 0;
     if (asked < MOST * outcomes.asked || sets === null) continue;
-    if (sets.list.length > 0 && sets.list.every(({ ttl }) => ttl === 0)) return { name, asked };
+    if (sets.list.length > 0 && sets.ttl === 0) return { name, asked };
   }
   return null;
 }
 
-/** True if the server lost every query for a time, and none before or after it. */
-function isOverAtOnce({ history }: ServerView): boolean {
+/** True if the server lost every query in most seconds with losses, so it stopped at times. */
+function losesWholeSeconds({ history }: ServerView): boolean {
   const lossy = history.filter(([, { lost }]) => lost > 0);
   const whole = lossy.filter(([, { asked, lost }]) => lost === asked);
   return whole.length > LOSSY_UPSTREAM.wholeSeconds * lossy.length;
@@ -111,20 +111,14 @@ function lossByLoad(
   history: History,
 ): { readonly calm: LossAtLoad; readonly busy: LossAtLoad } | null {
   const seconds = history.map(([, each]) => each).toSorted((one, other) => one.asked - other.asked);
+  if (seconds.length < LOSSY_UPSTREAM.seconds) return null;
   const middle = seconds.length >> 1;
-  const [calm, busy] = [seconds.slice(0, middle), seconds.slice(middle)].map((half) => ({
-    share:
-      half.reduce((sum, { lost }) => sum + lost, 0) /
-      Math.max(
-        1,
-        half.reduce((sum, { asked }) => sum + asked, 0),
-      ),
-    rate: 0,
-  })) as [LossAtLoad, LossAtLoad];
-  if (seconds.length < LOSSY_UPSTREAM.seconds || busy.share < LOSSY_UPSTREAM.times * calm.share)
-    return null;
-  return {
-    calm: { ...calm, rate: seconds[middle - 1]!.asked },
-    busy: { ...busy, rate: seconds[middle]!.asked },
-  };
+  const calm = { share: lostShare(seconds.slice(0, middle)), rate: seconds[middle - 1]!.asked };
+  const busy = { share: lostShare(seconds.slice(middle)), rate: seconds[middle]!.asked };
+  return busy.share < LOSSY_UPSTREAM.times * calm.share ? null : { calm, busy };
+}
+
+function lostShare(seconds: readonly History[number][1][]): number {
+  const asked = seconds.reduce((sum, each) => sum + each.asked, 0);
+  return seconds.reduce((sum, each) => sum + each.lost, 0) / Math.max(1, asked);
 }

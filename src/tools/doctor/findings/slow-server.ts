@@ -93,7 +93,7 @@ export const slowServer: FindingKind = {
       ...said(slow.address, observed),
       ...(outside === null ? {} : waitsForUpstream(slow.address, outside.zone)),
       ...(path === null ? {} : pathOrServer(slow.address)),
-      severity: severityOf(slow, observed, path !== null),
+      severity: severityOf(behind.has(slow.address), observed, path !== null),
       confidence: path === null ? 0.8 : 0.7,
       seen: [
         ...(path === null
@@ -137,13 +137,12 @@ export const slowServer: FindingKind = {
 };
 
 function severityOf(
-  { address }: ServerView,
-  observed: Observations,
+  isUpstream: boolean,
+  { slowLookups, lookups }: Observations,
   isPath: boolean,
 ): Finding['severity'] {
-  const { slowLookups, lookups } = observed;
   // Caches hide this upstream from programs.
-  if (slowLookups === 0 && upstreams(observed).has(address)) return 'info';
+  if (slowLookups === 0 && isUpstream) return 'info';
   return !isPath && slowLookups >= SLOW_LOOKUPS * lookups ? 'critical' : 'warning';
 }
 

@@ -268,6 +268,8 @@ export class AskedAgain {
     this.#askers.clear();
     this.#recent.clear();
     this.#long.clear();
+    this.#late.clear();
+    this.#lateCount = 0;
     this.#halves.clear();
     const lists = [
       this.#repeats,
