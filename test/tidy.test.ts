@@ -481,7 +481,6 @@ const knownHosts: ReadonlySet<string> = new Set([
   'coredns.io',
   'docs.oasis-open.org',
   'github.com',
-  'docs.oasis-open.org',
   'json-schema.org',
   'json.schemastore.org',
   'keepachangelog.com',
