@@ -3,10 +3,13 @@ import type { Random } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import type { Fault, Verb } from '../kit/apiserver/faults.ts';
 import { ApiServer, namespace } from '../kit/apiserver/server.ts';
+import type { Backup } from '../kit/apiserver/store.ts';
 import { sliceObject, serviceObject } from '../kit/cluster-objects.ts';
 import { Truth } from './truth.ts';
 
 const SERVICES = 30;
+/** The number of revisions that a restored database skips. */
+const BUMPED_BY = 1_000_000;
 const suffix = 'shop.svc.cluster.local.';
 /** A Service that never changes. */
 export const PINNED = { name: `pinned.${suffix}`, address: '10.96.255.1' };
@@ -22,6 +25,8 @@ export class FaultyCluster {
   #server: ApiServer | null;
   readonly #store: ApiServer['store'];
   #version = 0;
+  /** A copy of the database, and the names at that time. */
+  #backup: { readonly store: Backup; readonly names: ReadonlyMap<string, string | null> };
 
   private constructor(clock: VirtualClock, random: Random, server: ApiServer) {
     this.#clock = clock;
@@ -33,6 +38,7 @@ export class FaultyCluster {
     server.put('namespaces', namespace('shop'));
     server.put('services', serviceObject('shop', 'pinned', PINNED.address, 'http:80'));
     for (let index = 0; index < SERVICES; index++) this.change(index);
+    this.#backup = this.#copy();
   }
 
   static async start(clock: VirtualClock, random: Random): Promise<FaultyCluster> {
@@ -75,7 +81,7 @@ export class FaultyCluster {
     const server = this.#server;
     if (server === null) return this.#restart();
     const plural = this.#pick(['services', 'endpointslices', undefined]);
-    switch (this.#random.integer(7)) {
+    switch (this.#random.integer(9)) {
       case 0:
         server.dropWatches(plural);
         return `the API server drops watches of ${plural}`;
@@ -92,6 +98,11 @@ export class FaultyCluster {
         await server.stop();
         this.#server = null;
         return 'the API server stops';
+      case 5:
+        this.#backup = this.#copy();
+        return 'etcd is backed up';
+      case 6:
+        return this.#restore(server);
       default: {
         const rule = {
           fault: this.#fault(),
@@ -103,6 +114,21 @@ export class FaultyCluster {
         return `the API server has the fault ${JSON.stringify(rule)}`;
       }
     }
+  }
+
+  #copy(): { readonly store: Backup; readonly names: ReadonlyMap<string, string | null> } {
+    return { store: this.#store.backup(), names: this.truth.current() };
+  }
+
+  /**
+   * Goes back in time: etcd is restored from the last backup, for which the API server has to be stopped. Revisions
+   * are bumped, because otherwise revisions from before the restore would be used again.
+   */
+  async #restore(server: ApiServer): Promise<string> {
+    await server.stop();
+    this.#store.restore(this.#backup.store, BUMPED_BY);
+    for (const [name, value] of this.#backup.names) this.truth.set(this.#clock.now(), name, value);
+    return `etcd is restored from a backup. ${await this.#restart()}`;
   }
 
   #fault(): Fault {

@@ -8,19 +8,30 @@ export interface Settings {
   readonly staleSeconds: number;
   /** The TTL of cluster names. */
   readonly ttlSeconds: number;
+  /** True if the last known state of the cluster is stored in a file, for restarts. */
+  readonly hasSnapshot: boolean;
+}
+
+/** The addresses and files that a Corefile names. */
+export interface Surroundings {
+  /** The URL of the API server. */
+  readonly apiServer: string;
+  /** The path of the snapshot file. */
+  readonly snapshot: string;
 }
 
 export function drawSettings(random: Random): Settings {
   return {
     staleSeconds: [0, 0, 60][random.integer(3)]!,
     ttlSeconds: [0, 5, 30][random.integer(3)]!,
+    hasSnapshot: random.integer(2) === 0,
   };
 }
 
 /** A valid Corefile. */
 export function corefileOf(
-  { staleSeconds, ttlSeconds }: Settings,
-  apiServer: string,
+  { staleSeconds, ttlSeconds, hasSnapshot }: Settings,
+  { apiServer, snapshot }: Surroundings,
   random: Random,
 ): string {
   const maybe = (line: string): string => (random.integer(2) === 0 ? line : '');
@@ -41,6 +52,7 @@ export function corefileOf(
     kubernetes cluster.local in-addr.arpa {
         endpoint ${apiServer}
         ttl ${ttlSeconds}
+        ${hasSnapshot ? `snapshot ${snapshot}` : ''}
         fallthrough in-addr.arpa
     }
     forward . ${UPSTREAMS.join(' ')} {

@@ -2,9 +2,10 @@
  * A whole server in virtual time, with faults picked from a seed, and an oracle that knows which answers were true
  * when.
  *
- * Each run alternates between storms and calms. In a storm, Services and names change, and upstreams and the API server
- * fail. Good and bad Corefiles are loaded, and the machine's clock is set. Clients keep sending queries. In a calm,
- * nothing fails, and every answer must become correct.
+ * Each run alternates between storms and calms. In a storm, Services and names change, and upstreams, the API server and
+ * the disk fail. Good and bad Corefiles are loaded, the server is restarted, and the machine's clock is set. Clients
+ * keep sending queries over a network that loses, duplicates and delays them. In a calm, nothing fails, and every answer
+ * must become correct.
  *
  *     node test/simulator/simulation.ts [--seed N] [--seconds N]
  *
@@ -19,7 +20,14 @@ import { quiet } from '../kit/apiserver/rig.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 import { FaultyCluster, PINNED } from './cluster.ts';
-import { badCorefiles, corefileOf, drawSettings, type Settings } from './corefiles.ts';
+import {
+  badCorefiles,
+  corefileOf,
+  drawSettings,
+  type Settings,
+  type Surroundings,
+} from './corefiles.ts';
+import { FaultyDisk } from './disk.ts';
 import { Internet, TTL, upstreamFaults, UPSTREAMS } from './internet.ts';
 import { answerOf, faultOf } from './oracle.ts';
 
@@ -32,6 +40,7 @@ export interface SimulationReport {
   faults: number;
   reloads: number;
   refusedReloads: number;
+  restarts: number;
   /**
    * The longest time, beyond the cache lifetimes, that it took after a storm until every answer was correct, in virtual
    * milliseconds.
@@ -48,8 +57,32 @@ const AFTERMATH_MS = 20_000;
  * dead without any sign of it.
  */
 const CALM_MS = 1_300_000;
+/** The longest delay of a query or of its duplicate on the network, in virtual milliseconds. */
+const NETWORK_MS = 3000;
 /** The maximum number of timers in an idle server. A higher number indicates a leak. */
 const ALARMS_MAX = 200;
+
+/** The server's surroundings and their random source. */
+interface Parts {
+  readonly seed: number;
+  readonly random: Random;
+  readonly clock: VirtualClock;
+  readonly cluster: FaultyCluster;
+  readonly internet: Internet;
+  readonly disk: FaultyDisk;
+}
+
+const surroundingsOf = ({ cluster, disk }: Parts): Surroundings => ({
+  apiServer: cluster.url,
+  snapshot: disk.snapshot,
+});
+
+interface Query {
+  readonly name: string;
+  readonly type: string;
+  readonly proto: 'tcp' | 'udp';
+  readonly id: number;
+}
 
 interface Waiting {
   readonly question: string;
@@ -81,39 +114,30 @@ class Simulation {
     faults: 0,
     reloads: 0,
     refusedReloads: 0,
+    restarts: 0,
     slowestCalmMs: 0,
   };
-  readonly #seed: number;
-  readonly #random: Random;
-  readonly #clock: VirtualClock;
-  readonly #cluster: FaultyCluster;
-  readonly #internet: Internet;
+  readonly #parts: Parts;
   readonly #settings: Settings;
-  readonly #world: World;
+  #corefile: string;
+  #world: World;
+  /** False while the server restarts. */
+  #isUp = true;
   readonly #waiting = new Set<Waiting>();
   readonly #events: string[] = [];
   #wrong: Error | null = null;
-  /** The last time at which every answer about the cluster was correct. */
+  /** The time from which answers about the cluster may be: after a calm, or the beginning. */
   #knownMs = 0;
+  /** True from a restart until the next calm, because the cluster's state may not be known yet. */
+  #isFresh = true;
   /** The number of log lines checked. */
   #read = 0;
 
-  private constructor(parts: {
-    readonly seed: number;
-    readonly random: Random;
-    readonly clock: VirtualClock;
-    readonly cluster: FaultyCluster;
-    readonly internet: Internet;
-    readonly settings: Settings;
-    readonly world: World;
-  }) {
-    this.#seed = parts.seed;
-    this.#random = parts.random;
-    this.#clock = parts.clock;
-    this.#cluster = parts.cluster;
-    this.#internet = parts.internet;
-    this.#settings = parts.settings;
-    this.#world = parts.world;
+  private constructor(parts: Parts, settings: Settings, corefile: string, world: World) {
+    this.#parts = parts;
+    this.#settings = settings;
+    this.#corefile = corefile;
+    this.#world = world;
   }
 
   static async begin(seed: number): Promise<Simulation> {
@@ -121,30 +145,31 @@ class Simulation {
     const clock = new VirtualClock();
     const cluster = await FaultyCluster.start(clock, random);
     const internet = new Internet(random);
+    const parts = { seed, random, clock, cluster, internet, disk: new FaultyDisk(random) };
     const settings = drawSettings(random);
-    const world = await makeWorld(corefileOf(settings, cluster.url, random), {
-      clock,
-      seed,
-      network: scriptedNetwork(clock, (asked) => internet.answer(asked)),
-    });
-    const simulation = new Simulation({ seed, random, clock, cluster, internet, settings, world });
+    const corefile = corefileOf(settings, surroundingsOf(parts), random);
+    const world = await startServer(corefile, parts);
+    const simulation = new Simulation(parts, settings, corefile, world);
     await simulation.calm();
     return simulation;
   }
 
   async end(): Promise<void> {
     await this.#world.close();
-    await this.#cluster.stop();
+    await this.#parts.cluster.stop();
+    this.#parts.disk.remove();
   }
 
   async storm(steps: number): Promise<void> {
     for (let step = 0; step < steps; step++) {
       this.report.steps++;
-      for (let n = this.#random.integer(4); n > 0; n--) this.#cluster.change();
-      for (let n = this.#random.integer(3); n > 0; n--) this.#internet.change(this.#clock.now());
-      if (this.#random.integer(4) === 0) await this.#fail();
-      if (this.#random.integer(12) === 0) await this.#reload();
-      for (let n = this.#random.integer(20); n > 0; n--) this.#ask();
+      for (let n = this.#parts.random.integer(4); n > 0; n--) this.#parts.cluster.change();
+      for (let n = this.#parts.random.integer(3); n > 0; n--)
+        this.#parts.internet.change(this.#parts.clock.now());
+      if (this.#parts.random.integer(4) === 0) await this.#fail();
+      if (this.#parts.random.integer(12) === 0) await this.#reload();
+      if (this.#parts.random.integer(40) === 0) await this.#restart();
+      for (let n = this.#parts.random.integer(20); n > 0; n--) this.#ask();
       await this.#pass(this.#pick([0, 5, 50, 500, 2000, 10_000, 40_000]));
     }
   }
@@ -152,9 +177,10 @@ class Simulation {
   /** Ends all faults, then sends queries until every answer is correct. */
   async calm(): Promise<void> {
     this.#say('calm');
-    const now = (): number => this.#clock.now();
-    for (const upstream of UPSTREAMS) this.#internet.fail(now(), upstream, 'none');
-    await this.#cluster.heal();
+    const now = (): number => this.#parts.clock.now();
+    for (const upstream of UPSTREAMS) this.#parts.internet.fail(now(), upstream, 'none');
+    this.#parts.disk.heal();
+    await this.#parts.cluster.heal();
     await this.#pass(AFTERMATH_MS + 1000 * (TTL + this.#settings.staleSeconds));
     const beganMs = now();
     let roundMs = beganMs;
@@ -165,27 +191,29 @@ class Simulation {
       await this.#pass(5000);
     }
     this.#knownMs = roundMs;
+    this.#isFresh = false;
     this.report.slowestCalmMs = Math.max(this.report.slowestCalmMs, roundMs - beganMs);
     await this.#pass(REPLY_MS);
     assert.equal(this.#waiting.size, 0);
-    if (this.#clock.pending > ALARMS_MAX) this.#failWith(`${this.#clock.pending} alarms are set`);
+    if (this.#parts.clock.pending > ALARMS_MAX)
+      this.#failWith(`${this.#parts.clock.pending} alarms are set`);
   }
 
   /** @returns the first name whose answer is not the current truth, or null if all are correct */
   async #firstWrong(): Promise<string | null> {
     // If answers may be stale, query twice, because the first query refreshes them.
     const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;
-    for (const { truth, names } of [this.#cluster, this.#internet])
+    for (const { truth, names } of [this.#parts.cluster, this.#parts.internet])
       for (const name of names) {
         let got: string | null = null;
         for (let round = 0; round < rounds; round++) {
           const reply = this.#world.begin(name);
           await this.#pass(round + 1 < rounds ? 3000 : 200);
-          got = answerOf((await this.#clock.run(reply))!);
+          got = answerOf((await this.#parts.clock.run(reply))!);
         }
         this.report.queries += rounds;
         this.report.judged++;
-        const right = truth.at(this.#clock.now(), name) ?? 'NXDOMAIN';
+        const right = truth.at(this.#parts.clock.now(), name) ?? 'NXDOMAIN';
         if (got !== right) return `${name}: ${got}, should be ${right}`;
       }
     return null;
@@ -195,13 +223,13 @@ class Simulation {
     // Advance in small steps, so that loopback traffic is read at about the right time.
     const slices = Math.max(1, Math.min(8, Math.ceil(durationMs / 2000)));
     for (let slice = 0; slice < slices; slice++) {
-      await this.#clock.advance(durationMs / slices);
+      await this.#parts.clock.advance(durationMs / slices);
       await quiet(1);
     }
     if (this.#wrong !== null) throw this.#wrong;
     for (const { question, askedMs } of this.#waiting)
-      if (this.#clock.now() - askedMs > REPLY_MS)
-        this.#failWith(`${question}: no reply for ${this.#clock.now() - askedMs} ms`);
+      if (this.#parts.clock.now() - askedMs > REPLY_MS)
+        this.#failWith(`${question}: no reply for ${this.#parts.clock.now() - askedMs} ms`);
     const { log } = this.#world;
     for (; this.#read < log.length; this.#read++)
       if (/\[FATAL\]|TypeError|RangeError|AssertionError/.test(log[this.#read]!))
@@ -210,51 +238,86 @@ class Simulation {
 
   async #fail(): Promise<void> {
     this.report.faults++;
-    const which = this.#random.integer(6);
+    const which = this.#parts.random.integer(7);
     if (which === 0) {
-      const byMs = (this.#random.integer(7200) - 3600) * 1000;
-      this.#clock.setWall(byMs);
+      const byMs = (this.#parts.random.integer(7200) - 3600) * 1000;
+      this.#parts.clock.setWall(byMs);
       this.#say(`the machine's clock is set by ${byMs} ms`);
-    } else if (which <= 2) this.#say(await this.#cluster.fail());
+    } else if (which <= 2) this.#say(await this.#parts.cluster.fail());
+    else if (which === 3) this.#say(this.#parts.disk.fail());
     else {
       const upstream = this.#pick(UPSTREAMS);
-      const fault = this.#random.integer(3) === 0 ? 'none' : this.#pick(upstreamFaults);
-      this.#internet.fail(this.#clock.now(), upstream, fault);
+      const fault = this.#parts.random.integer(3) === 0 ? 'none' : this.#pick(upstreamFaults);
+      this.#parts.internet.fail(this.#parts.clock.now(), upstream, fault);
       this.#say(`the upstream ${upstream} has the fault: ${fault}`);
     }
   }
 
   async #reload(): Promise<void> {
-    const bad = this.#random.integer(3) === 0;
+    const bad = this.#parts.random.integer(3) === 0;
     const text = bad
       ? this.#pick(badCorefiles)
-      : corefileOf(this.#settings, this.#cluster.url, this.#random);
+      : corefileOf(this.#settings, surroundingsOf(this.#parts), this.#parts.random);
     this.#say(`reload of ${bad ? 'a bad' : 'another'} Corefile`);
     this.#world.setCorefile(text);
     const reloading = this.#world.server.reload();
     for (let n = 0; n < 5; n++) this.#ask();
-    const reloaded = await this.#clock.run(reloading);
+    const reloaded = await this.#parts.clock.run(reloading);
     if (bad && reloaded) this.#failWith(`this Corefile was loaded:\n${text}`);
     if (!bad && !reloaded) this.#failWith(`this Corefile was refused:\n${text}`);
     this.report.reloads++;
     if (bad) this.report.refusedReloads++;
+    else this.#corefile = text;
   }
 
+  /** Ends the server and starts it again. Queries that it was working on are lost. */
+  async #restart(): Promise<void> {
+    this.#say('the server restarts');
+    this.report.restarts++;
+    this.#isUp = false;
+    this.#waiting.clear();
+    this.#isFresh = true;
+    this.#knownMs = 0;
+    this.#read = 0;
+    await this.#world.close();
+    this.#world = await startServer(this.#corefile, this.#parts);
+    this.#isUp = true;
+  }
+
+  /** Sends a query over a network that may lose, duplicate or delay it. */
   #ask(): void {
-    const inside = this.#random.integer(2) === 0;
+    const inside = this.#parts.random.integer(2) === 0;
     const name =
-      this.#random.integer(10) === 0
+      this.#parts.random.integer(10) === 0
         ? PINNED.name
-        : this.#pick(inside ? this.#cluster.names : this.#internet.names);
-    const type = this.#random.integer(4) === 0 ? 'AAAA' : 'A';
-    const waiting = { question: `${name} ${type}`, askedMs: this.#clock.now() };
+        : this.#pick(inside ? this.#parts.cluster.names : this.#parts.internet.names);
+    const query: Query = {
+      name,
+      type: this.#parts.random.integer(4) === 0 ? 'AAAA' : 'A',
+      proto: this.#parts.random.integer(5) === 0 ? 'tcp' : 'udp',
+      id: this.#parts.random.integer(0x10000),
+    };
+    const fate = query.proto === 'tcp' ? 9 : this.#parts.random.integer(10);
+    if (fate === 0) return;
+    const isDelayed = fate === 1;
+    this.#sendLater(query, isDelayed ? this.#parts.random.integer(NETWORK_MS) : 0);
+    if (fate === 2) this.#sendLater(query, this.#parts.random.integer(NETWORK_MS));
+  }
+
+  #sendLater(query: Query, delayMs: number): void {
+    if (delayMs === 0) this.#send(query);
+    else this.#parts.clock.after(delayMs, () => this.#send(query));
+  }
+
+  #send({ name, type, proto, id }: Query): void {
+    if (!this.#isUp) return;
+    const waiting = { question: `${name} ${type}`, askedMs: this.#parts.clock.now() };
     this.#waiting.add(waiting);
     this.report.queries++;
-    const proto = this.#random.integer(5) === 0 ? 'tcp' : 'udp';
-    this.#world.begin(waiting.question, { proto, id: this.#random.integer(0x10000) }).then(
+    this.#world.begin(waiting.question, { proto, id }).then(
       (reply) => {
-        this.#waiting.delete(waiting);
-        this.#judge(name, type, waiting.askedMs, reply);
+        // The server may have been restarted in the meantime.
+        if (this.#waiting.delete(waiting)) this.#judge(name, type, waiting.askedMs, reply);
       },
       (error: unknown) => this.#note(`${waiting.question}: ${String(error)}`),
     );
@@ -269,7 +332,7 @@ class Simulation {
     const oldestMs = isInside
       ? this.#knownMs - staleMs - 1000 * this.#settings.ttlSeconds
       : askedMs - staleMs - 1000 * TTL - AFTERMATH_MS;
-    const { truth } = isInside ? this.#cluster : this.#internet;
+    const { truth } = isInside ? this.#parts.cluster : this.#parts.internet;
     const fault = faultOf({
       name,
       type,
@@ -277,9 +340,9 @@ class Simulation {
       values:
         name === PINNED.name
           ? new Set([PINNED.address])
-          : truth.between(oldestMs, this.#clock.now(), name),
+          : truth.between(oldestMs, this.#parts.clock.now(), name),
       longestTtl: Math.max(TTL, this.#settings.ttlSeconds),
-      mayFail: !isInside && this.#internet.faultyUntil > askedMs - AFTERMATH_MS,
+      mayFail: isInside ? this.#isFresh : this.#parts.internet.faultyUntil > askedMs - AFTERMATH_MS,
     });
     if (fault !== null) this.#note(fault);
   }
@@ -294,16 +357,21 @@ class Simulation {
 
   #told(text: string): string {
     const recent = [...this.#events.slice(-25), ...this.#world.log.slice(-15)];
-    return `seed ${this.#seed}, at ${this.#clock.now() / 1000} s: ${text}\n${recent.join('\n')}`;
+    return `seed ${this.#parts.seed}, at ${this.#parts.clock.now() / 1000} s: ${text}\n${recent.join('\n')}`;
   }
 
   #say(event: string): void {
-    this.#events.push(`${(this.#clock.now() / 1000).toFixed(1)} ${event}`);
+    this.#events.push(`${(this.#parts.clock.now() / 1000).toFixed(1)} ${event}`);
   }
 
   #pick<T>(list: readonly T[]): T {
-    return list[this.#random.integer(list.length)]!;
+    return list[this.#parts.random.integer(list.length)]!;
   }
+}
+
+function startServer(corefile: string, { seed, clock, internet }: Parts): Promise<World> {
+  const network = scriptedNetwork(clock, (asked) => internet.answer(asked));
+  return makeWorld(corefile, { clock, seed, network });
 }
 
 if (import.meta.main) {

@@ -16,6 +16,11 @@ export class Truth {
     else eras.push({ sinceMs: nowMs, value });
   }
 
+  /** The current value of each name, to be restored later with `set`. */
+  current(): ReadonlyMap<string, string | null> {
+    return new Map([...this.#eras].map(([name, eras]) => [name, eras.at(-1)!.value]));
+  }
+
   /** Returns the value at a time, or undefined if the name was never set. */
   at(nowMs: number, name: string): string | null | undefined {
     return this.#eras.get(name)?.findLast(({ sinceMs }) => sinceMs <= nowMs)?.value;

@@ -128,14 +128,15 @@ export class Store {
   }
 
   /**
-   * Restores a backup including revisions, as `etcdutl snapshot restore` does without `--bump-revision`. Watches are
-   * not notified, so a server that was stopped would start from this state.
+   * Restores a backup, as `etcdutl snapshot restore` does. Watches are not notified, so a server that was stopped would
+   * start from this state.
+   * @param bumpedBy the revisions that `--bump-revision` adds. By default, the backup's revisions are used again
    */
-  restore({ revision, resources }: Backup): void {
+  restore({ revision, resources }: Backup, bumpedBy: number = 0): void {
     this.#resources.clear();
     for (const [name, objects] of resources) this.#resources.set(name, new Map(objects));
-    this.#revision = revision;
-    this.#compacted = revision;
+    this.#revision = revision + bumpedBy;
+    this.#compacted = this.#revision;
     this.#history = [];
   }
 
