@@ -17,7 +17,7 @@ export function mutate(corpus: readonly Uint8Array[], random: Random): Uint8Arra
   return Uint8Array.from(bytes.length > LENGTH_MAX ? bytes.slice(0, LENGTH_MAX) : bytes);
 }
 
-function damage(bytes: number[], corpus: readonly Uint8Array[], random: Random): number[] {
+export function damage(bytes: number[], corpus: readonly Uint8Array[], random: Random): number[] {
   const at = random.integer(bytes.length + 1);
   const length = random.integer(Math.min(24, bytes.length - at) + 1);
   switch (random.integer(10)) {
