@@ -263,4 +263,48 @@ describe('an etcd mirror', () => {
     assert.match(log[0]!, /canceled the watch: no \[ERROR\] forged\\u001b/);
     await stop();
   });
+
+  for (let seed = 1; seed <= 60; seed++)
+    test(`an etcd that fails at random (seed ${seed}): the keys become its keys, and the others never vanish`, async () => {
+      const random = seededRandom(seed);
+      const { etcd, known, it, pass, stop } = mirror();
+      etcd.pageMax = 1 + random.integer(4);
+      etcd.put('/always', '1');
+      let isListed = false;
+      it.start();
+      for (let step = 0; step < 60; step++) {
+        const key = `/${random.integer(8)}`;
+        const fault = random.integer(14);
+        if (fault < 5) etcd.put(key, String(step));
+        else if (fault < 7) etcd.delete(key);
+        else if (fault === 7) etcd.crash();
+        else if (fault === 8) etcd.away = false;
+        else if (fault === 9) etcd.compacted = etcd.revision;
+        else if (fault === 10) etcd.breakAt = random.integer(2) === 0 ? key : '';
+        else if (fault === 11) etcd.cancel('etcdserver: no leader');
+        else if (fault === 12 && etcd.revision > 2)
+          etcd.sendAgain(2 + random.integer(etcd.revision - 2));
+        else if (fault === 13) {
+          // A restored backup is a new cluster, and uses revisions again.
+          etcd.crash();
+          etcd.cluster++;
+          etcd.history.length = Math.max(1, etcd.history.length - random.integer(5));
+          etcd.compacted = 0;
+        }
+        await pass([0, 1, 50, 1000, 20_000][random.integer(5)]!);
+        isListed ||= known.size > 0;
+        if (isListed) assert.ok(known.has('/always'), `step ${step}`);
+      }
+      etcd.away = false;
+      etcd.breakAt = '';
+      await pass(60_000);
+      const right = new Map<string, string>();
+      for (const change of etcd.history) {
+        const [name, value] = change.split('=') as [string, string?];
+        if (value === undefined) right.delete(name);
+        else right.set(name, value);
+      }
+      assert.deepEqual([...known].toSorted(), [...right].toSorted());
+      await stop();
+    });
 });
