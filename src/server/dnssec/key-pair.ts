@@ -1,7 +1,7 @@
 /** A key pair for signing, which consists of a DNSKEY record and its private key. */
 import { createHash } from 'node:crypto';
 import type { WireName } from '../wire/name.ts';
-import type { PublicKey } from '../wire/record/shape.ts';
+import type { PublicKey } from '../wire/record/table.ts';
 
 /** A key pair as plain data, which can be sent to other threads. */
 export interface KeyPair {

@@ -1,13 +1,11 @@
 import { Problem, type Place } from '../base/problem.ts';
 import { parseHex } from './encoding.ts';
 import { CLASS, classNumber, TYPE, typeName, typeNumber } from './iana.ts';
-import type { DnsRecord } from './message.ts';
-import { dataOf, readData } from './message.ts';
+import { dataOf, readData, type DnsRecord } from './message.ts';
 import { parseName, printName, ROOT, suffixAt, type WireName } from './name.ts';
 import { printRecord } from './print.ts';
 import { Reader, ReadError } from './reader.ts';
-import { soa } from './record/soa.ts';
-import { kindOf } from './record/table.ts';
+import { kindOf, soa } from './record/table.ts';
 import { parseTtl } from './ttl.ts';
 import { absoluteName, TextError, Words } from './record-words.ts';
 import { ZoneLexer, zoneProblem, type ZoneEntry, type ZoneWord } from './zone-lexer.ts';

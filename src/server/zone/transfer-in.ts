@@ -14,7 +14,7 @@ import {
 } from '../wire/message.ts';
 import { NAME_MAX, printName, type WireName } from '../wire/name.ts';
 import { Reader } from '../wire/reader.ts';
-import { soa } from '../wire/record/soa.ts';
+import { soa } from '../wire/record/table.ts';
 import { GrowingBytes } from './growing.ts';
 import { IncomingZone, type IncomingRoom, type Transferred } from './incoming-zone.ts';
 import type { PackedZone } from './packed-zone.ts';

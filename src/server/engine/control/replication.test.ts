@@ -4,7 +4,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';
 import { dataOf } from '../../wire/message.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { a } from '../../wire/record/a.ts';
+import { a } from '../../wire/record/table.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Replica } from '../contract/data-set.ts';
 import type { Plugin } from '../contract/plugin.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld } from '../../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { dataOf } from '../../wire/message.ts';
-import { hinfo } from '../../wire/record/hinfo.ts';
+import { hinfo } from '../../wire/record/table.ts';
 
 test('any: ANY is answered with one HINFO record, and other types pass through', async () => {
   const world = await makeWorld('.:53 {\n any\n whoami\n}');

@@ -13,8 +13,7 @@ import { writeZoneKey, zoneKey, type ZoneKey } from '../../../../test/kit/zone-k
 import { OPTION, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf, type DnsRecord, type Message } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
-import { nsec } from '../../wire/record/nsec.ts';
-import { rrsig } from '../../wire/record/rrsig.ts';
+import { nsec, rrsig } from '../../wire/record/table.ts';
 
 const zone = `$TTL 300
 @ SOA ns hostmaster 1 7200 3600 1209600 60

@@ -19,10 +19,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { writeZoneKey, zoneKey, type ZoneKey } from '../../../../test/kit/zone-keys.ts';
 import { TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf } from '../../wire/message.ts';
-import { cds } from '../../wire/record/cds.ts';
-import { nsec } from '../../wire/record/nsec.ts';
-import { rrsig } from '../../wire/record/rrsig.ts';
-import { soa } from '../../wire/record/soa.ts';
+import { cds, nsec, rrsig, soa } from '../../wire/record/table.ts';
 import { parseZone, type ZoneRecord } from '../../wire/zone-text.ts';
 
 const text = `$TTL 300

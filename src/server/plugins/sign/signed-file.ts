@@ -6,9 +6,7 @@ import { dataOf, readData } from '../../wire/message.ts';
 import { printName, type WireName } from '../../wire/name.ts';
 import { printRecord } from '../../wire/print.ts';
 import { Reader } from '../../wire/reader.ts';
-import { rrsig } from '../../wire/record/rrsig.ts';
-import type { Signature } from '../../wire/record/shape.ts';
-import { soa } from '../../wire/record/soa.ts';
+import { rrsig, soa, type Signature } from '../../wire/record/table.ts';
 import { parseZone } from '../../wire/zone-text.ts';
 import type { SignedRrset } from './signed-records.ts';
 

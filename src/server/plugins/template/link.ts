@@ -10,7 +10,7 @@ import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/mes
 import { NameError, parseName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
-import { cname } from '../../wire/record/cname.ts';
+import { cname } from '../../wire/record/table.ts';
 import { Records } from '../../wire/records.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { MessageFull, SECTION } from '../../wire/writer.ts';

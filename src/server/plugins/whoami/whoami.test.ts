@@ -3,9 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld } from '../../../../test/kit/world.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { dataOf } from '../../wire/message.ts';
-import { a } from '../../wire/record/a.ts';
-import { aaaa } from '../../wire/record/aaaa.ts';
-import { srv } from '../../wire/record/srv.ts';
+import { a, aaaa, srv } from '../../wire/record/table.ts';
 
 describe('whoami', () => {
   test('address and port are in the additional section, for all types', async () => {

@@ -9,11 +9,8 @@ import { printData } from '../print.ts';
 import { Reader, ReadError } from '../reader.ts';
 import { MessageWriter } from '../writer.ts';
 import { parseRecord } from '../zone-text.ts';
-import { a } from './a.ts';
-import { aaaa } from './aaaa.ts';
 import { Opaque } from './kind.ts';
-import { kindOf, recordKinds } from './table.ts';
-import { txt } from './txt.ts';
+import { a, aaaa, kindOf, recordKinds, txt } from './table.ts';
 
 function written(type: number, data: object): string {
   const to = new MessageWriter();

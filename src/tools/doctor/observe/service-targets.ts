@@ -2,7 +2,7 @@
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { dataOf, readMessage } from '../../../server/wire/message.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
-import { srv } from '../../../server/wire/record/srv.ts';
+import { srv } from '../../../server/wire/record/table.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
