@@ -11,3 +11,13 @@ export function readUint32(bytes: Uint8Array, at: number): number {
 export function readUint16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
+
+/** Reads all 16-bit numbers in `bytes`, whose length is even. */
+export function uint16sIn(bytes: Uint8Array): number[] {
+  return Array.from({ length: bytes.length >> 1 }, (_, index) => readUint16(bytes, 2 * index));
+}
+
+/** Encodes consecutive 16-bit numbers. */
+export function uint16Bytes(numbers: readonly number[]): Uint8Array {
+  return Uint8Array.from(numbers.flatMap((number) => [number >> 8, number & 0xff]));
+}

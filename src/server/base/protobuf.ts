@@ -4,12 +4,7 @@
  */
 
 /** Wire types, which define how a field's value is encoded (Protocol Buffers, "Encoding"). */
-export const WIRE: {
-  readonly varint: 0;
-  readonly fixed64: 1;
-  readonly bytes: 2;
-  readonly fixed32: 5;
-} = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 const { varint: VARINT, fixed64: FIXED64, bytes: BYTES, fixed32: FIXED32 } = WIRE;
 

@@ -7,23 +7,19 @@ import { printBytes } from './limits.ts';
  * Maximum file size in bytes, by use. A larger file means that the path is wrong or that someone is trying to exhaust
  * memory.
  */
-export const FILE_MAX: {
+export const FILE_MAX: Readonly<
+  Record<'corefile' | 'manifest' | 'hosts' | 'database' | 'small', number>
+> = {
   /** A Corefile with its imports. This is enough for five thousand server blocks. */
-  readonly corefile: number;
-  /** A manifest file. This is enough for `kubectl get -A -o yaml` in a large cluster. */
-  readonly manifest: number;
-  readonly hosts: number;
-  /** A MaxMind database. The largest commercial ones have about 500 MiB. */
-  readonly database: number;
-  /** resolv.conf, kubeconfig, weights, certificates, keys and tokens. */
-  readonly small: number;
-} = {
   corefile: 1024 * 1024,
+  /** A manifest file. This is enough for `kubectl get -A -o yaml` in a large cluster. */
   manifest: 16 * 1024 * 1024,
   hosts: 32 * 1024 * 1024,
+  /** A MaxMind database. The largest commercial ones have about 500 MiB. */
   database: 1024 * 1024 * 1024,
+  /** resolv.conf, kubeconfig, weights, certificates, keys and tokens. */
   small: 1024 * 1024,
-} as const;
+};
 
 /**
  * Reads a complete regular file. Anything else is refused: opening a named pipe would block the thread until there is a

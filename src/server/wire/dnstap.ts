@@ -40,22 +40,7 @@ export interface ConfigurationFile {
 }
 
 /** Message types (`Message.Type`), which show what program saw the query or reply, and where. */
-export const TAP: {
-  readonly AUTH_QUERY: 1;
-  readonly AUTH_RESPONSE: 2;
-  readonly RESOLVER_QUERY: 3;
-  readonly RESOLVER_RESPONSE: 4;
-  readonly CLIENT_QUERY: 5;
-  readonly CLIENT_RESPONSE: 6;
-  readonly FORWARDER_QUERY: 7;
-  readonly FORWARDER_RESPONSE: 8;
-  readonly STUB_QUERY: 9;
-  readonly STUB_RESPONSE: 10;
-  readonly TOOL_QUERY: 11;
-  readonly TOOL_RESPONSE: 12;
-  readonly UPDATE_QUERY: 13;
-  readonly UPDATE_RESPONSE: 14;
-} = {
+export const TAP = {
   AUTH_QUERY: 1,
   AUTH_RESPONSE: 2,
   RESOLVER_QUERY: 3,

@@ -1,7 +1,7 @@
+import { readUint16, uint16Bytes, uint16sIn } from '../base/big-endian.ts';
 import { parseAddress, printAddress } from '../base/ip.ts';
 import type { EdnsOption } from './edns.ts';
 import { OPTION } from './iana.ts';
-import { u16At, u16Bytes, u16sIn } from './numbers.ts';
 
 /** The decoded content of an EDNS option. Unknown and malformed options are `other`. */
 export type OptionContent =
@@ -49,14 +49,14 @@ export function writeOption(content: OptionContent): EdnsOption {
     case 'keepalive':
       return {
         code: OPTION.KEEPALIVE,
-        data: content.timeout === null ? nothing : u16Bytes([content.timeout]),
+        data: content.timeout === null ? nothing : uint16Bytes([content.timeout]),
       };
     case 'padding':
       return { code: OPTION.PADDING, data: new Uint8Array(content.length) };
     case 'ede':
       return {
         code: OPTION.EDE,
-        data: Uint8Array.of(...u16Bytes([content.code]), ...utf8.encode(content.text)),
+        data: Uint8Array.of(...uint16Bytes([content.code]), ...utf8.encode(content.text)),
       };
     case 'expire':
       return {
@@ -70,7 +70,7 @@ export function writeOption(content: OptionContent): EdnsOption {
     case 'n3u':
       return { code: OPTION.N3U, data: Uint8Array.from(content.algorithms) };
     case 'key-tag':
-      return { code: OPTION.KEYTAG, data: u16Bytes(content.tags) };
+      return { code: OPTION.KEYTAG, data: uint16Bytes(content.tags) };
     case 'other':
       return { code: content.code, data: content.data };
   }
@@ -88,7 +88,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       return { kind: 'cookie', client: data.slice(0, 8), server: data.slice(8) };
     case OPTION.KEEPALIVE:
       if (length !== 0 && length !== 2) return null;
-      return { kind: 'keepalive', timeout: length === 0 ? null : u16At(data, 0) };
+      return { kind: 'keepalive', timeout: length === 0 ? null : readUint16(data, 0) };
     case OPTION.PADDING:
       return data.every((byte) => byte === 0) ? { kind: 'padding', length } : null;
     case OPTION.EDE:
@@ -97,7 +97,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       if (length !== 0 && length !== 4) return null;
       return {
         kind: 'expire',
-        seconds: length === 0 ? null : u16At(data, 0) * 0x10000 + u16At(data, 2),
+        seconds: length === 0 ? null : readUint16(data, 0) * 0x10000 + readUint16(data, 2),
       };
     case OPTION.DAU:
       return { kind: 'dau', algorithms: [...data] };
@@ -109,7 +109,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       if (length % 2 !== 0) return null;
       return {
         kind: 'key-tag',
-        tags: u16sIn(data),
+        tags: uint16sIn(data),
       };
     default:
       return null;
@@ -118,7 +118,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
 
 function readSubnet(data: Uint8Array): OptionContent | null {
   if (data.length < 4) return null;
-  const family = u16At(data, 0);
+  const family = readUint16(data, 0);
   if (family !== 1 && family !== 2) return null;
   const size = family === 1 ? 4 : 16;
   const source = data[2]!;
@@ -144,14 +144,14 @@ function subnetBytes(address: string, source: number, scope: number): Uint8Array
 function readError(data: Uint8Array): OptionContent | null {
   if (data.length < 2) return null;
   try {
-    return { kind: 'ede', code: u16At(data, 0), text: strictUtf8.decode(data.subarray(2)) };
+    return { kind: 'ede', code: readUint16(data, 0), text: strictUtf8.decode(data.subarray(2)) };
   } catch {
     return null;
   }
 }
 
 function longBytes(value: number): Uint8Array {
-  return u16Bytes([value >>> 16, value & 0xffff]);
+  return uint16Bytes([value >>> 16, value & 0xffff]);
 }
 
 const nothing = new Uint8Array(0);

@@ -5,13 +5,7 @@
 import { ReadError } from './reader.ts';
 
 /** Control frame types (the Frame Streams protocol of fstrm). */
-export const CONTROL: {
-  readonly ACCEPT: 1;
-  readonly START: 2;
-  readonly STOP: 3;
-  readonly READY: 4;
-  readonly FINISH: 5;
-} = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
+export const CONTROL = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
 
 const CONTENT_TYPE = 1;
 /** Maximum length of a control frame accepted by implementations. */

@@ -280,6 +280,18 @@ const classNames = reversed(CLASS);
 const rcodeNames = reversed(RCODE);
 const opcodeNames = reversed(OPCODE);
 
+/** @param generic the form of numbers that have no name */
+function parseNumber(
+  table: Readonly<Record<string, number>>,
+  name: string,
+  generic: RegExp,
+  max: number,
+): number | null {
+  const upper = name.toUpperCase();
+  const number = table[upper] ?? Number(generic.exec(upper)?.[1] ?? NaN);
+  return number <= max ? number : null;
+}
+
 /** Returns the name of a type (`A`, `HTTPS` …), or `TYPE65280` if the number has no name (RFC 3597). */
 export function typeName(type: number): string {
   return typeNames.get(type) ?? `TYPE${type}`;
@@ -287,11 +299,7 @@ export function typeName(type: number): string {
 
 /** Parses `AAAA`, `aaaa` or `TYPE28`. Returns null if the text is not a type. */
 export function typeNumber(name: string): number | null {
-  const upper = name.toUpperCase();
-  const known = (TYPE as Readonly<Record<string, number>>)[upper];
-  if (known !== undefined) return known;
-  const match = /^TYPE(\d{1,5})$/.exec(upper);
-  return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
+  return parseNumber(TYPE, name, /^TYPE(\d{1,5})$/, 0xffff);
 }
 
 /** Returns the name of a class (`IN`, `CH` …), or `CLASS42` for others (RFC 3597). */
@@ -301,11 +309,7 @@ export function className(number: number): string {
 
 /** Parses `IN`, `in` or `CLASS1`. Returns null if the text is not a class. */
 export function classNumber(name: string): number | null {
-  const upper = name.toUpperCase();
-  const known = (CLASS as Readonly<Record<string, number>>)[upper];
-  if (known !== undefined) return known;
-  const match = /^CLASS(\d{1,5})$/.exec(upper);
-  return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
+  return parseNumber(CLASS, name, /^CLASS(\d{1,5})$/, 0xffff);
 }
 
 /** Returns the name of a result code (`NXDOMAIN` …), or `RCODE3841` if the number has no name. */
@@ -315,11 +319,7 @@ export function rcodeName(rcode: number): string {
 
 /** Parses `NXDOMAIN`, `RCODE3` or `3`. Returns null if the text is not a result code. */
 export function rcodeNumber(name: string): number | null {
-  const upper = name.toUpperCase();
-  const known = (RCODE as Readonly<Record<string, number>>)[upper];
-  if (known !== undefined) return known;
-  const match = /^(?:RCODE)?(\d{1,4})$/.exec(upper);
-  return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
+  return parseNumber(RCODE, name, /^(?:RCODE)?(\d{1,4})$/, 0xfff);
 }
 
 /** Returns the name of an opcode (`QUERY` …), or `OPCODE7` if the number has no name. */

@@ -1,9 +1,9 @@
+import { readUint16 } from '../base/big-endian.ts';
+import { areOptions } from './edns-options.ts';
 import { FLAG, HEADER, MESSAGE_MAX, OPTION, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
 import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
-import { u16At } from './numbers.ts';
-import { areOptions } from './edns-options.ts';
 import type { QueryMessage } from './query-message.ts';
 import { checkName, NamePlaces, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
@@ -56,10 +56,10 @@ function readReply(
     throw new ReadError('the message is shorter than a header', end - start);
   if (end - start > MESSAGE_MAX)
     throw new ReadError(`the message is longer than ${MESSAGE_MAX} bytes`, MESSAGE_MAX);
-  const flags = u16At(bytes, start + HEADER.FLAGS);
+  const flags = readUint16(bytes, start + HEADER.FLAGS);
   if ((flags & FLAG.QR) === 0)
     throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);
-  const questions = u16At(bytes, start + HEADER.QDCOUNT);
+  const questions = readUint16(bytes, start + HEADER.QDCOUNT);
   const records = count(bytes, start);
   if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
@@ -87,7 +87,7 @@ function checkRecords(
   records: number,
 ): void {
   const question = start + HEADER.SIZE;
-  const additional = records - u16At(bytes, start + HEADER.ARCOUNT);
+  const additional = records - readUint16(bytes, start + HEADER.ARCOUNT);
   seen.opt = 0;
   seen.moves = false;
   let asked = -1;
@@ -98,9 +98,9 @@ function checkRecords(
     at = pointsAtQuestion && at + 2 <= end ? at + 2 : checkName(bytes, start, at, end, places);
     if (at + 10 > end)
       throw new ReadError('the message ends in the middle of a record', owner - start);
-    const type = u16At(bytes, at);
+    const type = readUint16(bytes, at);
     const data = at + 10;
-    at = data + u16At(bytes, at + 8);
+    at = data + readUint16(bytes, at + 8);
     if (at > end)
       throw new ReadError('the data of a record runs past the end of the message', data - start);
     if (type === TYPE.OPT) {
@@ -139,7 +139,7 @@ function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string)
   const begin = replySlab.put(bytes, start, end);
   if (opt !== 0) {
     const at = begin + HEADER.ARCOUNT;
-    const left = u16At(bytes, start + HEADER.ARCOUNT) - 1;
+    const left = readUint16(bytes, start + HEADER.ARCOUNT) - 1;
     replySlab.bytes[at] = left >> 8;
     replySlab.bytes[at + 1] = left & 0xff;
   }
@@ -166,7 +166,7 @@ function rewritten(
     while (bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
     at += bytes[at] === 0 ? 1 : 2;
     if (owner === seen.opt) {
-      mover.setU16(HEADER.ARCOUNT, u16At(bytes, start + HEADER.ARCOUNT) - 1);
+      mover.setU16(HEADER.ARCOUNT, readUint16(bytes, start + HEADER.ARCOUNT) - 1);
     } else {
       if (names.id(owner) === asked) {
         mover.questionName();
@@ -187,7 +187,7 @@ function rewritten(
       if (mover.length > MESSAGE_MAX)
         return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
     }
-    at += 10 + u16At(bytes, at + 8);
+    at += 10 + readUint16(bytes, at + 8);
   }
   const begin = replySlab.put(mover.out, 0, mover.length);
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
@@ -198,8 +198,8 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;
   for (let next = at; at < end; at = next) {
-    next = at + 4 + u16At(bytes, at + 2);
-    const code = u16At(bytes, at);
+    next = at + 4 + readUint16(bytes, at + 2);
+    const code = readUint16(bytes, at);
     if (code === OPTION.COOKIE || code === OPTION.KEEPALIVE || code === OPTION.PADDING) continue;
     out ??= new Uint8Array(end - at);
     for (; at < next; at++) out[length++] = bytes[at]!;
@@ -209,9 +209,9 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
 
 function count(bytes: Uint8Array, start: number): number {
   return (
-    u16At(bytes, start + HEADER.ANCOUNT) +
-    u16At(bytes, start + HEADER.NSCOUNT) +
-    u16At(bytes, start + HEADER.ARCOUNT)
+    readUint16(bytes, start + HEADER.ANCOUNT) +
+    readUint16(bytes, start + HEADER.NSCOUNT) +
+    readUint16(bytes, start + HEADER.ARCOUNT)
   );
 }
 

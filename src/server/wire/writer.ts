@@ -20,16 +20,8 @@ export class MessageFull extends Error {
   }
 }
 
-/** Sections in message order. */
-export const SECTION: {
-  readonly answer: 6;
-  readonly authority: 8;
-  readonly additional: 10;
-} = {
-  answer: HEADER.ANCOUNT,
-  authority: HEADER.NSCOUNT,
-  additional: HEADER.ARCOUNT,
-} as const;
+/** Sections in message order, as the header offsets of their counts. */
+export const SECTION = { answer: 6, authority: 8, additional: 10 } as const;
 /** A section that contains records, as the header offset of its count. */
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 

@@ -1,6 +1,6 @@
+import { uint16Bytes, uint16sIn } from '../../base/big-endian.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { parseBase64, parseString, printBase64, printString } from '../encoding.ts';
-import { u16Bytes, u16sIn } from '../numbers.ts';
 import type { Words } from '../record-words.ts';
 import type { Field } from './kind.ts';
 
@@ -87,14 +87,14 @@ function printValue(key: number, value: Uint8Array): string | null {
   const { length } = value;
   switch (key) {
     case MANDATORY:
-      return length === 0 || length % 2 !== 0 ? null : u16sIn(value).map(keyName).join(',');
+      return length === 0 || length % 2 !== 0 ? null : uint16sIn(value).map(keyName).join(',');
     case ALPN:
       return printAlpn(value);
     case NO_DEFAULT_ALPN:
     case OHTTP:
       return length === 0 ? '' : null;
     case PORT:
-      return length === 2 ? String(u16sIn(value)[0]) : null;
+      return length === 2 ? String(uint16sIn(value)[0]) : null;
     case IPV4HINT:
       return printAddresses(value, 4);
     case IPV6HINT:
@@ -148,7 +148,7 @@ function parseValue(key: number, text: string): Uint8Array | null {
       const keys = text.split(',').map(keyNumber);
       return keys.some((one) => one === null)
         ? null
-        : u16Bytes(keys.map((one) => one ?? 0).sort((a, b) => a - b));
+        : uint16Bytes(keys.map((one) => one ?? 0).sort((a, b) => a - b));
     }
     case ALPN:
       return parseAlpn(text);
@@ -156,7 +156,7 @@ function parseValue(key: number, text: string): Uint8Array | null {
     case OHTTP:
       return text === '' ? new Uint8Array(0) : null;
     case PORT:
-      return /^\d{1,5}$/.test(text) && Number(text) <= 0xffff ? u16Bytes([Number(text)]) : null;
+      return /^\d{1,5}$/.test(text) && Number(text) <= 0xffff ? uint16Bytes([Number(text)]) : null;
     case IPV4HINT:
       return parseAddresses(text, 4);
     case IPV6HINT:
