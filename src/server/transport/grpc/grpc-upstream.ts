@@ -1,21 +1,18 @@
 /** Upstreams over gRPC. */
-import { connect as connectTcp, type Socket } from 'node:net';
-import { builtins } from '../../base/builtins.ts';
+import type { Socket } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
-import { DialTime } from '../upstream/dial-time.ts';
-import { Dialling } from '../upstream/dialling.ts';
-import { endError, exchangeError, failLater } from '../upstream/exchange-failure.ts';
+import { exchangeError } from '../upstream/exchange-failure.ts';
 import { matchReply } from '../upstream/match-reply.ts';
-import type { Upstream, UpstreamParts } from '../upstream-address.ts';
+import { SharedUpstream } from '../upstream/shared-upstream.ts';
+import type { UpstreamParts } from '../upstream-address.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import {
   ExchangeError,
   type Carrier,
   type UpstreamExchange,
 } from '../upstream/upstream-exchange.ts';
-import { tlsOptions } from '../upstream/upstream-tls.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
 import { DnsPacketReader, PACKET_PREFIX_MAX, QUERY_PATH, writePacketPrefix } from './dns-packet.ts';
 import { GrpcConnection } from './grpc-connection.ts';
@@ -24,7 +21,6 @@ import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
 /** Maximum size of a reply that contains nothing but a `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
-const UNIX = 'unix:';
 
 export interface GrpcUpstreamParts {
   readonly upstream: UpstreamParts;
@@ -36,12 +32,9 @@ export interface GrpcUpstreamParts {
  * A gRPC upstream (`coredns.dns.DnsService`). A single HTTP/2 connection carries all queries, with TLS if `tls` is set.
  * Queries beyond the server's limit wait. Errors are worded like those of Go's gRPC client.
  */
-export class GrpcUpstream implements Upstream, Carrier {
-  readonly parts: UpstreamParts;
-  readonly #wheel: TimerWheel;
+export class GrpcUpstream extends SharedUpstream {
   readonly #clock: Clock;
   readonly #authority: string;
-  readonly #dialTime = new DialTime();
   readonly #calls = new Set<DnsCall>();
   #connection: GrpcConnection | null = null;
   #bornAt = 0;
@@ -49,49 +42,19 @@ export class GrpcUpstream implements Upstream, Carrier {
   #answered = false;
   /** The header block for every call on the connection. */
   #block: Buffer = Buffer.alloc(0);
-  #dialling: Dialling | null = null;
-  /** Exchanges waiting for a connection, or for capacity on it. */
-  #waiting: UpstreamExchange[] = [];
-  #session: Buffer | null = null;
-  #closed = false;
 
   constructor({ upstream, wheel, clock }: GrpcUpstreamParts) {
-    this.parts = upstream;
-    this.#wheel = wheel;
+    super({ upstream, wheel, now: () => clock.now() }, upstream.tls === null ? null : ['h2']);
     this.#clock = clock;
     const { host, port, serverName } = upstream.address;
+    const isLocal = host.startsWith('unix:');
     this.#authority =
-      serverName !== '' ? serverName : this.#isLocal ? 'localhost' : printHostPort(host, port);
+      serverName !== '' ? serverName : isLocal ? 'localhost' : printHostPort(host, port);
   }
 
-  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
-    exchange.timeoutMs = timeoutMs;
-    // Exchanges held back by the server's limit count as in progress too.
-    const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
-    if (this.#closed || crowded) {
-      if (crowded) this.parts.counters.rejects.add(1);
-      const why = crowded ? 'too many queries in flight' : 'closed';
-      const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
-      return failLater(exchange, error, () => this.#clock.now());
-    }
-    // Set once the exchange has been sent over a connection that was then closed.
-    exchange.mark = 0;
-    this.#wheel.set(exchange, timeoutMs, now);
-    this.#place(exchange, now);
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#dialling?.give(endError());
+  override close(): void {
+    super.close();
     this.#connection?.close(new GrpcFailure('unavailable', 'the connection is closing'));
-  }
-
-  /** Called when an exchange times out before it could be sent. */
-  timeOut(exchange: UpstreamExchange): void {
-    this.parts.counters.timeouts.add(1);
-    exchange.carrier = null;
-    this.#waiting.splice(this.#waiting.indexOf(exchange), 1);
-    exchange.failed(late(), this.#clock.now());
   }
 
   /**
@@ -103,7 +66,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.parts.counters.timeouts.add(1);
     this.#over(call);
     const connection = this.#connection;
-    exchange.failed(late(), this.#clock.now());
+    exchange.failed(late(), this.now());
     if (connection !== null && connection === this.#connection && connection.heardAt < began)
       connection.close(new GrpcFailure('silent', 'keepalive ping failed to receive ACK'));
     this.#goOn();
@@ -113,16 +76,16 @@ export class GrpcUpstream implements Upstream, Carrier {
   ended(call: DnsCall, failure: GrpcFailure | null): void {
     const { exchange, packet } = call;
     this.#over(call);
-    const now = this.#clock.now();
+    const now = this.now();
     // A server may close a connection just as we reuse it. If the connection has returned replies before, the exchange
     // is retried.
-    const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
+    const gone = failure !== null && this.#connection?.open !== true && !this.closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;
-      this.#place(exchange, now);
+      this.place(exchange, now);
       return;
     }
-    this.#wheel.cancel(exchange);
+    this.wheel.cancel(exchange);
     if (failure !== null) exchange.failed(failed(failure), now);
     else {
       this.#answered = true;
@@ -131,13 +94,16 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  get #isLocal(): boolean {
-    return this.parts.address.host.startsWith(UNIX);
+  protected override get sent(): number {
+    return this.#calls.size;
   }
 
-  get #where(): string {
-    const { host, port } = this.parts.address;
-    return this.#isLocal ? `unix ${host.slice(UNIX.length)}` : `tcp ${printHostPort(host, port)}`;
+  protected override refusal(why: string): ExchangeError {
+    return errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
+  }
+
+  protected override unsent(): ExchangeError {
+    return late();
   }
 
   #deliver(exchange: UpstreamExchange, packet: Buffer, reused: boolean, now: number): void {
@@ -157,38 +123,36 @@ export class GrpcUpstream implements Upstream, Carrier {
     call.exchange.carrier = null;
   }
 
-  #place(exchange: UpstreamExchange, now: number): void {
+  protected override place(exchange: UpstreamExchange, now: number): void {
     const { maxAgeMs } = this.parts;
     const connection = this.#connection;
     if (connection !== null && connection.open) {
       if (maxAgeMs === 0 || now - this.#bornAt < maxAgeMs || this.#calls.size > 0) {
-        if (this.#waiting.length === 0 && connection.room > 0)
+        if (this.waiting.length === 0 && connection.room > 0)
           return this.#ask(connection, exchange);
       } else
         connection.close(
           new GrpcFailure('unavailable', 'the connection has reached its maximum age'),
         );
     }
-    exchange.carrier = this;
-    this.#waiting.push(exchange);
-    if (this.#connection === null || !this.#connection.open) this.#dialling ??= this.#dial(now);
+    this.hold(exchange);
+    if (this.#connection === null || !this.#connection.open) this.dial(now);
   }
 
   /** Starts waiting exchanges. */
   #goOn(): void {
     const connection = this.#connection;
     if (connection === null || !connection.open) {
-      if (this.#waiting.length > 0 && !this.#closed)
-        this.#dialling ??= this.#dial(this.#clock.now());
+      if (this.waiting.length > 0 && !this.closed) this.dial(this.now());
       return;
     }
-    while (this.#waiting.length > 0 && connection.open && connection.room > 0)
-      this.#ask(connection, this.#waiting.shift()!);
+    while (this.waiting.length > 0 && connection.open && connection.room > 0)
+      this.#ask(connection, this.waiting.shift()!);
   }
 
   #ask(connection: GrpcConnection, exchange: UpstreamExchange): void {
     const { query } = exchange;
-    const call = new DnsCall(this, exchange, this.#clock.now(), this.#answered);
+    const call = new DnsCall(this, exchange, this.now(), this.#answered);
     exchange.carrier = call;
     this.#calls.add(call);
     const size = sizeUpstream(query);
@@ -199,54 +163,12 @@ export class GrpcUpstream implements Upstream, Carrier {
     call.stream.writeFramed(bytes.subarray(0, at + size), true);
   }
 
-  #dial(now: number): Dialling {
-    const { address, source, tls } = this.parts;
-    const to = this.#isLocal
-      ? { path: address.host.slice(UNIX.length) }
-      : {
-          host: address.host,
-          port: address.port,
-          noDelay: true,
-          ...(source !== '' && { localAddress: source }),
-        };
-    const socket =
-      tls === null
-        ? connectTcp(to)
-        : builtins.tls().connect({
-            ...to,
-            ...tlsOptions(this.parts),
-            ...(this.#session !== null && { session: this.#session }),
-            ALPNProtocols: ['h2'],
-          });
-    // The connection does not keep the process alive, because queries only wait until their deadlines.
-    socket.unref();
-    socket.on('session', (ticket: Buffer) => {
-      this.#session = ticket;
-    });
-    const event = tls === null ? 'connect' : 'secureConnect';
-    const dialling = new Dialling(socket, event, this.#where, (error) =>
-      this.#dialled(socket, now, error),
-    );
-    this.#wheel.set(dialling, this.#dialTime.limitMs, now);
-    return dialling;
+  /** The connection does not keep the process alive, because queries only wait until their deadlines. */
+  protected override connect(): Socket {
+    return super.connect().unref();
   }
 
-  #dialled(socket: Socket, began: number, cause: unknown): void {
-    const now = this.#clock.now();
-    this.#wheel.cancel(this.#dialling!);
-    this.#dialling = null;
-    this.#dialTime.learn(now - began);
-    if (cause !== null || this.#closed) {
-      socket.destroy();
-      const error = this.#undialled(cause ?? endError());
-      if (error.failure === 'timeout') this.parts.counters.timeouts.add(1);
-      for (const exchange of this.#waiting.splice(0)) {
-        exchange.carrier = null;
-        this.#wheel.cancel(exchange);
-        exchange.failed(error, now);
-      }
-      return;
-    }
+  protected override opened(socket: Socket, now: number): void {
     const connection = new GrpcConnection({
       socket,
       secure: this.parts.tls !== null,
@@ -266,9 +188,8 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  /** Returns the error to report when a connection could not be established. */
-  #undialled(cause: unknown): ExchangeError {
-    const { failure, message } = exchangeError(cause, 'dial', this.#where);
+  protected override undialled(cause: unknown): ExchangeError {
+    const { failure, message } = exchangeError(cause, 'dial', this.connector.where);
     const what = failure === 'tls' ? 'authentication handshake failed' : 'Error while dialing';
     const text = `connection error: desc = "transport: ${what}: ${message}"`;
     return errorOf(failure, STATUS.UNAVAILABLE, text, cause);

@@ -1,91 +1,42 @@
 /** Upstreams over HTTPS. */
-import { printHostPort } from '../../base/ip.ts';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-
-import { builtins } from '../../base/builtins.ts';
-import { DialTime } from '../upstream/dial-time.ts';
-import { Dialling } from '../upstream/dialling.ts';
-import { endError, exchangeError, failLater, timeoutError } from '../upstream/exchange-failure.ts';
-import {
-  ExchangeError,
-  type Carrier,
-  type UpstreamExchange,
-} from '../upstream/upstream-exchange.ts';
-import { Http1Requests } from './http1-requests.ts';
+import { printHostPort } from '../../base/ip.ts';
 import { Http2Link, type Http2Host } from '../http2/http2-link.ts';
-import type { Upstream, UpstreamParts } from '../upstream-address.ts';
-import type { TimerWheel } from '../timer-wheel.ts';
-import { tlsOptions } from '../upstream/upstream-tls.ts';
+import { endError, exchangeError, timeoutError } from '../upstream/exchange-failure.ts';
+import { SharedUpstream, type SharedUpstreamParts } from '../upstream/shared-upstream.ts';
+import { ExchangeError, type UpstreamExchange } from '../upstream/upstream-exchange.ts';
+import { Http1Requests } from './http1-requests.ts';
 
 const PATH = '/dns-query';
-
-export interface HttpsUpstreamParts {
-  readonly upstream: UpstreamParts;
-  readonly wheel: TimerWheel;
-  readonly now: () => number;
-}
 
 /**
  * An HTTPS upstream (RFC 8484). It uses a single HTTP/2 connection for all queries, or HTTP/1.1 connections if the
  * server prefers that. Queries are sent with id 0 so that HTTP caches can work.
  */
-export class HttpsUpstream implements Upstream, Http2Host, Carrier {
-  readonly parts: UpstreamParts;
-  readonly wheel: TimerWheel;
-  readonly now: () => number;
+export class HttpsUpstream extends SharedUpstream implements Http2Host {
   readonly authority: string;
   readonly path: '/dns-query' = PATH;
   readonly action: string;
-  readonly #dialTime = new DialTime();
   #link: Http2Link | null = null;
   #linkBornAt = 0;
-  /** The connection attempt in progress, and the exchanges waiting for it. */
-  #dialling: Dialling | null = null;
-  #waiting: UpstreamExchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */
   #http1: Http1Requests | null = null;
-  #session: Buffer | null = null;
-  #closed = false;
 
-  constructor({ upstream, wheel, now }: HttpsUpstreamParts) {
-    this.parts = upstream;
-    this.wheel = wheel;
-    this.now = now;
-    const { host, port, serverName } = upstream.address;
+  constructor(parts: SharedUpstreamParts) {
+    super(parts, ['h2', 'http/1.1']);
+    const { address, httpMethod } = parts.upstream;
+    const { host, port, serverName } = address;
     const name = serverName === '' ? host : serverName;
     this.authority = port === 443 && !name.includes(':') ? name : printHostPort(name, port);
-    const method = upstream.httpMethod === 'POST' ? 'Post' : 'Get';
+    const method = httpMethod === 'POST' ? 'Post' : 'Get';
     this.action = `${method} "https://${this.authority}${PATH}"`;
   }
 
-  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
-    exchange.timeoutMs = timeoutMs;
-    const inFlight =
-      this.#waiting.length + (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
-    const crowded = inFlight >= this.parts.inFlightMax;
-    if (this.#closed || crowded) {
-      if (crowded) this.parts.counters.rejects.add(1);
-      const why = crowded ? 'too many queries in flight' : 'closed';
-      const error = new ExchangeError('local', `${this.action}: ${why}`);
-      return failLater(exchange, error, this.now);
-    }
-    this.wheel.set(exchange, timeoutMs, now);
-    this.#place(exchange, now);
-  }
-
-  close(): void {
-    this.#closed = true;
+  override close(): void {
+    super.close();
     this.#link?.destroy(endError());
-    this.#dialling?.give(endError());
     this.#http1?.close();
-  }
-
-  /** Called when an exchange times out while waiting for the connection. */
-  timeOut(exchange: UpstreamExchange): void {
-    this.parts.counters.timeouts.add(1);
-    exchange.carrier = null;
-    this.#waiting.splice(this.#waiting.indexOf(exchange), 1);
-    exchange.failed(this.#undialled(timeoutError('dial', this.#where)), this.now());
   }
 
   /**
@@ -99,9 +50,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.parts.counters.sockets.add(-1);
     }
     const now = this.now();
-    const again = error.failure === 'closed' && link.answered > 0 && !this.#closed;
+    const again = error.failure === 'closed' && link.answered > 0 && !this.closed;
     for (const exchange of left) {
-      if (again) this.#place(exchange, now);
+      if (again) this.place(exchange, now);
       else {
         this.wheel.cancel(exchange);
         exchange.failed(error, now);
@@ -109,20 +60,26 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     }
   }
 
-  get #where(): string {
-    const { host, port } = this.parts.address;
-    return `tcp ${printHostPort(host, port)}`;
+  protected override get sent(): number {
+    return (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
   }
 
-  /** Returns the error to report when a connection could not be established. */
-  #undialled(cause: unknown): ExchangeError {
-    const { failure, message } = exchangeError(cause, 'dial', this.#where);
+  protected override refusal(why: string): ExchangeError {
+    return new ExchangeError('local', `${this.action}: ${why}`);
+  }
+
+  protected override unsent(): ExchangeError {
+    return this.undialled(timeoutError('dial', this.connector.where));
+  }
+
+  protected override undialled(cause: unknown): ExchangeError {
+    const { failure, message } = exchangeError(cause, 'dial', this.connector.where);
     const error = new ExchangeError(failure, `${this.action}: ${message}`);
     error.cause = cause;
     return error;
   }
 
-  #place(exchange: UpstreamExchange, now: number): void {
+  protected override place(exchange: UpstreamExchange, now: number): void {
     if (this.#http1 !== null) return this.#http1.send(exchange);
     const { maxAgeMs } = this.parts;
     const link = this.#link;
@@ -132,60 +89,22 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.parts.counters.sockets.add(-1);
       link.retire();
     }
-    // Queries that arrive during a connection attempt share it.
-    exchange.carrier = this;
-    this.#waiting.push(exchange);
-    this.#dialling ??= this.#dial(now);
+    this.hold(exchange);
+    this.dial(now);
   }
 
-  #dial(now: number): Dialling {
-    const { address, source } = this.parts;
-    const session = this.#session === null ? {} : { session: this.#session };
-    const local = source === '' ? {} : { localAddress: source };
-    const to = { host: address.host, port: address.port, noDelay: true, ...local };
-    const ALPNProtocols = ['h2', 'http/1.1'];
-    const socket = builtins.tls().connect({
-      ...to,
-      ...tlsOptions(this.parts),
-      ...session,
-      ALPNProtocols,
-    });
-    socket.on('session', (ticket) => {
-      this.#session = ticket;
-    });
-    const dialling = new Dialling(socket, 'secureConnect', this.#where, (error) =>
-      this.#dialled(socket, now, error),
-    );
-    this.wheel.set(dialling, this.#dialTime.limitMs, now);
-    return dialling;
-  }
-
-  #dialled(socket: TLSSocket, began: number, error: unknown): void {
-    const now = this.now();
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.wheel.cancel(this.#dialling!);
-    this.#dialling = null;
-    this.#dialTime.learn(now - began);
-    if (error !== null) {
-      socket.destroy();
-      const failure = this.#undialled(error);
-      if (failure.failure === 'timeout') this.parts.counters.timeouts.add(1);
-      for (const exchange of waiting) {
-        exchange.carrier = null;
-        this.wheel.cancel(exchange);
-        exchange.failed(failure, now);
-      }
-      return;
-    }
-    if (socket.alpnProtocol === 'h2') {
-      this.#link = new Http2Link(this, socket);
+  protected override opened(socket: Socket, now: number, began: number): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    const secured = socket as TLSSocket;
+    if (secured.alpnProtocol === 'h2') {
+      this.#link = new Http2Link(this, secured);
       this.#linkBornAt = began;
       this.parts.counters.sockets.add(1);
     } else {
       socket.destroy();
       this.#http1 = new Http1Requests(this);
     }
-    for (const exchange of waiting) this.#place(exchange, now);
+    for (const exchange of waiting) this.place(exchange, now);
   }
 }

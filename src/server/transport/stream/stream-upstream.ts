@@ -1,8 +1,5 @@
 /** Upstreams over TCP and TLS. */
 import { printHostPort } from '../../base/ip.ts';
-import { connect as connectTcp, type Socket } from 'node:net';
-
-import { builtins } from '../../base/builtins.ts';
 import type { Random } from '../../base/random.ts';
 import { DialTime } from '../upstream/dial-time.ts';
 import { endError, failLater } from '../upstream/exchange-failure.ts';
@@ -10,7 +7,7 @@ import { type UpstreamExchange, ExchangeError } from '../upstream/upstream-excha
 import { type Upstream, type UpstreamParts } from '../upstream-address.ts';
 import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
-import { tlsOptions } from '../upstream/upstream-tls.ts';
+import { UpstreamConnector } from '../upstream/upstream-tls.ts';
 
 /** Up to this number of connections, every query gets a connection of its own. */
 const UNSHARED = 8;
@@ -33,10 +30,10 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly now: () => number;
+  readonly #connector: UpstreamConnector;
   readonly #dialTime = new DialTime();
   /** All connections that are open or being opened, ordered by when they were opened. */
   readonly #links: StreamLink[] = [];
-  #session: Buffer | null = null;
   #closed = false;
 
   constructor({ upstream, wheel, random, now }: StreamUpstreamParts) {
@@ -44,6 +41,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     this.wheel = wheel;
     this.random = random;
     this.now = now;
+    this.#connector = new UpstreamConnector(upstream, upstream.proto === 'tls' ? [] : null);
   }
 
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
@@ -85,23 +83,10 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   #dial(now: number): StreamLink {
-    const link = new StreamLink(this, this.#connect(), now, this.#dialTime.limitMs);
+    const link = new StreamLink(this, this.#connector.connect(), now, this.#dialTime.limitMs);
     this.#links.push(link);
     this.parts.counters.sockets.add(1);
     return link;
-  }
-
-  #connect(): Socket {
-    const { address, source, proto } = this.parts;
-    const local = source === '' ? {} : { localAddress: source };
-    const to = { host: address.host, port: address.port, noDelay: true, ...local };
-    if (proto !== 'tls') return connectTcp(to);
-    const session = this.#session === null ? {} : { session: this.#session };
-    const socket = builtins.tls().connect({ ...to, ...tlsOptions(this.parts), ...session });
-    socket.on('session', (ticket) => {
-      this.#session = ticket;
-    });
-    return socket;
   }
 
   /** Called when connecting has succeeded or failed. */
