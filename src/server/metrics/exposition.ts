@@ -36,10 +36,7 @@ export interface ExposedSeries {
 export function printExposition(families: Iterable<Exposed>, format: TextFormat): string {
   let out = '';
   for (const family of families) {
-    out += printHead(family, format);
-    if (family.kind === 'histogram') out += printHistogram(family, format);
-    else
-      out += family.kind === 'summary' ? printSummary(family, format) : printPlain(family, format);
+    out += printHead(family, format) + printSeries(family, format);
   }
   return format === 'openmetrics' ? `${out}# EOF\n` : out;
 }
@@ -65,46 +62,28 @@ function printHead({ name, help, kind }: Exposed, format: TextFormat): string {
   return `${line}# TYPE ${family} ${misnamed ? 'unknown' : kind}\n`;
 }
 
-function printPlain({ name, series }: Exposed, format: TextFormat): string {
+function printSeries({ name, kind, bounds, series }: Exposed, format: TextFormat): string {
   const print = format === 'text' ? printNumber : printFloat;
-  let out = '';
-  for (const { labels, values } of series) {
-    out += `${name}${labels === '' ? '' : `{${labels}}`} ${print(values[0]!)}\n`;
-  }
-  return out;
-}
-
-function printHistogram({ name, bounds, series }: Exposed, format: TextFormat): string {
-  const printSum = format === 'text' ? printNumber : printFloat;
   const printHits = format === 'text' ? printNumber : printCount;
-  const marks = [...bounds, Infinity].map((bound) => `le="${printSum(bound)}"`);
+  const isHistogram = kind === 'histogram';
+  const marks = isHistogram
+    ? [...bounds, Infinity].map((bound) => `le="${print(bound)}"`)
+    : bounds.map((bound) => `quantile="${print(bound)}"`);
   let out = '';
   for (const { labels, values } of series) {
-    const open = `${name}_bucket{${labels === '' ? '' : `${labels},`}`;
     const set = labels === '' ? '' : `{${labels}}`;
-    let hits = 0;
-    for (let bucket = 0; bucket < marks.length; bucket++) {
-      hits += values[bucket]!;
-      out += `${open}${marks[bucket]!}} ${printHits(hits)}\n`;
+    if (!isHistogram && kind !== 'summary') {
+      out += `${name}${set} ${print(values[0]!)}\n`;
+      continue;
     }
-    out += `${name}_sum${set} ${printSum(values[marks.length]!)}\n`;
+    const open = `${name}${isHistogram ? '_bucket' : ''}{${labels === '' ? '' : `${labels},`}`;
+    let hits = isHistogram ? 0 : values[marks.length + 1]!;
+    for (const [index, mark] of marks.entries()) {
+      if (isHistogram) hits += values[index]!;
+      out += `${open}${mark}} ${isHistogram ? printHits(hits) : print(values[index]!)}\n`;
+    }
+    out += `${name}_sum${set} ${print(values[marks.length]!)}\n`;
     out += `${name}_count${set} ${printHits(hits)}\n`;
-  }
-  return out;
-}
-
-function printSummary({ name, bounds, series }: Exposed, format: TextFormat): string {
-  const print = format === 'text' ? printNumber : printFloat;
-  const printHits = format === 'text' ? printNumber : printCount;
-  let out = '';
-  for (const { labels, values } of series) {
-    const open = `${name}{${labels === '' ? '' : `${labels},`}`;
-    const set = labels === '' ? '' : `{${labels}}`;
-    bounds.forEach((bound, index) => {
-      out += `${open}quantile="${print(bound)}"} ${print(values[index]!)}\n`;
-    });
-    out += `${name}_sum${set} ${print(values[bounds.length]!)}\n`;
-    out += `${name}_count${set} ${printHits(values[bounds.length + 1]!)}\n`;
   }
   return out;
 }

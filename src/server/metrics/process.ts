@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { MetricSample } from './sample.ts';
+import { counter, gauge, type MetricSample } from './sample.ts';
 
 /** The files that describe this process. Both methods throw if the path does not exist. */
 export interface ProcFiles {
@@ -35,14 +35,12 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const samples = [
-    sample(
-      'counter',
+    counter(
       'process_cpu_seconds_total',
       'CPU time that the process has used in user and kernel mode, in seconds.',
       (field(14) + field(15)) / TICKS_PER_SECOND,
     ),
-    sample(
-      'gauge',
+    gauge(
       'process_virtual_memory_bytes',
       'Size of the address space in bytes; most of it is reserved, not used.',
       field(23),
@@ -51,8 +49,7 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   const boot = attempt(() => files.readText('/proc/stat').match(/^btime (\d+)$/m));
   if (boot !== null) {
     samples.push(
-      sample(
-        'gauge',
+      gauge(
         'process_start_time_seconds',
         'When the process was started, in seconds since 1970-01-01 UTC.',
         Number(boot[1]) + field(22) / TICKS_PER_SECOND,
@@ -70,8 +67,7 @@ function ofStatus(files: ProcFiles): readonly MetricSample[] {
   const resident = attempt(() => files.readText('/proc/self/status').match(/^VmRSS:\s+(\d+) kB$/m));
   if (resident === null) return [];
   return [
-    sample(
-      'gauge',
+    gauge(
       'process_resident_memory_bytes',
       'Resident memory of the process, in bytes; container limits apply to this value.',
       Number(resident[1]) * 1024,
@@ -87,7 +83,7 @@ function ofLimits(files: ProcFiles): readonly MetricSample[] {
     const line = limits.split('\n').find((text) => text.startsWith(`${title} `));
     const soft = /^\s+(\d+|unlimited)\s/.exec(line?.slice(title.length) ?? '')?.[1];
     if (soft === undefined) return;
-    samples.push(sample('gauge', name, help, soft === 'unlimited' ? 2 ** 64 : Number(soft)));
+    samples.push(gauge(name, help, soft === 'unlimited' ? 2 ** 64 : Number(soft)));
   };
   add(
     'Max open files',
@@ -106,7 +102,7 @@ function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   const open = attempt(() => files.countEntries('/proc/self/fd'));
   if (open === null) return [];
   const help = 'Open file descriptors, including sockets.';
-  return [sample('gauge', 'process_open_fds', help, open)];
+  return [gauge('process_open_fds', help, open)];
 }
 
 /** Returns the traffic on all interfaces in the network namespace. Each pod has its own namespace. */
@@ -119,14 +115,12 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   if (names === undefined || values === undefined) return [];
   const octets = (name: string): number => Number(values[names.indexOf(name)]);
   return [
-    sample(
-      'counter',
+    counter(
       'process_network_receive_bytes_total',
       'Bytes of IP packets received in the process’s network namespace.',
       octets('InOctets'),
     ),
-    sample(
-      'counter',
+    counter(
       'process_network_transmit_bytes_total',
       'Bytes of IP packets sent in the process’s network namespace.',
       octets('OutOctets'),
@@ -138,15 +132,6 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
 export function threadCount(files: ProcFiles = procFiles): number {
   const status = attempt(() => files.readText('/proc/self/status'));
   return Number(/^Threads:\s+(\d+)$/m.exec(status ?? '')?.[1] ?? 0);
-}
-
-function sample(
-  kind: MetricSample['kind'],
-  name: string,
-  help: string,
-  value: number,
-): MetricSample {
-  return { kind, name, help, value, labels: {} };
 }
 
 function attempt<T>(read: () => T): T | null {

@@ -109,16 +109,8 @@ export function checkShape(shape: FamilyShape): void {
 
 /** Returns the first field in which two shapes differ, or null. */
 export function difference(one: FamilyShape, other: FamilyShape): keyof FamilyShape | null {
-  if (one.kind !== other.kind) return 'kind';
-  if (one.help !== other.help) return 'help';
-  if (one.merge !== other.merge) return 'merge';
-  if (!equal(one.labels, other.labels)) return 'labels';
-  if (!equal(one.bounds, other.bounds)) return 'bounds';
-  return one.name === other.name ? null : 'name';
-}
-
-function equal<T>(one: readonly T[], other: readonly T[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index]);
+  const fields = ['kind', 'help', 'merge', 'labels', 'bounds', 'name'] as const;
+  return fields.find((field) => String(one[field]) !== String(other[field])) ?? null;
 }
 
 /** Records which exposed names belong to which family, so that no two families print the same name. */

@@ -1,5 +1,5 @@
 import type { GcPauses } from './gc-pauses.ts';
-import type { MetricSample } from './sample.ts';
+import { counter, gauge, type MetricSample } from './sample.ts';
 
 /** The JavaScript runtime's statistics. Byte counts have the same meaning as in `process.memoryUsage()`. */
 export interface Runtime {
@@ -49,9 +49,19 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
     ),
     ...runtime
       .threads()
-      .flatMap(({ name, active, idle }) => [
-        loop('active', 'Seconds that a thread’s event loop spent working.', name, active),
-        loop('idle', 'Seconds that a thread’s event loop spent waiting for work.', name, idle),
+      .flatMap(({ name: thread, active, idle }) => [
+        counter(
+          'nodejs_eventloop_active_seconds_total',
+          'Seconds that a thread’s event loop spent working.',
+          active / 1000,
+          { thread },
+        ),
+        counter(
+          'nodejs_eventloop_idle_seconds_total',
+          'Seconds that a thread’s event loop spent waiting for work.',
+          idle / 1000,
+          { thread },
+        ),
       ]),
   ];
 }
@@ -78,13 +88,11 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
       count: gc.count,
       quantiles: gc.quantiles,
     },
-    {
-      name: 'go_memstats_alloc_bytes_total',
-      kind: 'counter',
-      help: honest('Bytes allocated on the main thread’s heap so far.'),
-      labels: {},
-      value: runtime.allocated(),
-    },
+    counter(
+      'go_memstats_alloc_bytes_total',
+      honest('Bytes allocated on the main thread’s heap so far.'),
+      runtime.allocated(),
+    ),
     standIn(
       'go_memstats_last_gc_time_seconds',
       'Time of the main thread’s last garbage collection, in seconds since 1970.',
@@ -109,23 +117,4 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
     ),
     standIn('go_memstats_sys_bytes', 'Resident memory of the process.', memory.rss),
   ];
-}
-
-function gauge(
-  name: string,
-  help: string,
-  value: number,
-  labels: Readonly<Record<string, string>> = {},
-): MetricSample {
-  return { kind: 'gauge', name, help, value, labels };
-}
-
-function loop(
-  state: 'active' | 'idle',
-  help: string,
-  thread: string,
-  milliseconds: number,
-): MetricSample {
-  const name = `nodejs_eventloop_${state}_seconds_total`;
-  return { kind: 'counter', name, help, value: milliseconds / 1000, labels: { thread } };
 }

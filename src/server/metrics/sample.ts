@@ -16,6 +16,26 @@ export interface MetricSample {
   readonly count?: number;
 }
 
+/** Returns a sample of a gauge. */
+export function gauge(
+  name: string,
+  help: string,
+  value: number,
+  labels: MetricSample['labels'] = {},
+): MetricSample {
+  return { kind: 'gauge', name, help, value, labels };
+}
+
+/** Returns a sample of a counter. */
+export function counter(
+  name: string,
+  help: string,
+  value: number,
+  labels: MetricSample['labels'] = {},
+): MetricSample {
+  return { kind: 'counter', name, help, value, labels };
+}
+
 /**
  * Groups samples into families, with series sorted by their labels. Throws if samples with the same name disagree in
  * kind or help, or if a label set occurs twice. If there are duplicates, Prometheus rejects the whole scrape.

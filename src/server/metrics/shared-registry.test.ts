@@ -143,19 +143,6 @@ describe('limit on label sets', () => {
     assert.equal(text.match(/^upstream_total\{/gm)?.length, 3);
   });
 
-  test('a family may have its own limit', () => {
-    const { registry, collection } = listen({ series: 1, seriesOf: { wide_total: 2 } });
-    const wide = registry.counter('wide_total', '', ['x']);
-    const narrow = registry.counter('narrow_total', '', ['x']);
-    for (const x of ['1', '2']) {
-      wide.with(x).add(1);
-      narrow.with(x).add(1);
-    }
-    const text = collection.print('text');
-    assert.match(text, /^wide_total\{x="2"\} 1$/m);
-    assert.match(text, /^narrow_total\{x="other"\} 1$/m);
-  });
-
   test('a forgotten label set makes room for another', () => {
     const { registry, collection } = listen({ series: 1 });
     const family = registry.counter('a_total', '', ['x']);

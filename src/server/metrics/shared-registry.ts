@@ -15,12 +15,11 @@ import {
   checkShape,
   difference,
   type MetricKind,
-  type Merge,
   NameClaims,
   type Registration,
   type FamilyShape,
 } from './registration.ts';
-import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
+import type { Registry } from './registry.ts';
 
 /**
  * Maximum number of label sets per family in one thread, which take 288 KB for a time histogram. Any others share a
@@ -36,8 +35,6 @@ export interface RegistryOptions {
   readonly clock?: Clock;
   /** Maximum label sets per family; default `seriesLimit.default`. */
   readonly series?: number;
-  /** Different limits for individual families, by name. */
-  readonly seriesOf?: Readonly<Record<string, number>>;
   /** Maximum number of label sets per histogram that have native buckets. The default is `nativeLimit.default`. */
   readonly natives?: number;
 }
@@ -78,43 +75,24 @@ export class SharedRegistry implements Registry {
     this.#memory = new CellMemory((block, memory) => onRegister({ event: 'block', block, memory }));
   }
 
-  counter<const L extends readonly string[]>(
-    name: string,
-    help: string,
-    labels: L,
-  ): Family<L, Counter> {
-    return this.#family(
-      shapeOf('counter', name, help, labels),
-      (cells, at) => new CounterCell(cells, at),
-    );
-  }
+  readonly counter: Registry['counter'] = (name, help, labels) =>
+    this.#family(shapeOf('counter', name, help, labels), (cells, at) => new CounterCell(cells, at));
 
-  gauge<const L extends readonly string[]>(
-    name: string,
-    help: string,
-    labels: L,
-    merge: Merge = 'sum',
-  ): Family<L, Gauge> {
-    return this.#family(
+  readonly gauge: Registry['gauge'] = (name, help, labels, merge = 'sum') =>
+    this.#family(
       { ...shapeOf('gauge', name, help, labels), merge },
       (cells, at): GaugeCell | DatedGaugeCell =>
         merge === 'sum' ? new GaugeCell(cells, at) : new DatedGaugeCell(cells, at, this.#wall),
     );
-  }
 
-  histogram<const L extends readonly string[]>(
-    name: string,
-    help: string,
-    labels: L,
-    bounds: readonly number[],
-  ): Family<L, Histogram> {
+  readonly histogram: Registry['histogram'] = (name, help, labels, bounds) => {
     const sought = Float64Array.from(bounds);
     const range = new NativeRange(bounds);
     return this.#family(
       { ...shapeOf('histogram', name, help, labels), bounds: [...bounds] },
       (cells, at, native) => new HistogramCell(cells, at, sought, native ? range : null),
     );
-  }
+  };
 
   #family<L extends readonly string[], M extends Instrument>(
     shape: FamilyShape,
@@ -159,8 +137,7 @@ export class SharedRegistry implements Registry {
     // This family has at most one label set per family, and the number of families is fixed. If it had a limit and
     // became full, it would count its own overflow forever.
     if (name === overflowName || name === classicOnlyName) return seriesLimit.max;
-    const { series, seriesOf } = this.#options;
-    return clamp(seriesOf?.[name] ?? series ?? seriesLimit.default, seriesLimit);
+    return clamp(this.#options.series ?? seriesLimit.default, seriesLimit);
   }
 }
 
