@@ -41,86 +41,62 @@ export interface ListenerCounters extends Readonly<Record<keyof typeof families,
 /** Returns the counters for one of the listener's protocols. */
 export type CountersOf = (proto: Proto) => ListenerCounters;
 
+/** Names and help texts. Names that end in `_total` are counters, the others gauges. */
 const families = {
   received: [
-    'counter',
     'ndots_listener_received_total',
     'Number of datagrams, messages and requests received.',
   ],
-  sent: [
-    'counter',
-    'ndots_listener_sent_total',
-    'Number of replies that were handed to the kernel.',
-  ],
+  sent: ['ndots_listener_sent_total', 'Number of replies that were handed to the kernel.'],
   ignored: [
-    'counter',
     'ndots_listener_ignored_total',
     'Number of messages that were not answered because they were too short or were replies.',
   ],
   rejected: [
-    'counter',
     'ndots_listener_rejected_total',
     'Number of messages answered with FORMERR or NOTIMP (HTTPS: status 400) before any plugin ran.',
   ],
   cut: [
-    'counter',
     'ndots_listener_cut_total',
     'Number of datagrams longer than the receive buffer, which are answered with FORMERR.',
   ],
   dropped: [
-    'counter',
     'ndots_listener_dropped_total',
     'Number of replies that could not be sent: buffer full, client unreachable, or connection closed.',
   ],
   lost: [
-    'counter',
     'ndots_listener_lost_total',
     'Number of datagrams that the kernel dropped because the socket buffer was full (batched UDP only).',
   ],
   stale: [
-    'counter',
     'ndots_listener_stale_total',
     'Number of datagrams dropped because they had been in the socket for longer than clients wait (batched UDP only).',
   ],
-  shed: [
-    'counter',
-    'ndots_listener_shed_total',
-    'Number of queries refused because too many were in flight.',
-  ],
-  waiting: [
-    'gauge',
-    'ndots_listener_waiting',
-    'Number of queries that are waiting for their replies.',
-  ],
-  connections: ['gauge', 'ndots_listener_connections', 'Number of open connections.'],
-  handshakes: ['gauge', 'ndots_listener_handshakes', 'Number of connections in the TLS handshake.'],
+  shed: ['ndots_listener_shed_total', 'Number of queries refused because too many were in flight.'],
+  waiting: ['ndots_listener_waiting', 'Number of queries that are waiting for their replies.'],
+  connections: ['ndots_listener_connections', 'Number of open connections.'],
+  handshakes: ['ndots_listener_handshakes', 'Number of connections in the TLS handshake.'],
   accepted: [
-    'counter',
     'ndots_listener_accepted_total',
     'Number of connections that became ready for queries.',
   ],
   evicted: [
-    'counter',
     'ndots_listener_evicted_total',
     'Number of connections closed and proxy sessions dropped because there were too many or they used too much memory.',
   ],
   timedOut: [
-    'counter',
     'ndots_listener_timed_out_total',
     'Number of connections and requests that timed out.',
   ],
   proxied: [
-    'counter',
     'ndots_listener_proxied_total',
     'Number of connections and datagrams whose PROXY protocol header contained a client address.',
   ],
   proxyRefused: [
-    'counter',
     'ndots_listener_proxy_refused_total',
     'Number of connections and datagrams refused because of their PROXY protocol header: not allowed, malformed, or too long.',
   ],
   failedHandshakes: [
-    'counter',
     'ndots_listener_failed_handshakes_total',
     'Number of connections that ended during their TLS handshake.',
   ],
@@ -139,10 +115,11 @@ export function listenerCounters(metrics: Registry | null, server: string): Coun
 }
 
 function countersOf(metrics: Registry | null, server: string, proto: Proto): ListenerCounters {
-  const entries = Object.entries(families).map(([key, [kind, name, help]]) => [
-    key,
-    new ListenerCount(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
-  ]);
+  const entries = Object.entries(families).map(([key, [name, help]]) => {
+    const kind = name.endsWith('_total') ? 'counter' : 'gauge';
+    const family = metrics?.[kind](name, help, ['server', 'proto']);
+    return [key, new ListenerCount(family?.with(server, proto) ?? null)];
+  });
   const counts = Object.fromEntries(entries) as Record<keyof typeof families, ListenerCount>;
   return { ...counts, response: countResponses(metrics, server, proto) };
 }

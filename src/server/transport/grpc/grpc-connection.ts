@@ -6,9 +6,9 @@ import { clientGreeting, makeFrame, wordsFrame } from '../http2/client-frames.ts
 import { ClientInput, type ClientInputHost } from '../http2/client-input.ts';
 import { ERROR, FLAG, FRAME, PAYLOAD_MAX, WINDOW, WINDOW_MAX } from '../http2/frames.ts';
 import type { HeaderBlock } from '../http2/header-block.ts';
-import { ResponseFields } from './response-fields.ts';
+import { grpcFields } from '../http2/request-fields.ts';
+import { ResponseFields } from '../http2/response-fields.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
-import { grpcFields } from './grpc-fields.ts';
 import { GrpcStream, type GrpcCall, type GrpcStreamHost } from './grpc-stream.ts';
 
 export interface GrpcConnectionParts {

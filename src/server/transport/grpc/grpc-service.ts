@@ -1,9 +1,10 @@
 /** The server side of DNS over gRPC, covering both requests and replies. */
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 import type { Http2Service, RefusalCodes, RequestVerdict } from '../http2/http2-service.ts';
+import { copy, FIELDS_MAX, okFields, writeStatus } from '../http2/reply-fields.ts';
+import { named } from '../http2/request-fields.ts';
 import type { RequestHeader } from '../http2/request-header.ts';
 import { DnsPacketReader, PACKET_PREFIX_MAX, QUERY_PATH, writePacketPrefix } from './dns-packet.ts';
-import { named } from './grpc-fields.ts';
 import { STATUS } from './grpc-failure.ts';
 import { PREFIX } from './grpc-stream.ts';
 
@@ -12,11 +13,7 @@ const PATH = Buffer.from(QUERY_PATH);
 const METHOD = 405;
 const MEDIA = 415;
 
-const STATUS_200 = 0x88;
-/** Entries in HPACK's static table: the one used for statuses written as literals, and the name content-type. */
-const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
-
-const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
+const fields = okFields('application/grpc');
 
 /** Refusal messages for the client. */
 const texts: Readonly<Record<number, string>> = {
@@ -92,24 +89,13 @@ export class GrpcService implements Http2Service {
 
 /** Builds the header block for a reply that consists only of a status ("Trailers-Only"). */
 function refusal(code: number): Uint8Array {
-  if (code >= 100)
-    return Buffer.concat([Buffer.of(NAME.STATUS, 3), Buffer.from(String(code), 'latin1')]);
+  if (code >= 100) {
+    const block = new Uint8Array(FIELDS_MAX);
+    return block.subarray(0, writeStatus(block, 0, code));
+  }
   return Buffer.concat([
     fields,
     named('grpc-status', String(code)),
     named('grpc-message', texts[code] ?? ''),
   ]);
-}
-
-/** Encodes a literal without indexing. The index of its name does not fit into four bits. */
-function contentType(value: string): Buffer {
-  return Buffer.concat([
-    Buffer.of(0x0f, NAME.CONTENT_TYPE - 0x0f, value.length),
-    Buffer.from(value, 'latin1'),
-  ]);
-}
-
-function copy(bytes: Uint8Array, out: Uint8Array, at: number): number {
-  for (let i = 0; i < bytes.length; i++) out[at++] = bytes[i]!;
-  return at;
 }

@@ -1,7 +1,7 @@
 import { releaseBytes } from '../../runtime/release-bytes.ts';
 import { oneLine } from '../../base/visible.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
-import type { ResponseFields } from './response-fields.ts';
+import type { ResponseFields } from '../http2/response-fields.ts';
 
 /** Events of a call. */
 export interface GrpcCall {

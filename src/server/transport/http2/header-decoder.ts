@@ -1,8 +1,18 @@
 /** The decoder for HPACK (RFC 7541). */
 import { decodeHuffman } from './huffman.ts';
 
-/** Fields in the static table (RFC 7541 appendix A), starting at index 1. */
+/** The static table (RFC 7541 appendix A) from index 15 on. Only `accept-encoding` has a value. */
+const plainNames =
+  'accept-charset accept-encoding accept-language accept-ranges accept access-control-allow-origin ' +
+  'age allow authorization cache-control content-disposition content-encoding content-language ' +
+  'content-length content-location content-range content-type cookie date etag expect expires from ' +
+  'host if-match if-modified-since if-none-match if-range if-unmodified-since last-modified link ' +
+  'location max-forwards proxy-authenticate proxy-authorization range referer refresh retry-after ' +
+  'server set-cookie strict-transport-security transfer-encoding user-agent vary via www-authenticate';
+
+/** The static table, whose index 0 is unused. */
 const staticFields: readonly (readonly [name: string, value: string])[] = [
+  ['', ''],
   [':authority', ''],
   [':method', 'GET'],
   [':method', 'POST'],
@@ -10,60 +20,10 @@ const staticFields: readonly (readonly [name: string, value: string])[] = [
   [':path', '/index.html'],
   [':scheme', 'http'],
   [':scheme', 'https'],
-  [':status', '200'],
-  [':status', '204'],
-  [':status', '206'],
-  [':status', '304'],
-  [':status', '400'],
-  [':status', '404'],
-  [':status', '500'],
-  ['accept-charset', ''],
-  ['accept-encoding', 'gzip, deflate'],
-  ['accept-language', ''],
-  ['accept-ranges', ''],
-  ['accept', ''],
-  ['access-control-allow-origin', ''],
-  ['age', ''],
-  ['allow', ''],
-  ['authorization', ''],
-  ['cache-control', ''],
-  ['content-disposition', ''],
-  ['content-encoding', ''],
-  ['content-language', ''],
-  ['content-length', ''],
-  ['content-location', ''],
-  ['content-range', ''],
-  ['content-type', ''],
-  ['cookie', ''],
-  ['date', ''],
-  ['etag', ''],
-  ['expect', ''],
-  ['expires', ''],
-  ['from', ''],
-  ['host', ''],
-  ['if-match', ''],
-  ['if-modified-since', ''],
-  ['if-none-match', ''],
-  ['if-range', ''],
-  ['if-unmodified-since', ''],
-  ['last-modified', ''],
-  ['link', ''],
-  ['location', ''],
-  ['max-forwards', ''],
-  ['proxy-authenticate', ''],
-  ['proxy-authorization', ''],
-  ['range', ''],
-  ['referer', ''],
-  ['refresh', ''],
-  ['retry-after', ''],
-  ['server', ''],
-  ['set-cookie', ''],
-  ['strict-transport-security', ''],
-  ['transfer-encoding', ''],
-  ['user-agent', ''],
-  ['vary', ''],
-  ['via', ''],
-  ['www-authenticate', ''],
+  ...[200, 204, 206, 304, 400, 404, 500].map((status) => [':status', `${status}`] as const),
+  ...plainNames
+    .split(' ')
+    .map((name) => [name, name === 'accept-encoding' ? 'gzip, deflate' : ''] as const),
 ];
 
 interface HeaderField {
@@ -71,13 +31,10 @@ interface HeaderField {
   readonly value: Uint8Array;
 }
 
-/** Index 0 is unused. */
-const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
-  ([name = '', value = '']) => ({
-    name: Buffer.from(name),
-    value: Buffer.from(value),
-  }),
-);
+const fixed: readonly HeaderField[] = staticFields.map(([name, value]) => ({
+  name: Buffer.from(name),
+  value: Buffer.from(value),
+}));
 
 /** Size of the dynamic table. This is RFC 9113's initial value and is never changed here. */
 const TABLE_SIZE = 4096;
@@ -265,4 +222,11 @@ export class HeaderDecoder {
     this.broken = true;
     return -1;
   }
+}
+
+/** Returns true if `bytes[start, end)` equals `other`. */
+export function isSame(bytes: Uint8Array, start: number, end: number, other: Uint8Array): boolean {
+  if (end - start !== other.length) return false;
+  for (let i = 0; i < other.length; i++) if (bytes[start + i] !== other[i]) return false;
+  return true;
 }

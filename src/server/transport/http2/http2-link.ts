@@ -24,8 +24,8 @@ import {
   writeFrameHeader,
 } from './frames.ts';
 import type { HeaderBlock } from './header-block.ts';
-import { HeaderDecoder } from './header-decoder.ts';
 import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
+import { ResponseFields } from './response-fields.ts';
 
 /** Go's HTTP client's message for a timeout. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
@@ -77,7 +77,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Number of body bytes that the upstream accepts, in total and per stream. */
   #window = WINDOW;
   #streamWindow = WINDOW;
-  readonly #decoder = new HeaderDecoder();
+  readonly #fields = new ResponseFields();
   #closing = false;
   #closed = false;
 
@@ -247,12 +247,13 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   }
 
   /** Called when a response's header is complete. Trailers and informational responses are ignored. */
-  onHeader(id: number, block: HeaderBlock): void {
-    const status = this.#status(block);
-    if (this.#decoder.broken) return this.onViolation('a header block is malformed');
+  onHeader(id: number, { bytes, start, end, endsStream }: HeaderBlock): void {
+    if (!this.#fields.read(bytes, start, end))
+      return this.onViolation('a header block is malformed');
     const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
-    const { endsStream } = block;
+    const { http } = this.#fields;
+    const status = http >= 100 && http < 600 ? http : 0;
     if (exchange.mark < 200) exchange.mark = status;
     if (exchange.mark >= 100 && exchange.mark < 200 && !endsStream) return;
     if (exchange.mark !== 200) {
@@ -261,25 +262,6 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
       return this.#fail(exchange, new ExchangeError('http', `${this.#host.action}: ${what}`));
     }
     if (endsStream) this.#finish(exchange, this.#bodies.get(id)?.bytes ?? nothing);
-  }
-
-  /**
-   * Reads the whole block, because later blocks depend on it.
-   * @returns the status, or 0 if it is missing
-   */
-  #status({ bytes, start, end }: HeaderBlock): number {
-    const decoder = this.#decoder;
-    let status = 0;
-    decoder.begin(bytes, start, end);
-    while (decoder.next()) {
-      const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
-      // The other names with seven bytes do not begin with a colon.
-      if (name[nameStart] !== COLON || nameEnd - nameStart !== 7) continue;
-      status = 0;
-      for (let i = valueStart; i < valueEnd; i++) status = status * 10 + (value[i]! - 0x30);
-      if (valueEnd - valueStart !== 3 || !(status >= 100 && status < 600)) status = 0;
-    }
-    return status;
   }
 
   onBody(id: number, piece: Buffer, _size: number, ends: boolean): void {
@@ -368,4 +350,3 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
 }
 
 const nothing = Buffer.alloc(0);
-const COLON = 0x3a;

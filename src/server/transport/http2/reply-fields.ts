@@ -14,13 +14,17 @@ const CACHE_CONTROL = 24;
 /** Maximum size of a reply's header block. */
 export const FIELDS_MAX = 96;
 
-const beginning = Buffer.concat([
-  Buffer.of(STATUS_200, ...fieldName(CONTENT_TYPE), MEDIA_TYPE.length),
-  Buffer.from(MEDIA_TYPE),
-  Buffer.of(...fieldName(CONTENT_LENGTH)),
-]);
+const beginning = Buffer.concat([okFields(MEDIA_TYPE), Buffer.of(...fieldName(CONTENT_LENGTH))]);
 const MAX_AGE = Buffer.from('max-age=');
 const cacheControl = Buffer.of(...fieldName(CACHE_CONTROL));
+
+/** Builds the fields of a successful reply with this media type. */
+export function okFields(mediaType: string): Buffer {
+  return Buffer.concat([
+    Buffer.of(STATUS_200, ...fieldName(CONTENT_TYPE), mediaType.length),
+    Buffer.from(mediaType),
+  ]);
+}
 
 /**
  * Writes the block for a reply with the DNS message `body[start, end)`.
@@ -59,7 +63,8 @@ function fieldName(index: number): readonly number[] {
   return [0x0f, index - 0x0f];
 }
 
-function copy(bytes: Uint8Array, out: Uint8Array, at: number): number {
+/** Copies all of `bytes`, and returns the position after it. */
+export function copy(bytes: Uint8Array, out: Uint8Array, at: number): number {
   for (let i = 0; i < bytes.length; i++) out[at++] = bytes[i]!;
   return at;
 }

@@ -1,4 +1,4 @@
-import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
+import { BLOCK_MAX, HeaderDecoder, isSame } from './header-decoder.ts';
 
 /**
  * The kind of header block: a request, trailers, a block larger than announced, a violation of HTTP's rules, or not a
@@ -171,10 +171,4 @@ function isGrpcType(value: Uint8Array, start: number, end: number): boolean {
     isSame(value, rest, Math.min(end, behind), PROTO) &&
     (behind === end || value[behind] === SEMICOLON)
   );
-}
-
-function isSame(bytes: Uint8Array, start: number, end: number, other: Uint8Array): boolean {
-  if (end - start !== other.length) return false;
-  for (let i = 0; i < other.length; i++) if (bytes[start + i] !== other[i]) return false;
-  return true;
 }

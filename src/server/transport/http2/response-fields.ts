@@ -1,11 +1,11 @@
-/** Reads header blocks of gRPC responses. */
-import { HeaderDecoder } from '../http2/header-decoder.ts';
+/** Reads header blocks of responses. */
+import { HeaderDecoder, isSame } from './header-decoder.ts';
 
 /** Longer status messages are ignored. */
 const TEXT_MAX = 1024;
 
 /**
- * Extracts the fields a client needs from a gRPC response's header blocks. The decoder's table belongs to the
+ * Extracts the fields a DNS or gRPC client needs from a response's header blocks. The decoder's table belongs to the
  * connection, so every block must be read. No objects are created for other fields.
  */
 export class ResponseFields {
@@ -26,12 +26,11 @@ export class ResponseFields {
     decoder.begin(bytes, start, end);
     while (decoder.next()) {
       const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
-      const size = nameEnd - nameStart;
-      if (size === HTTP.length && isSame(name, nameStart, HTTP))
+      if (isSame(name, nameStart, nameEnd, HTTP))
         this.http = numberOf(value, valueStart, valueEnd, 3) ?? 0;
-      else if (size === STATUS.length && isSame(name, nameStart, STATUS))
+      else if (isSame(name, nameStart, nameEnd, STATUS))
         this.status = numberOf(value, valueStart, valueEnd, 0) ?? -1;
-      else if (size === MESSAGE.length && isSame(name, nameStart, MESSAGE)) {
+      else if (isSame(name, nameStart, nameEnd, MESSAGE)) {
         const length = Math.min(TEXT_MAX, valueEnd - valueStart);
         this.message = Buffer.from(value.buffer, value.byteOffset + valueStart, length).toString(
           'latin1',
@@ -45,11 +44,6 @@ export class ResponseFields {
 const HTTP = Buffer.from(':status');
 const STATUS = Buffer.from('grpc-status');
 const MESSAGE = Buffer.from('grpc-message');
-
-function isSame(bytes: Uint8Array, at: number, other: Uint8Array): boolean {
-  for (let i = 0; i < other.length; i++) if (bytes[at + i] !== other[i]) return false;
-  return true;
-}
 
 /** @param size the exact number of digits, or 0 for one to four */
 function numberOf(bytes: Uint8Array, start: number, end: number, size: number): number | null {
