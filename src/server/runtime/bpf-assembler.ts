@@ -61,40 +61,32 @@ export function copy(to: Register, from: Register): BpfInstruction {
   return make(0xbf, to, from, 0, 0);
 }
 
+type OfValue = (to: Register, value: number) => BpfInstruction;
+type JumpIf = (register: Register, value: number, label: string) => BpfInstruction;
+
+const ofValue =
+  (code: number): OfValue =>
+  (to, value) =>
+    make(code, to, 0, 0, value);
+const jumpIf =
+  (code: number): JumpIf =>
+  (register, value, label) =>
+    make(code, register, 0, label, value);
+
 /** `to = value`. */
-export function set(to: Register, value: number): BpfInstruction {
-  return make(0xb7, to, 0, 0, value);
-}
-
+export const set: OfValue = ofValue(0xb7);
 /** `to += value`. */
-export function add(to: Register, value: number): BpfInstruction {
-  return make(0x07, to, 0, 0, value);
-}
-
+export const add: OfValue = ofValue(0x07);
 /** `to &= value`. */
-export function and(to: Register, value: number): BpfInstruction {
-  return make(0x57, to, 0, 0, value);
-}
-
+export const and: OfValue = ofValue(0x57);
 /** `to <<= value`. */
-export function shiftLeft(to: Register, value: number): BpfInstruction {
-  return make(0x67, to, 0, 0, value);
-}
-
+export const shiftLeft: OfValue = ofValue(0x67);
 /** Logical right shift: `to >>= value`. */
-export function shiftRight(to: Register, value: number): BpfInstruction {
-  return make(0x77, to, 0, 0, value);
-}
-
+export const shiftRight: OfValue = ofValue(0x77);
 /** Jumps if `register == value`. */
-export function ifEqual(register: Register, value: number, label: string): BpfInstruction {
-  return make(0x15, register, 0, label, value);
-}
-
+export const ifEqual: JumpIf = jumpIf(0x15);
 /** Jumps if `register != value`. */
-export function ifDiffers(register: Register, value: number, label: string): BpfInstruction {
-  return make(0x55, register, 0, label, value);
-}
+export const ifDiffers: JumpIf = jumpIf(0x55);
 
 export function jump(label: string): BpfInstruction {
   return make(JUMP, 0, 0, label, 0);

@@ -1,6 +1,7 @@
 /** A ring buffer written by kernel programs (BPF_MAP_TYPE_RINGBUF, Linux 5.8). */
 import { libc, SystemError } from './libc.ts';
-import { createMap, MAP_KIND, type BpfObject } from './bpf.ts';
+import { createMap, MAP_KIND } from './bpf.ts';
+import type { Descriptor } from './descriptor.ts';
 
 const PAGE = 4096;
 /** Flags in a record's length field (<linux/bpf.h>). */
@@ -12,7 +13,7 @@ const RELEASED_AT_ONCE = 32 * 1024;
 
 /** Reads the records that programs wrote. The owner must close it. */
 export class BpfRing {
-  readonly map: BpfObject;
+  readonly map: Descriptor;
   readonly #size: number;
   readonly #consumer: { readonly address: number; readonly positions: BigUint64Array };
   readonly #producer: { readonly address: number };

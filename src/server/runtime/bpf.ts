@@ -1,6 +1,6 @@
 /** Wraps bpf(2): maps, programs, and links that attach programs to a cgroup until this process ends. */
 import { closeSync, openSync } from 'node:fs';
-import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
+import { Descriptor } from './descriptor.ts';
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -45,29 +45,11 @@ export class BpfRefused extends SystemError {
   }
 }
 
-/** A kernel object. Closing a link detaches its program. */
-export class BpfObject {
-  readonly fd: number;
-  #open = true;
-
-  constructor(fd: number) {
-    this.fd = fd;
-    noteDescriptor(fd);
-  }
-
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    forgetDescriptor(this.fd);
-    libc().close(this.fd);
-  }
-}
-
 /** @param entries for a ring, its size in bytes: a power of two and a multiple of the page size */
 export function createMap(
   kind: number,
   { key, value, entries }: { key: number; value: number; entries: number },
-): BpfObject {
+): Descriptor {
   return withAttributes((attributes) => {
     const { words } = attributes;
     words[OF_MAP.TYPE] = kind;
@@ -75,12 +57,12 @@ export function createMap(
     words[OF_MAP.VALUE] = value;
     words[OF_MAP.ENTRIES] = entries;
     name(attributes, OF_MAP.NAME);
-    return new BpfObject(perform('bpf map', COMMAND.CREATE_MAP, attributes));
+    return new Descriptor(perform('bpf map', COMMAND.CREATE_MAP, attributes), 'bpf map');
   });
 }
 
 /** @throws BpfRefused */
-export function loadProgram(kind: number, attach: number, instructions: Uint8Array): BpfObject {
+export function loadProgram(kind: number, attach: number, instructions: Uint8Array): Descriptor {
   const log = new Memory(LOG_SIZE, false);
   const code = new Memory(instructions.length);
   const licence = new Memory(16);
@@ -96,7 +78,7 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
       name(attributes, OF_PROGRAM.NAME);
       words[OF_PROGRAM.ATTACH] = attach;
       try {
-        return new BpfObject(perform('bpf program', COMMAND.LOAD, attributes));
+        return new Descriptor(perform('bpf program', COMMAND.LOAD, attributes), 'bpf program');
       } catch (error) {
         // Load it again with the verifier's log enabled, which is slow.
         words[OF_PROGRAM.LOG_LEVEL] = 1;
@@ -104,7 +86,7 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
         attributes.setPointer(OF_PROGRAM.LOG, log.address);
         log.bytes[0] = 0;
         try {
-          return new BpfObject(perform('bpf program', COMMAND.LOAD, attributes));
+          return new Descriptor(perform('bpf program', COMMAND.LOAD, attributes), 'bpf program');
         } catch {
           const text = Buffer.from(log.bytes.subarray(0, log.bytes.indexOf(0))).toString('latin1');
           const lines = text.trim().split('\n');
@@ -118,8 +100,8 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
   }
 }
 
-/** Attaches a program to a cgroup and its descendants until the link is closed. */
-export function linkToCgroup(program: BpfObject, cgroup: string, attach: number): BpfObject {
+/** Attaches a program to a cgroup and its descendants until the returned link is closed. */
+export function linkToCgroup(program: Descriptor, cgroup: string, attach: number): Descriptor {
   const target = openSync(cgroup, 'r');
   try {
     return withAttributes((attributes) => {
@@ -127,7 +109,7 @@ export function linkToCgroup(program: BpfObject, cgroup: string, attach: number)
       words[OF_LINK.PROGRAM] = program.fd;
       words[OF_LINK.TARGET] = target;
       words[OF_LINK.ATTACH] = attach;
-      return new BpfObject(perform('bpf link', COMMAND.CREATE_LINK, attributes));
+      return new Descriptor(perform('bpf link', COMMAND.CREATE_LINK, attributes), 'bpf link');
     });
   } finally {
     closeSync(target);

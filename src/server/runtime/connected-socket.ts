@@ -1,11 +1,10 @@
 /** UDP sockets connected to one peer, implemented with system calls. */
-import { ERRNO, libc, SystemError } from './libc.ts';
+import { ERRNO, libc, MSG_DONTWAIT, SystemError } from './libc.ts';
 import { DATAGRAM_MAX, packetLoop, type SocketWatch } from './packet-loop.ts';
 import { ReceiveBatch } from './receive-batch.ts';
 import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
 
-const MSG_DONTWAIT = 0x40;
 /** Maximum number of datagrams received from a socket before other sockets get their turn. */
 const AT_A_TIME = 16;
 

@@ -1,7 +1,7 @@
 /** Wraps epoll(7), which reports the readable ones among many descriptors. */
+import { Descriptor } from './descriptor.ts';
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
-import { noteDescriptor, forgetDescriptor } from './held-by-thread.ts';
 
 const EPOLL_CLOEXEC = 0o2000000;
 const EPOLLIN = 1;
@@ -13,16 +13,12 @@ const EVENTS = 64;
 const EVENT = process.arch === 'x64' ? { SIZE: 12, DATA: 4 } : { SIZE: 16, DATA: 8 };
 
 /** A set of descriptors to watch for readability. Its own descriptor is readable while any of them is. */
-export class Epoll {
-  readonly fd: number;
+export class Epoll extends Descriptor {
   readonly #events = new Memory(EVENTS * EVENT.SIZE);
-  #open = true;
 
   /** @throws SystemError */
   constructor() {
-    this.fd = libc().epollCreate(EPOLL_CLOEXEC);
-    if (this.fd < 0) throw new SystemError('epoll_create1', libc().errno());
-    noteDescriptor(this.fd);
+    super(libc().epollCreate(EPOLL_CLOEXEC), 'epoll_create1');
   }
 
   /**
@@ -56,11 +52,8 @@ export class Epoll {
     return this.#events.words[(i * EVENT.SIZE + EVENT.DATA) / 4]!;
   }
 
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    forgetDescriptor(this.fd);
-    libc().close(this.fd);
+  override close(): void {
+    super.close();
     this.#events.free();
   }
 }

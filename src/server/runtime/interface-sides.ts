@@ -4,7 +4,7 @@ import { dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
 /** Message types in <linux/rtnetlink.h>. */
-const KIND = { NEW_ROUTE: 24, GET_ROUTE: 26 };
+const ROUTES = { NEW: 24, GET: 26 };
 /** `struct rtmsg` and route attributes. */
 const ROUTE = { SIZE: 12, FAMILY: 0, PREFIX: 1, TYPE: 7, INTERFACE: 4, HOPS: 9 };
 const UNICAST = 1;
@@ -32,7 +32,7 @@ export function interfaceSides(): ReadonlyMap<number, InterfaceSide> {
   for (const { index, kind, isLoopback } of listLinks())
     if (isLoopback || inner.has(kind)) sides.set(index, 'inside');
     else if (outer.has(kind)) sides.set(index, 'outside');
-  dumpNetlink(KIND.GET_ROUTE, KIND.NEW_ROUTE, ROUTE.SIZE, (bytes, view, attributes) => {
+  dumpNetlink(ROUTES.GET, ROUTES.NEW, ROUTE.SIZE, (bytes, view, attributes) => {
     const family = view.getUint8(ROUTE.FAMILY);
     if (family !== AF_INET && family !== AF_INET6) return;
     if (view.getUint8(ROUTE.PREFIX) !== 0 || view.getUint8(ROUTE.TYPE) !== UNICAST) return;

@@ -93,6 +93,16 @@ export function libc(): Libc {
   return loaded;
 }
 
+/** Calls `use`, or returns null if there is no foreign function interface. */
+export function withLibc<T>(use: (calls: Libc) => T): T | null {
+  try {
+    return use(libc());
+  } catch (error) {
+    if (error instanceof LibcMissing) return null;
+    throw error;
+  }
+}
+
 function load(): Libc {
   // The kernel's struct layouts are defined only for these.
   if (process.platform !== 'linux') throw new LibcMissing(`not on ${process.platform}`);
@@ -244,13 +254,20 @@ function errnoName(errno: number): string {
   }
 }
 
+/** Types and flags of sockets, and the level of options that all sockets have. */
+export const SOCK = { DGRAM: 2, RAW: 3, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
+export const SOL_SOCKET = 1;
+/** For single calls of recv(2) and send(2). */
+export const MSG_DONTWAIT = 0x40;
+
 /** Error numbers from <errno.h> on Linux, the same on all supported architectures. */
 export const ERRNO = {
+  ENOENT: 2,
   EINTR: 4,
   EAGAIN: 11,
   ENOMEM: 12,
   EACCES: 13,
-  ENOPROTOOPT: 92,
+  ENODEV: 19,
   ENETDOWN: 100,
   ENETUNREACH: 101,
   ENOBUFS: 105,

@@ -1,5 +1,5 @@
 import { forgetMemory, noteMemory } from './held-by-thread.ts';
-import { libc, LibcMissing } from './libc.ts';
+import { libc, withLibc } from './libc.ts';
 
 /**
  * Memory whose address can be passed to the kernel: it is outside the JavaScript heap, never moves, and stays allocated
@@ -49,23 +49,17 @@ export class Memory {
  * @returns null if there is no foreign function interface
  */
 export function withMemory<T>(size: number, use: (memory: Memory) => T): T | null {
-  let memory: Memory | null = null;
-  try {
-    memory = new Memory(size);
-    return use(memory);
-  } catch (error) {
-    if (error instanceof LibcMissing) return null;
-    throw error;
-  } finally {
-    memory?.free();
-  }
+  return withLibc(() => {
+    const memory = new Memory(size);
+    try {
+      return use(memory);
+    } finally {
+      memory.free();
+    }
+  });
 }
 
 /** Returns free memory held by the C library to the system, if possible. */
 export function trimMemory(): void {
-  try {
-    libc().trim();
-  } catch (error) {
-    if (!(error instanceof LibcMissing)) throw error;
-  }
+  withLibc(({ trim }) => trim());
 }

@@ -1,15 +1,12 @@
 /** Uses netlink(7) to list, read and change kernel objects, and to detect changes to firewall rules. */
-import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
-import { ERRNO, libc, SystemError } from './libc.ts';
+import { Descriptor } from './descriptor.ts';
+import { ERRNO, libc, SOCK, SOL_SOCKET, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
 const AF_NETLINK = 16;
-const SOCK_RAW = 3;
-const SOCK_CLOEXEC = 0o2000000;
 const NETLINK_ROUTE = 0;
 /** Netlink families: sockets of the network namespace (sock_diag(7)), and netfilter. */
 export const NETLINK = { SOCK_DIAG: 4, NETFILTER: 12 } as const;
-const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
 
 /** Message header in <linux/netlink.h>: its size and field offsets, in bytes. */
@@ -88,25 +85,20 @@ export function changeByNetlink(
  * A socket for requesting objects one at a time. It stays in the network namespace in which it was opened. The owner
  * must close it.
  */
-export class NetlinkSocket {
-  readonly #fd: number;
+export class NetlinkSocket extends Descriptor {
   readonly #memory: Memory;
   readonly #view: DataView;
   #sequence = 0;
-  #open = true;
 
   /** @throws LibcMissing, SystemError */
   constructor(family: number) {
-    const { socket, setsockopt, errno } = libc();
-    this.#fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family);
-    if (this.#fd < 0) throw new SystemError('socket', errno());
-    noteDescriptor(this.#fd);
+    super(libc().socket(AF_NETLINK, SOCK.RAW | SOCK.CLOEXEC, family), 'socket');
     this.#memory = new Memory(OBJECT_BUFFER);
     const { bytes, words, address } = this.#memory;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     // Time out after 1 s, so that a kernel that does not answer cannot stop this thread.
     words[0] = 1;
-    setsockopt(this.#fd, SOL_SOCKET, SO_RCVTIMEO, address, 16);
+    libc().setsockopt(this.fd, SOL_SOCKET, SO_RCVTIMEO, address, 16);
   }
 
   /**
@@ -119,9 +111,9 @@ export class NetlinkSocket {
    */
   ask(request: number, body: Uint8Array, size: number): NetlinkObject | number {
     const sequence = (this.#sequence = (this.#sequence + 1) & 0x7fff_ffff);
-    send(this.#fd, this.#memory, request, REQUEST, body, sequence);
+    send(this.fd, this.#memory, request, REQUEST, body, sequence);
     for (;;) {
-      const length = receive(this.#fd, this.#memory, OBJECT_BUFFER);
+      const length = receive(this.fd, this.#memory, OBJECT_BUFFER);
       if (length < HEADER.SIZE) continue;
       // A late answer to a request that timed out.
       if (this.#view.getUint32(HEADER.SEQUENCE, true) !== sequence) continue;
@@ -133,11 +125,8 @@ export class NetlinkSocket {
     }
   }
 
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    forgetDescriptor(this.#fd);
-    libc().close(this.#fd);
+  override close(): void {
+    super.close();
     this.#memory.free();
   }
 }
@@ -198,7 +187,7 @@ export function attributesIn(view: DataView, start: number, end: number): Attrib
 }
 
 function withSocket(use: (fd: number, memory: Memory) => void, protocol = NETLINK_ROUTE): void {
-  const fd = libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+  const fd = libc().socket(AF_NETLINK, SOCK.RAW | SOCK.CLOEXEC, protocol);
   if (fd < 0) throw new SystemError('socket', libc().errno());
   const memory = new Memory(BUFFER, false);
   try {

@@ -1,31 +1,11 @@
 /** Creates network interfaces for this program's own addresses, and manages those addresses (rtnetlink(7)). */
-import { parseAddress, printAddress } from '../base/ip.ts';
+import { parseAddress } from '../base/ip.ts';
+import { ADDRESS, ADDRESSES, listAddresses, OF_ADDRESS } from './interfaces.ts';
 import { libc } from './libc.ts';
-import { listLinks, type Link } from './links.ts';
-import { attribute, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
+import { LINK, LINKS, listLinks, OF_LINK, UP, type Link } from './links.ts';
+import { attribute, CHANGE, changeByNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** Message types in <linux/rtnetlink.h>. */
-const KIND = {
-  ...{ NEW_LINK: 16, DELETE_LINK: 17 },
-  ...{ NEW_ADDRESS: 20, DELETE_ADDRESS: 21, GET_ADDRESS: 22 },
-};
-/** `struct ifinfomsg` and link attributes (<linux/if_link.h>). */
-const LINK = {
-  SIZE: 16,
-  INDEX: 4,
-  FLAGS: 8,
-  CHANGED: 12,
-  NAME: 3,
-  ALIAS: 20,
-  INFO: 18,
-  INFO_KIND: 1,
-};
-const UP = 1;
-/** `struct ifaddrmsg` and address attributes (<linux/if_addr.h>). */
-const ADDRESS = { SIZE: 8, FAMILY: 0, PREFIX: 1, SCOPE: 3, INDEX: 4 };
-const OF = { ADDRESS: 1, LOCAL: 2, LIFETIMES: 6, FLAGS: 8 };
-const SCOPE_LINK = 253;
 /** Makes IPv6 addresses usable at once, without duplicate address detection. */
 const NO_DUPLICATE_DETECTION = 2;
 const FOREVER = 0xffff_ffff;
@@ -46,11 +26,11 @@ export function findLink(name: string): Link | null {
 export function addLink(name: string, kind: string, alias: string): void {
   const body = joined(
     new Uint8Array(LINK.SIZE),
-    attribute(LINK.NAME, text(name)),
-    attribute(LINK.INFO, attribute(LINK.INFO_KIND, text(kind))),
+    attribute(OF_LINK.NAME, text(name)),
+    attribute(OF_LINK.INFO, attribute(OF_LINK.INFO_KIND, text(kind))),
   );
   const call = `make interface ${name} of type ${kind}`;
-  changeByNetlink(KIND.NEW_LINK, CHANGE.CREATE | CHANGE.EXCLUSIVE, body, call);
+  changeByNetlink(LINKS.NEW, CHANGE.CREATE | CHANGE.EXCLUSIVE, body, call);
   const link = findLink(name);
   if (link !== null) raiseLink(link.index, alias);
 }
@@ -66,15 +46,15 @@ export function raiseLink(index: number, alias = ''): void {
   view.setInt32(LINK.INDEX, index, true);
   view.setUint32(LINK.FLAGS, UP, true);
   view.setUint32(LINK.CHANGED, UP, true);
-  const body = alias === '' ? head : joined(head, attribute(LINK.ALIAS, text(alias)));
-  changeByNetlink(KIND.NEW_LINK, 0, body, 'put interface up');
+  const body = alias === '' ? head : joined(head, attribute(OF_LINK.ALIAS, text(alias)));
+  changeByNetlink(LINKS.NEW, 0, body, 'put interface up');
 }
 
 /** @throws SystemError */
 export function removeLink(index: number): void {
   const body = new Uint8Array(LINK.SIZE);
   new DataView(body.buffer).setInt32(LINK.INDEX, index, true);
-  changeByNetlink(KIND.DELETE_LINK, 0, body, 'remove interface');
+  changeByNetlink(LINKS.DELETE, 0, body, 'remove interface');
 }
 
 /**
@@ -82,19 +62,10 @@ export function removeLink(index: number): void {
  * @throws SystemError
  */
 export function addressesOn(index: number): readonly string[] {
-  const found: string[] = [];
-  dumpNetlink(KIND.GET_ADDRESS, KIND.NEW_ADDRESS, ADDRESS.SIZE, (bytes, view, attributes) => {
-    const family = view.getUint8(ADDRESS.FAMILY);
-    const place = attributes.get(OF.LOCAL) ?? attributes.get(OF.ADDRESS);
-    if (view.getInt32(ADDRESS.INDEX, true) !== index || place === undefined) return;
-    if (family !== AF_INET && family !== AF_INET6) return;
-    const whole = family === AF_INET ? 32 : 128;
-    const prefix = view.getUint8(ADDRESS.PREFIX);
-    if (family === AF_INET6 && view.getUint8(ADDRESS.SCOPE) === SCOPE_LINK && prefix !== whole)
-      return;
-    found.push(printAddress(bytes, place[0], family === AF_INET ? 4 : 16));
-  });
-  return found;
+  return listAddresses()
+    .filter(({ index: link }) => link === index)
+    .filter(({ isLinkLocal, prefix }) => !isLinkLocal || prefix === 128)
+    .map(({ address }) => address);
 }
 
 /**
@@ -111,17 +82,17 @@ export function putAddress(index: number, address: string, seconds: number | nul
   new DataView(flags.buffer).setUint32(0, NO_DUPLICATE_DETECTION, true);
   const body = joined(
     addressBody(index, address),
-    attribute(OF.LIFETIMES, lifetimes),
-    attribute(OF.FLAGS, flags),
+    attribute(OF_ADDRESS.LIFETIMES, lifetimes),
+    attribute(OF_ADDRESS.FLAGS, flags),
   );
   const call = `put ${address} on the interface`;
-  changeByNetlink(KIND.NEW_ADDRESS, CHANGE.CREATE | CHANGE.REPLACE, body, call);
+  changeByNetlink(ADDRESSES.NEW, CHANGE.CREATE | CHANGE.REPLACE, body, call);
 }
 
 /** @throws SystemError: `EADDRNOTAVAIL` if the interface does not have the address */
 export function takeAddress(index: number, address: string): void {
   const call = `take ${address} from the interface`;
-  changeByNetlink(KIND.DELETE_ADDRESS, 0, addressBody(index, address), call);
+  changeByNetlink(ADDRESSES.DELETE, 0, addressBody(index, address), call);
 }
 
 function addressBody(index: number, address: string): Uint8Array {
@@ -131,7 +102,7 @@ function addressBody(index: number, address: string): Uint8Array {
   head[ADDRESS.FAMILY] = value.length === 4 ? AF_INET : AF_INET6;
   head[ADDRESS.PREFIX] = 8 * value.length;
   new DataView(head.buffer).setInt32(ADDRESS.INDEX, index, true);
-  return joined(head, attribute(OF.LOCAL, value), attribute(OF.ADDRESS, value));
+  return joined(head, attribute(OF_ADDRESS.LOCAL, value), attribute(OF_ADDRESS.INTERFACE, value));
 }
 
 function text(value: string): Uint8Array {

@@ -1,17 +1,13 @@
 /** Packet sockets (packet(7)), which see the packets on an interface. */
-import { libc, SystemError } from './libc.ts';
+import { Descriptor, scratch } from './descriptor.ts';
+import { ERRNO, libc, SOCK, SOL_SOCKET, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { dnsFilter } from './packet-filter.ts';
 import { packetLoop, type SocketWatch } from './packet-loop.ts';
-import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { BATCH, ReceiveBatch, CONTROL_SLOT } from './receive-batch.ts';
 import { NAME_SLOT } from './socket-address.ts';
 
 const AF_PACKET = 17;
-const SOCK_DGRAM = 2;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
-const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
 const SO_RCVBUFFORCE = 33;
 const SO_RCVBUF = 8;
@@ -20,7 +16,6 @@ const SOL_PACKET = 263;
 const PACKET_STATISTICS = 6;
 /** All protocols (ETH_P_ALL), in network byte order. */
 const EVERY_PROTOCOL = 0x0300;
-const ENODEV = 19;
 
 /** Field offsets in struct sockaddr_ll. */
 const LINK = { PROTOCOL: 2, INDEX: 4, HARDWARE: 8, KIND: 10, SIZE: 20 };
@@ -54,13 +49,10 @@ export type TakePacket = (
 ) => void;
 
 /** A socket that sees the DNS packets on one interface or on all. The owner must close it. */
-export class PacketSocket {
-  readonly #fd: number;
+export class PacketSocket extends Descriptor {
   readonly #batch = new ReceiveBatch(PACKET_MAX);
-  readonly #scratch = new Memory(64);
   #watch: SocketWatch | null = null;
   #dropped = 0;
-  #open = true;
 
   /**
    * @param device null = all interfaces in this thread's network namespace
@@ -68,17 +60,14 @@ export class PacketSocket {
    * @throws SystemError, LibcMissing
    */
   constructor(device: string | null, ports: readonly number[], opened = false) {
-    const { socket, interfaceIndex } = libc();
-    const index = device === null ? 0 : interfaceIndex(device);
-    if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ENODEV);
+    const index = device === null ? 0 : libc().interfaceIndex(device);
+    if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ERRNO.ENODEV);
     // With no protocol set, the socket receives nothing until the filter is in place.
-    this.#fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (this.#fd < 0) throw new SystemError('socket', libc().errno());
-    noteDescriptor(this.#fd);
+    super(libc().socket(AF_PACKET, SOCK.DGRAM | SOCK.NONBLOCK | SOCK.CLOEXEC, 0), 'socket');
     try {
       this.#attach(dnsFilter(ports, opened));
-      this.#set(SO_TIMESTAMPNS, 1);
-      if (!this.#set(SO_RCVBUFFORCE, BUFFER)) this.#set(SO_RCVBUF, BUFFER);
+      this.option(SO_TIMESTAMPNS, 1);
+      if (!this.option(SO_RCVBUFFORCE, BUFFER)) this.option(SO_RCVBUF, BUFFER);
       this.#bind(index);
     } catch (error) {
       this.close();
@@ -88,10 +77,10 @@ export class PacketSocket {
 
   /** Passes every packet to `take` until closed. Keeps the process alive. */
   start(take: TakePacket): void {
-    this.#watch = packetLoop().watch(this.#fd, () => {
-      for (let batches = 0; batches < BATCHES_MAX && this.#open; batches++) {
-        const count = this.#batch.receive(this.#fd);
-        for (let i = 0; i < count && this.#open; i++) this.#give(i, take);
+    this.#watch = packetLoop().watch(this.fd, () => {
+      for (let batches = 0; batches < BATCHES_MAX && this.isOpen; batches++) {
+        const count = this.#batch.receive(this.fd);
+        for (let i = 0; i < count && this.isOpen; i++) this.#give(i, take);
         if (count < BATCH) return;
       }
     });
@@ -103,41 +92,32 @@ export class PacketSocket {
    * with the time at which they are read.
    */
   drain(take: TakePacket): void {
-    for (let left = BUFFERED_MAX; this.#open && left > 0; left -= BATCH) {
-      const count = this.#batch.receive(this.#fd);
-      for (let i = 0; i < count && this.#open; i++) this.#give(i, take);
+    for (let left = BUFFERED_MAX; this.isOpen && left > 0; left -= BATCH) {
+      const count = this.#batch.receive(this.fd);
+      for (let i = 0; i < count && this.isOpen; i++) this.#give(i, take);
       if (count < BATCH) return;
     }
   }
 
   /** Number of packets that passed the filter but were lost because they were not read in time. */
   get dropped(): number {
-    if (!this.#open) return this.#dropped;
-    const { words, address } = this.#scratch;
+    if (!this.isOpen) return this.#dropped;
+    const { words, address } = scratch();
     words[0] = 0;
     words[1] = 0;
     words[4] = 8;
-    const failed = libc().getsockopt(
-      this.#fd,
-      SOL_PACKET,
-      PACKET_STATISTICS,
-      address,
-      address + 16,
-    );
+    const failed = libc().getsockopt(this.fd, SOL_PACKET, PACKET_STATISTICS, address, address + 16);
     // Reading resets the kernel's counter.
     if (failed >= 0) this.#dropped += words[1]!;
     return this.#dropped;
   }
 
-  close(): void {
-    if (!this.#open) return;
+  override close(): void {
+    if (!this.isOpen) return;
     this.#dropped = this.dropped;
-    this.#open = false;
     this.#watch?.close();
-    forgetDescriptor(this.#fd);
-    libc().close(this.#fd);
+    super.close();
     this.#batch.free();
-    this.#scratch.free();
   }
 
   #give(i: number, take: TakePacket): void {
@@ -162,32 +142,21 @@ export class PacketSocket {
       memory.setPointer(2, memory.address + 16);
       memory.bytes.set(program, 16);
       const { address } = memory;
-      this.#check(
-        'SO_ATTACH_FILTER',
-        libc().setsockopt(this.#fd, SOL_SOCKET, SO_ATTACH_FILTER, address, 16),
-      );
+      const failed = libc().setsockopt(this.fd, SOL_SOCKET, SO_ATTACH_FILTER, address, 16);
+      this.check('SO_ATTACH_FILTER', failed);
     } finally {
       memory.free();
     }
   }
 
   #bind(index: number): void {
-    const { bytes, words, address } = this.#scratch;
+    const { bytes, words, address } = scratch();
     bytes.fill(0, 0, LINK.SIZE);
     bytes[0] = AF_PACKET;
     bytes[LINK.PROTOCOL] = EVERY_PROTOCOL & 0xff;
     bytes[LINK.PROTOCOL + 1] = EVERY_PROTOCOL >> 8;
     words[LINK.INDEX / 4] = index;
-    this.#check('bind', libc().bind(this.#fd, address, LINK.SIZE));
-  }
-
-  #set(option: number, value: number): boolean {
-    this.#scratch.words[0] = value;
-    return libc().setsockopt(this.#fd, SOL_SOCKET, option, this.#scratch.address, 4) >= 0;
-  }
-
-  #check(call: string, result: number): void {
-    if (result < 0) throw new SystemError(call, libc().errno());
+    this.check('bind', libc().bind(this.fd, address, LINK.SIZE));
   }
 }
 

@@ -8,8 +8,8 @@
 import type { Socket } from 'node:net';
 import { libc } from './libc.ts';
 import { withMemory } from './memory.ts';
+import { descriptorOf, IPPROTO_TCP } from './tcp-state.ts';
 
-const IPPROTO_TCP = 6;
 const TCP_USER_TIMEOUT = 18;
 
 /**
@@ -18,17 +18,10 @@ const TCP_USER_TIMEOUT = 18;
  */
 export function timeOutPeer(socket: Socket, ms: number): boolean {
   const fd = descriptorOf(socket);
-  if (fd === null) return false;
+  if (fd < 0) return false;
   const done = withMemory(16, ({ words, address }) => {
     words[0] = ms;
     return libc().setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, address, 4) >= 0;
   });
   return done ?? false;
-}
-
-/** The runtime has no public way to the descriptor of a connection. */
-function descriptorOf(socket: Socket): number | null {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } };
-  const fd = handle?.fd ?? -1;
-  return fd >= 0 ? fd : null;
 }

@@ -1,6 +1,6 @@
 /** Returns pages of program files that were needed only at startup to the system. */
 import { readFileSync } from 'node:fs';
-import { libc, LibcMissing } from './libc.ts';
+import { withLibc } from './libc.ts';
 
 /** <sys/mman.h> */
 const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
@@ -14,14 +14,11 @@ const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
  * moves it to the active list and so into the working set of the container charged for it (docs/decisions/memory.md).
  */
 export function unmapUnusedCode(): void {
-  try {
-    const { madvise } = libc();
+  withLibc(({ madvise }) => {
     for (const { start, end } of fileMappings())
       for (const advice of [ADVICE.RANDOM, ADVICE.DONTNEED, ADVICE.NORMAL])
         madvise(start, end - start, advice);
-  } catch (error) {
-    if (!(error instanceof LibcMissing)) throw error;
-  }
+  });
 }
 
 interface Mapping {

@@ -1,5 +1,5 @@
 import { copyBytes } from '../base/copy-bytes.ts';
-import { ERRNO, libc } from './libc.ts';
+import { ERRNO, libc, MSG_DONTWAIT } from './libc.ts';
 import { Memory } from './memory.ts';
 import { NAME_SLOT } from './socket-address.ts';
 
@@ -23,7 +23,6 @@ export const PIECE_WORDS = 4;
 /** Space for one packet info of either family. */
 export const CONTROL_SLOT = 64;
 
-const MSG_DONTWAIT = 0x40;
 const MSG_TRUNC = 0x20;
 
 /** Address offsets in a received packet info, from the start of the slot. */

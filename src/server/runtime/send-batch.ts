@@ -1,11 +1,9 @@
 /** Sends several datagrams with one sendmmsg(2). */
 import { copyBytes } from '../base/copy-bytes.ts';
-import { ERRNO, libc } from './libc.ts';
+import { ERRNO, libc, MSG_DONTWAIT } from './libc.ts';
 import { Memory } from './memory.ts';
 import { BATCH, CONTROL_SLOT, HEAD, PIECE_WORDS, type ReceiveBatch } from './receive-batch.ts';
 import { NAME_SLOT } from './socket-address.ts';
-
-const MSG_DONTWAIT = 0x40;
 
 /**
  * Up to 64 datagrams sent from a socket with one system call. They are written consecutively into `slab`: call

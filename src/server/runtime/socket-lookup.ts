@@ -3,14 +3,13 @@
  * opened.
  */
 import { parseAddress } from '../base/ip.ts';
-import { SystemError } from './libc.ts';
+import { ERRNO, SystemError } from './libc.ts';
 import { NETLINK, NetlinkSocket, type NetlinkObject } from './netlink.ts';
-import { AF_INET, AF_INET6 } from './socket-address.ts';
+import { AF_INET, AF_INET6, PROTOCOL } from './socket-address.ts';
 
 /** <linux/sock_diag.h>: request for sockets of one family. */
 const BY_FAMILY = 20;
-/** Protocol numbers (IANA). */
-const PROTOCOL = { tcp: 6, udp: 17 } as const;
+
 /** struct inet_diag_req_v2: its size and field offsets, in bytes. A cookie of all ones matches any socket. */
 const ASK = {
   ...{ SIZE: 56, PROTOCOL: 1, STATES: 4, SOURCE_PORT: 8, DESTINATION_PORT: 10 },
@@ -20,7 +19,6 @@ const ASK = {
 const TOLD = { SIZE: 72, STATE: 1, COOKIE: 44, UID: 64, INODE: 68 };
 /** Attribute INET_DIAG_CGROUP_ID (Linux 5.8). */
 const CGROUP_ID = 21;
-const ENOENT = 2;
 /** TCP_LISTEN from <net/tcp_states.h>. */
 const LISTEN = 10;
 
@@ -69,7 +67,7 @@ export class SocketLookup {
     this.#ask.fill(0xff, ASK.COOKIE, ASK.COOKIE + 8);
     const found = this.#socket.ask(BY_FAMILY, this.#ask, TOLD.SIZE);
     if (typeof found !== 'number') return readSocket(found);
-    if (found === ENOENT) return null;
+    if (found === ERRNO.ENOENT) return null;
     throw new SystemError('sock_diag', found);
   }
 

@@ -33,8 +33,8 @@ import {
   loadProgram,
   MAP_KIND,
   PROGRAM,
-  type BpfObject,
 } from './bpf.ts';
+import type { Descriptor } from './descriptor.ts';
 import { BpfRing } from './bpf-ring.ts';
 
 /** Kernel helper functions (<linux/bpf.h>). */
@@ -234,7 +234,7 @@ function onEgress(
 /** The attached programs. The owner must close it; the end of the process does so as well. */
 export class SocketPrograms {
   readonly #ring: BpfRing;
-  readonly #objects: BpfObject[] = [];
+  readonly #objects: Descriptor[] = [];
   readonly #record = new RingRecord();
   #take: (record: SentRecord) => void = () => undefined;
   /** True if the kernel reports the process that sends a packet. */

@@ -1,9 +1,9 @@
 /** Reads the kernel's state of a TCP connection (tcp(7), TCP_INFO). */
 import type { Socket } from 'node:net';
-import { libc, LibcMissing } from './libc.ts';
+import { libc, withLibc } from './libc.ts';
 import { Memory } from './memory.ts';
 
-const IPPROTO_TCP = 6;
+export const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 /**
  * `struct tcp_info` of <linux/tcp.h>: its size, and the words used. UNACKNOWLEDGED counts segments; UNSENT counts
@@ -25,7 +25,7 @@ export type Hearing = 'heard' | 'waiting' | 'deaf';
 export function hearing(socket: Socket, silenceMs: number): Hearing {
   const fd = descriptorOf(socket);
   if (fd < 0) return 'heard';
-  const memory = (scratch ??= makeScratch());
+  const memory = (scratch ??= withLibc(() => new Memory(4 * (LENGTH_AT + 1))));
   if (memory === null) return 'heard';
   const { words, address } = memory;
   words[INFO.UNSENT] = 0;
@@ -43,17 +43,8 @@ const LENGTH_AT = 40;
 /** One per thread, never freed; null if TCP_INFO is not available. */
 let scratch: Memory | null | undefined;
 
-function makeScratch(): Memory | null {
-  try {
-    return new Memory(4 * (LENGTH_AT + 1));
-  } catch (error) {
-    if (error instanceof LibcMissing) return null;
-    throw error;
-  }
-}
-
 /** Returns the descriptor, which the runtime does not expose officially, or -1 if unknown. */
-function descriptorOf(socket: Socket): number {
+export function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;
 }

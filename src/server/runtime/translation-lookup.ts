@@ -1,8 +1,8 @@
 /** Looks up a connection's translated addresses in netfilter's connection tracking. */
 import { parseAddress, printAddress } from '../base/ip.ts';
-import { SystemError } from './libc.ts';
+import { ERRNO, SystemError } from './libc.ts';
 import { attribute, attributesIn, NETLINK, NetlinkSocket, type Attributes } from './netlink.ts';
-import { AF_INET, AF_INET6 } from './socket-address.ts';
+import { AF_INET, AF_INET6, PROTOCOL } from './socket-address.ts';
 
 /** IPCTNL_MSG_CT_GET in <linux/netfilter/nfnetlink_conntrack.h>, subsystem 1. */
 const GET = (1 << 8) | 1;
@@ -16,8 +16,6 @@ const OF_ADDRESSES = { SOURCE: { 4: 1, 6: 3 }, DESTINATION: { 4: 2, 6: 4 } } as 
 const OF_PROTOCOL = { NUMBER: 1, SOURCE_PORT: 2, DESTINATION_PORT: 3 };
 /** NLA_F_NESTED. */
 const NESTED = 0x8000;
-const PROTOCOL = { tcp: 6, udp: 17 } as const;
-const ENOENT = 2;
 
 /** One end of a connection. */
 interface End {
@@ -65,7 +63,7 @@ export class TranslationLookup {
     );
     const head = Uint8Array.of(family === 4 ? AF_INET : AF_INET6, 0, 0, 0);
     const found = this.#socket.ask(GET, Buffer.concat([head, tuple]), HEAD);
-    if (found === ENOENT) return null;
+    if (found === ERRNO.ENOENT) return null;
     if (typeof found === 'number') throw new SystemError('conntrack', found);
     return readReply(found.view, found.attributes, family);
   }

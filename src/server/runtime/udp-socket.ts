@@ -1,21 +1,10 @@
 /** UDP sockets implemented with system calls, for options that the runtime does not offer. */
 import { printAddress, printHostPort } from '../base/ip.ts';
-import { ERRNO, libc, SystemError } from './libc.ts';
-import { Memory } from './memory.ts';
+import { Descriptor, scratch } from './descriptor.ts';
+import { forgetDescriptor, forgetMemory, takeOrphan, takeOrphans } from './held-by-thread.ts';
+import { libc, SOCK, SOL_SOCKET } from './libc.ts';
 import { ADDRESS_AT, AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
-import {
-  forgetDescriptor,
-  forgetMemory,
-  noteDescriptor,
-  takeOrphan,
-  takeOrphans,
-} from './held-by-thread.ts';
 
-const SOCK_DGRAM = 2;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
-
-const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
 const SO_REUSEPORT = 15;
@@ -48,25 +37,19 @@ export interface UdpSocketOptions {
 }
 
 /** A non-blocking UDP socket. The owner must close it. */
-export class UdpSocket {
-  readonly fd: number;
+export class UdpSocket extends Descriptor {
   readonly family: 4 | 6;
-  #open = true;
 
   /**
    * @param left an open, bound descriptor to continue with
    * @throws SystemError
    */
   constructor(options: UdpSocketOptions, left: number | null = null) {
-    this.family = options.family;
-    if (left !== null) {
-      this.fd = left;
-      return;
-    }
     const domain = options.family === 4 ? AF_INET : AF_INET6;
-    this.fd = libc().socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (this.fd < 0) throw new SystemError('socket', libc().errno());
-    noteDescriptor(this.fd);
+    const type = SOCK.DGRAM | SOCK.NONBLOCK | SOCK.CLOEXEC;
+    super(left ?? libc().socket(domain, type, 0), 'socket', left !== null);
+    this.family = options.family;
+    if (left !== null) return;
     try {
       this.#setUp(options);
     } catch (error) {
@@ -78,7 +61,7 @@ export class UdpSocket {
   /** @throws SystemError */
   bind(address: string, port: number): void {
     const length = writeSocketAddress(scratch(), 0, address, port);
-    this.#check('bind', libc().bind(this.fd, scratch().address, length));
+    this.check('bind', libc().bind(this.fd, scratch().address, length));
   }
 
   /**
@@ -87,7 +70,7 @@ export class UdpSocket {
    */
   connect(address: string, port: number): void {
     const length = writeSocketAddress(scratch(), 0, address, port);
-    this.#check('connect', libc().connect(this.fd, scratch().address, length));
+    this.check('connect', libc().connect(this.fd, scratch().address, length));
   }
 
   /**
@@ -112,7 +95,7 @@ export class UdpSocket {
     const memory = scratch();
     memory.words[LENGTH_AT / 4] = SCRATCH_NAME;
     const { address } = memory;
-    this.#check('getsockname', libc().getsockname(this.fd, address, address + LENGTH_AT));
+    this.check('getsockname', libc().getsockname(this.fd, address, address + LENGTH_AT));
     return memory.bytes;
   }
 
@@ -142,13 +125,6 @@ export class UdpSocket {
     return seconds * 1000 + words[2]! / 1e6;
   }
 
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    forgetDescriptor(this.fd);
-    libc().close(this.fd);
-  }
-
   #setUp({ family, reusePort, packetInfo, buffer, device }: UdpSocketOptions): void {
     if (family === 6) this.#set('IPV6_V6ONLY', IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (reusePort === true) this.#set('SO_REUSEPORT', SOL_SOCKET, SO_REUSEPORT, 1);
@@ -158,33 +134,20 @@ export class UdpSocket {
     }
     if (buffer !== undefined && buffer > 0) {
       // With CAP_NET_ADMIN, the system's limit does not apply. Without it, get as much as the limit allows.
-      if (!this.#try(SO_RCVBUFFORCE, buffer)) this.#try(SO_RCVBUF, buffer);
-      if (!this.#try(SO_SNDBUFFORCE, buffer)) this.#try(SO_SNDBUF, buffer);
+      if (!this.option(SO_RCVBUFFORCE, buffer)) this.option(SO_RCVBUF, buffer);
+      if (!this.option(SO_SNDBUFFORCE, buffer)) this.option(SO_SNDBUF, buffer);
     }
     if (device !== undefined && device !== '') {
       const name = new TextEncoder().encode(device);
       scratch().bytes.set(name, 0);
       const { address } = scratch();
       const failed = libc().setsockopt(this.fd, SOL_SOCKET, SO_BINDTODEVICE, address, name.length);
-      this.#check('setsockopt SO_BINDTODEVICE', failed);
+      this.check('setsockopt SO_BINDTODEVICE', failed);
     }
   }
 
   #set(name: string, level: number, option: number, value: number): void {
-    scratch().words[0] = value;
-    const failed = libc().setsockopt(this.fd, level, option, scratch().address, 4);
-    this.#check(`setsockopt ${name}`, failed);
-  }
-
-  #try(option: number, value: number): boolean {
-    scratch().words[0] = value;
-    return libc().setsockopt(this.fd, SOL_SOCKET, option, scratch().address, 4) === 0;
-  }
-
-  #check(call: string, result: number): void {
-    if (result >= 0) return;
-    const errno = libc().errno();
-    if (errno !== ERRNO.EINTR) throw new SystemError(call, errno);
+    this.check(`setsockopt ${name}`, this.option(option, value, level) ? 0 : -1);
   }
 }
 
@@ -228,9 +191,3 @@ function isBoundTo(fd: number, address: string, port: number): boolean {
 
 const SCRATCH_NAME = 64;
 const LENGTH_AT = 128;
-let scratchMemory: Memory | null = null;
-
-/** Memory for the arguments of single calls; one per thread, never freed. */
-function scratch(): Memory {
-  return (scratchMemory ??= new Memory(256));
-}

@@ -1,3 +1,4 @@
+/** Upstreams with a single connection. */
 import type { Socket } from 'node:net';
 import type { Upstream, UpstreamParts } from '../upstream-address.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
@@ -72,7 +73,6 @@ export abstract class SharedUpstream implements Upstream, Carrier {
     exchange.failed(this.unsent(), this.now());
   }
 
-  /** Lets the exchange wait. */
   protected hold(exchange: UpstreamExchange): void {
     exchange.carrier = this;
     this.waiting.push(exchange);

@@ -1,3 +1,4 @@
+/** Opens connections to upstreams, with TLS or without. */
 import { connect as connectTcp, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { builtins } from '../../base/builtins.ts';
