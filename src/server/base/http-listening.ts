@@ -4,13 +4,19 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * Starts listening.
+ * @param reusePort true if other sockets of this user may listen there too
  * @returns the actual port, even if port 0 was given
  * @throws the system error if it cannot listen
  */
-export function listenHttp(server: Server, host: string, port: number): Promise<number> {
+export function listenHttp(
+  server: Server,
+  host: string,
+  port: number,
+  reusePort = false,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ host, port, reusePort }, () => {
       server.off('error', reject);
       // A failed accept affects only that client and must not end the process.
       server.on('error', () => undefined);

@@ -51,8 +51,13 @@ export class ScrapedServer {
   }
 
   /** @returns the port @throws the system error if it cannot listen */
-  listen(host: string, port: number): Promise<number> {
-    return listenHttp(this.#server, host, port);
+  listen(host: string, port: number, reusePort = false): Promise<number> {
+    return listenHttp(this.#server, host, port, reusePort);
+  }
+
+  /** Does not keep the process alive. */
+  unref(): void {
+    this.#server.unref();
   }
 
   /** @param graceMs for replies in progress */

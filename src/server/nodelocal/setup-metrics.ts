@@ -1,16 +1,12 @@
 /** A node cache's metrics, and their address. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
-import { PageSender } from '../base/page-sender.ts';
-import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { ScrapedServer } from '../base/scraped-server.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import type { SetupError } from './node-network.ts';
-import { boundConnections } from '../base/idle-connections.ts';
-import { whyFailed } from '../base/why-failed.ts';
 
 const kinds: readonly SetupError[] = [
   'iptables',
@@ -19,11 +15,6 @@ const kinds: readonly SetupError[] = [
   'interface_check',
   'configmap',
 ];
-
-/** Milliseconds; requests are small and local. */
-const TIMEOUT_MS = 5000;
-/** Maximum number of concurrent scrapers. */
-const CONNECTIONS = 64;
 
 /** The address of the metrics. */
 export interface MetricsAddress {
@@ -60,7 +51,7 @@ export class SetupMetrics {
     'Takeovers by this process from another one (in), or by another one from it (out).',
     ['direction'],
   );
-  #server: Server | null = null;
+  #server: ScrapedServer | null = null;
 
   constructor() {
     for (const kind of kinds) this.#errors.with(kind);
@@ -87,38 +78,26 @@ export class SetupMetrics {
 
   /** Serves the metrics. As in NodeLocal DNSCache, an unavailable address is only logged. */
   async serve({ host, port }: MetricsAddress, log: Log): Promise<void> {
-    const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
-    boundConnections(server, CONNECTIONS);
-    const pages = new PageSender(systemClock);
-    const admission = new HttpAdmission();
-    server.on('request', (request, response) => {
-      const answer = (): void => this.#answer(pages, request, response);
-      admission.take({ request, response, probe: false, answer });
+    this.#server = new ScrapedServer({
+      probes: [],
+      answer: (path, request, response, pages) => {
+        if (path !== '/metrics') return answerText(response, 404, '404 page not found\n');
+        const format = formatFor(request.headers.accept);
+        pages.send(request, response, format, contentTypes[format], () =>
+          this.#collection.scrape(format),
+        );
+      },
     });
-    await new Promise<void>((resolve) => {
-      server.once('error', (error) => {
-        log.error(`Failed to start metrics handler: ${whyFailed(error)}`);
-        resolve();
-      });
+    try {
       // The previous process, which this one is replacing, still has the port.
-      server.listen({ port, host, reusePort: true }, resolve);
-    });
-    server.on('error', () => undefined);
-    server.unref();
-    this.#server = server;
-  }
-
-  #answer(pages: PageSender, request: IncomingMessage, response: ServerResponse): void {
-    if ((request.url ?? '').replace(/\?.*/s, '') !== '/metrics')
-      return answerText(response, 404, '404 page not found\n');
-    const format = formatFor(request.headers.accept);
-    pages.send(request, response, format, contentTypes[format], () =>
-      this.#collection.scrape(format),
-    );
+      await this.#server.listen(host, port, true);
+    } catch (error) {
+      log.error(`Failed to start metrics handler: ${whyFailed(error)}`);
+    }
+    this.#server.unref();
   }
 
   close(): void {
-    this.#server?.close();
-    this.#server?.closeAllConnections();
+    void this.#server?.close();
   }
 }
