@@ -55,9 +55,6 @@ describe('record iteration', () => {
     records.next();
     records.next();
     assert.deepEqual(records.data, Uint8Array.of(10, 0, 0, 2));
-    assert.equal(records.ownedByQuestion, true);
-    records.next();
-    assert.equal(records.ownedByQuestion, false);
   });
 
   test("a reply's TTL replaces those at the offsets in ttlAt", () => {

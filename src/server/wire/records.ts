@@ -1,5 +1,4 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { sameInMessage } from './compressed.ts';
 import { HEADER } from './iana.ts';
 import type { WireName } from './name.ts';
 import { Reader } from './reader.ts';
@@ -107,11 +106,6 @@ export class Records {
   /** The stored TTL in seconds. If its top bit is set, it counts as 0 (RFC 2181 section 8). */
   get writtenTtl(): number {
     return readTtl(this.bytes, this.ttlAt);
-  }
-
-  /** True if the owner is the question's name (in a message with one question). */
-  get ownedByQuestion(): boolean {
-    return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
   }
 
   /** A copy of the owner name, decompressed and in wire form. */

@@ -8,7 +8,7 @@ import { printName } from './name.ts';
 import { printRecord } from './print.ts';
 import { Opaque } from './record/kind.ts';
 import { parseTtl } from './ttl.ts';
-import { parseRecord, parseZone, printZone } from './zone-text.ts';
+import { parseRecord, parseZone } from './zone-text.ts';
 
 /** Records that can occur in zone files, with TTLs below 2^31, real classes and non-empty data. */
 const zoneRecord: fc.Arbitrary<DnsRecord> = fc
@@ -31,7 +31,7 @@ describe('laws of zone text', () => {
     );
   });
 
-  test('a printed zone parses back, whatever the origin', () => {
+  test('printed records parse back, whatever the origin', () => {
     fc.assert(
       fc.property(
         fc.array(zoneRecord, { maxLength: 8 }),
@@ -39,7 +39,8 @@ describe('laws of zone text', () => {
         fc.nat({ max: 4 }),
         (records, other, which) => {
           const origin = records[which]?.name ?? printName(other);
-          const text = [...printZone(records, origin)].join('\n');
+          const lines = records.map((record) => printRecord(record));
+          const text = [`$ORIGIN ${origin}`, ...lines].join('\n');
           const parsed = [...parseZone(text, { file: 'zone' })];
           assert.deepEqual(parsed.map(withoutPlace), records);
         },

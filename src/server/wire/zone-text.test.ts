@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
 import { Problem } from '../base/problem.ts';
 import { printRecord } from './print.ts';
-import { parseRecord, parseZone, printZone, type ZoneTextParts } from './zone-text.ts';
+import { parseRecord, parseZone, type ZoneTextParts } from './zone-text.ts';
 
 function lines(text: string, parts: Partial<ZoneTextParts> = {}): string[] {
   return [...parseZone(text, { file: 'db.example', ...parts })].map((record) =>
@@ -272,17 +272,8 @@ describe('zone files', () => {
 describe('printed zones', () => {
   const zone = [...parseZone(example, { file: 'db' })];
 
-  test('have relative owners, omitted if they repeat', () => {
-    const text = [...printZone(zone, 'ISI.EDU')];
-    assert.deepEqual(text.slice(0, 3), [
-      '$ORIGIN ISI.EDU.',
-      '@\t\t\t5400\tIN\tSOA\tVENERA.ISI.EDU. Action\\.domains.ISI.EDU. 20 7200 600 604800 60',
-      '\t\t\t5400\tIN\tNS\tA.ISI.EDU.',
-    ]);
-  });
-
   test('are read by named-checkzone as the same records', (t) => {
-    const printed = [...printZone(zone, 'ISI.EDU')].join('\n');
+    const printed = zone.map((record) => printRecord(record)).join('\n');
     const theirs = checkZone(t, printed);
     const again = [...parseZone(theirs ?? printed, { file: 'named' })];
     const sorted = (records: Iterable<Parameters<typeof printRecord>[0]>): string[] =>

@@ -2,8 +2,7 @@ import { Problem, type Place } from '../base/problem.ts';
 import { parseHex } from './encoding.ts';
 import { CLASS, classNumber, TYPE, typeName, typeNumber } from './iana.ts';
 import { dataOf, readData, type DnsRecord } from './message.ts';
-import { parseName, printName, ROOT, suffixAt, type WireName } from './name.ts';
-import { printRecord } from './print.ts';
+import { parseName, printName, ROOT, type WireName } from './name.ts';
 import { Reader, ReadError } from './reader.ts';
 import { kindOf, soa } from './record/table.ts';
 import { parseTtl } from './ttl.ts';
@@ -78,32 +77,6 @@ export function parseRecord(text: string, origin = '.', file = 'record'): DnsRec
   if (second !== undefined) throw zoneProblem('there is a second record', second.place);
   const { place: _, ...rest } = record;
   return rest;
-}
-
-/**
- * Prints records in zone file format, one per line. Owners are relative to `origin` and omitted if they repeat.
- * @public
- */
-export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
-  const top = parseName(origin);
-  yield `$ORIGIN ${printName(top)}`;
-  let before: string | null = null;
-  for (const record of records) {
-    const name = record.name === before ? '' : relativeName(parseName(record.name), top);
-    before = record.name;
-    yield printRecord({ ...record, name });
-  }
-}
-
-/**
- * Returns the name relative to the origin. Only a suffix with the same spelling as the origin is removed, to preserve
- * the spelling.
- */
-function relativeName(name: WireName, origin: WireName): string {
-  const from = suffixAt(name, origin);
-  if (from < 0 || (from > 0 && origin.length === 1)) return printName(name);
-  if (from === 0) return '@';
-  return printName(Uint8Array.of(...name.subarray(0, from), 0)).slice(0, -1);
 }
 
 class ZoneParser {
