@@ -50,7 +50,7 @@ export class Collection {
     // The collection's own metrics come from a registry like any other, on behalf of a thread without a name.
     const own = new SharedRegistry((event) => this.add('', event));
     this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
-    this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
+    this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp);
   }
 
   /**

@@ -32,13 +32,18 @@ export interface Family<L extends readonly string[], M> {
   remove(...values: { [K in keyof L]: string }): void;
 }
 
-/** Registers metrics. Names are given in full, as exposed: `coredns_dns_requests_total`. */
+/**
+ * Registers metrics. Names are given in full, as exposed: `coredns_dns_requests_total`. A metric registered without
+ * labels is a single instrument rather than a family.
+ */
 export interface Registry {
+  counter(name: string, help: string): Counter;
   counter<const L extends readonly string[]>(
     name: string,
     help: string,
     labels: L,
   ): Family<L, Counter>;
+  gauge(name: string, help: string): Gauge;
   /** `merge` (default `sum`) determines how values from several threads are combined. */
   gauge<const L extends readonly string[]>(
     name: string,

@@ -19,7 +19,7 @@ import {
   type Registration,
   type FamilyShape,
 } from './registration.ts';
-import type { Registry } from './registry.ts';
+import type { Counter, Family, Gauge, Merge, Registry } from './registry.ts';
 
 /**
  * Maximum number of label sets per family in one thread, which take 288 KB for a time histogram. Any others share a
@@ -75,15 +75,32 @@ export class SharedRegistry implements Registry {
     this.#memory = new CellMemory((block, memory) => onRegister({ event: 'block', block, memory }));
   }
 
-  readonly counter: Registry['counter'] = (name, help, labels) =>
-    this.#family(shapeOf('counter', name, help, labels), (cells, at) => new CounterCell(cells, at));
+  counter(name: string, help: string): Counter;
+  counter<const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+  ): Family<L, Counter>;
+  counter(name: string, help: string, labels?: readonly string[]): unknown {
+    const shape = shapeOf('counter', name, help, labels);
+    const family = this.#family(shape, (cells, at) => new CounterCell(cells, at));
+    return labels === undefined ? family.with() : family;
+  }
 
-  readonly gauge: Registry['gauge'] = (name, help, labels, merge = 'sum') =>
-    this.#family(
-      { ...shapeOf('gauge', name, help, labels), merge },
-      (cells, at): GaugeCell | DatedGaugeCell =>
-        merge === 'sum' ? new GaugeCell(cells, at) : new DatedGaugeCell(cells, at, this.#wall),
+  gauge(name: string, help: string): Gauge;
+  gauge<const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+    merge?: Merge,
+  ): Family<L, Gauge>;
+  gauge(name: string, help: string, labels?: readonly string[], merge: Merge = 'sum'): unknown {
+    const shape = { ...shapeOf('gauge', name, help, labels), merge };
+    const family = this.#family(shape, (cells, at): GaugeCell | DatedGaugeCell =>
+      merge === 'sum' ? new GaugeCell(cells, at) : new DatedGaugeCell(cells, at, this.#wall),
     );
+    return labels === undefined ? family.with() : family;
+  }
 
   readonly histogram: Registry['histogram'] = (name, help, labels, bounds) => {
     const sought = Float64Array.from(bounds);
@@ -145,7 +162,7 @@ function shapeOf(
   kind: MetricKind,
   name: string,
   help: string,
-  labels: readonly string[],
+  labels: readonly string[] = [],
 ): FamilyShape {
   return { name, help, kind, labels: [...labels], merge: 'sum', bounds: [] };
 }

@@ -17,7 +17,7 @@ const counters: Readonly<Record<string, string>> = {
  * expect them. When such a plugin is used, it registers the same names with the same type.
  */
 export function showUnused(registry: Registry): void {
-  for (const [name, help] of Object.entries(counters)) registry.counter(name, help, []).with();
+  for (const [name, help] of Object.entries(counters)) registry.counter(name, help);
   registry
     .gauge(
       'coredns_hosts_reload_timestamp_seconds',

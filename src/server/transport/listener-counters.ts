@@ -115,9 +115,11 @@ export function listenerCounters(metrics: Registry | null, server: string): Coun
 }
 
 function countersOf(metrics: Registry | null, server: string, proto: Proto): ListenerCounters {
+  const labels = ['server', 'proto'] as const;
   const entries = Object.entries(families).map(([key, [name, help]]) => {
-    const kind = name.endsWith('_total') ? 'counter' : 'gauge';
-    const family = metrics?.[kind](name, help, ['server', 'proto']);
+    const family = name.endsWith('_total')
+      ? metrics?.counter(name, help, labels)
+      : metrics?.gauge(name, help, labels);
     return [key, new ListenerCount(family?.with(server, proto) ?? null)];
   });
   const counts = Object.fromEntries(entries) as Record<keyof typeof families, ListenerCount>;

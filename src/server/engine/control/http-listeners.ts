@@ -88,13 +88,10 @@ export class HttpListeners {
       'HTTP connections closed to make room for new ones, longest idle first.',
       ['address'],
     );
-    const refused = metrics
-      .counter(
-        'ndots_http_refused_total',
-        'HTTP requests refused because there were too many at once, from one client or in total, or because they were pipelined.',
-        [],
-      )
-      .with();
+    const refused = metrics.counter(
+      'ndots_http_refused_total',
+      'HTTP requests refused because there were too many at once, from one client or in total, or because they were pipelined.',
+    );
     this.#admission = new HttpAdmission(() => refused.add(1));
     this.#open = metrics.gauge('ndots_http_connections', 'Open HTTP connections.', ['address']);
   }

@@ -41,13 +41,10 @@ export class PacedReloads {
   constructor(parts: PacedReloadsParts) {
     this.#parts = parts;
     this.#countedAt = parts.clock.now();
-    this.#deferred = parts.metrics
-      .counter(
-        'ndots_reload_deferred_total',
-        'Corefile reloads delayed because there were too many; all requests during the delay become one reload.',
-        [],
-      )
-      .with();
+    this.#deferred = parts.metrics.counter(
+      'ndots_reload_deferred_total',
+      'Corefile reloads delayed because there were too many; all requests during the delay become one reload.',
+    );
   }
 
   /**

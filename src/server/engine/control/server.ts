@@ -227,13 +227,10 @@ export class Server {
     const { log } = this.#parts;
     if (this.#ending) return false;
     log.info('Reloading');
-    const failed = this.#registry
-      .counter(
-        'coredns_reload_failed_total',
-        'Counter of the number of failed reload attempts.',
-        [],
-      )
-      .with();
+    const failed = this.#registry.counter(
+      'coredns_reload_failed_total',
+      'Counter of the number of failed reload attempts.',
+    );
     const before = this.fingerprint;
     try {
       await this.#take();

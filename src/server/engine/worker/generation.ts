@@ -216,9 +216,10 @@ function serveEndpoint(
 ): ServedEndpoint {
   const { server, zones } = endpoint;
   const here = [...new Set(zones.map(({ block }) => block))];
-  const panics = worker.metrics
-    .counter('coredns_panics_total', 'A metrics that counts the number of panics.', [])
-    .with();
+  const panics = worker.metrics.counter(
+    'coredns_panics_total',
+    'A metrics that counts the number of panics.',
+  );
   const stacktrace = here.some((block) => blocks[block]!.plan.stacktrace);
   const debug = here.some((block) => blocks[block]!.plan.debug);
   return {

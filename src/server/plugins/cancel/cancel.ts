@@ -33,13 +33,10 @@ const syntax = directive({
 export const cancel: Plugin = definePlugin({
   syntax,
   setup({ timeoutMs }, context, next) {
-    const expired = context.metrics
-      .counter(
-        'ndots_cancel_expired_total',
-        'Queries answered with SERVFAIL because they took too long.',
-        [],
-      )
-      .with();
+    const expired = context.metrics.counter(
+      'ndots_cancel_expired_total',
+      'Queries answered with SERVFAIL because they took too long.',
+    );
     return (query) => {
       const reply = next(query);
       return isLater(reply) ? within(reply, timeoutMs, context, expired) : reply;

@@ -193,19 +193,15 @@ class KeptReaders {
 
 function count(readers: TapReaders, context: ControlContext): void {
   const { metrics } = context;
-  const open = metrics
-    .gauge('ndots_console_readers', 'Connected readers of live queries.', [])
-    .with();
-  const sent = metrics
-    .counter('ndots_console_sent_total', 'Messages sent to readers of live queries.', [])
-    .with();
-  const leftOut = metrics
-    .counter(
-      'ndots_console_left_out_total',
-      'Messages that a reader of live queries missed because it or the server was too slow.',
-      [],
-    )
-    .with();
+  const open = metrics.gauge('ndots_console_readers', 'Connected readers of live queries.');
+  const sent = metrics.counter(
+    'ndots_console_sent_total',
+    'Messages sent to readers of live queries.',
+  );
+  const leftOut = metrics.counter(
+    'ndots_console_left_out_total',
+    'Messages that a reader of live queries missed because it or the server was too slow.',
+  );
   pollCounts(
     context,
     [

@@ -46,9 +46,7 @@ export class DnssecMetrics {
       'Queries answered with REFUSED because too many RRsets were being signed.',
       plain,
     );
-    this.signing = metrics
-      .gauge('ndots_dnssec_signing', 'RRsets that are currently being signed.', [])
-      .with();
+    this.signing = metrics.gauge('ndots_dnssec_signing', 'RRsets that are currently being signed.');
     this.#make = (server) => ({
       hits: hits.with(server),
       misses: misses.with(server),

@@ -50,13 +50,10 @@ export const etcd: Plugin = definePlugin({
 
   setup(options, context, next) {
     const { clock, metrics, random, writer, ask } = context;
-    const failures = metrics
-      .counter(
-        'ndots_etcd_read_failures_total',
-        'Queries for which reading from etcd failed (`per_query`).',
-        [],
-      )
-      .with();
+    const failures = metrics.counter(
+      'ndots_etcd_read_failures_total',
+      'Queries for which reading from etcd failed (`per_query`).',
+    );
     let source: AnswerSource;
     if (options.perQuery) {
       const from = random.integer(0x1_0000_0000);
@@ -69,13 +66,10 @@ export const etcd: Plugin = definePlugin({
       const replica = context.replica(key, () => new EtcdReplica());
       source = new MemorySource(replica, options.maxSearch);
       const { zones, minLeaseTtl, maxLeaseTtl } = options;
-      const omitted = metrics
-        .counter(
-          'ndots_etcd_transfer_omitted_total',
-          'Names omitted from transfers because they include more than 1000 keys.',
-          [],
-        )
-        .with();
+      const omitted = metrics.counter(
+        'ndots_etcd_transfer_omitted_total',
+        'Names omitted from transfers because they include more than 1000 keys.',
+      );
       context.offer(
         transferSources,
         etcdTransfers({ replica, zones, clock, minLeaseTtl, maxLeaseTtl, omitted }),
@@ -92,13 +86,10 @@ export const etcd: Plugin = definePlugin({
       writer,
       ask,
       next,
-      refused: metrics
-        .counter(
-          'ndots_etcd_refused_total',
-          'Queries for names that include more keys than max_search allows.',
-          [],
-        )
-        .with(),
+      refused: metrics.counter(
+        'ndots_etcd_refused_total',
+        'Queries for names that include more keys than max_search allows.',
+      ),
     }).link;
   },
 });

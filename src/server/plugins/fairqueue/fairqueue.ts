@@ -104,10 +104,8 @@ class FairQueue {
       Math.min(options.network4, options.bits4),
       Math.min(options.network6, options.bits6),
     );
-    this.#waiting = metrics.gauge('ndots_fairqueue_waiting', 'In-flight queries.', []).with();
-    this.#clients = metrics
-      .gauge('ndots_fairqueue_clients', 'Clients with an in-flight query.', [])
-      .with();
+    this.#waiting = metrics.gauge('ndots_fairqueue_waiting', 'In-flight queries.');
+    this.#clients = metrics.gauge('ndots_fairqueue_clients', 'Clients with an in-flight query.');
     const refusals = metrics.counter(
       'ndots_fairqueue_refused_total',
       'Queries refused because too many from the same client or network were in flight.',

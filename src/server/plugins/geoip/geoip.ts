@@ -42,13 +42,10 @@ export const geoip: Plugin = definePlugin({
   },
   setup(options, context, next) {
     let database: Database | null = null;
-    const failures = context.metrics
-      .counter(
-        'ndots_geoip_failures_total',
-        'Queries whose client could not be looked up because the database is corrupt.',
-        [],
-      )
-      .with();
+    const failures = context.metrics.counter(
+      'ndots_geoip_failures_total',
+      'Queries whose client could not be looked up because the database is corrupt.',
+    );
     context.onMessage((message) => {
       database = new Database(message as Uint8Array<SharedArrayBuffer>);
     });

@@ -71,13 +71,10 @@ export const health: Plugin = definePlugin({
         slimBuckets,
       )
       .with();
-    const failures = metrics
-      .counter(
-        'coredns_health_request_failures_total',
-        'The number of times the health check failed.',
-        [],
-      )
-      .with();
+    const failures = metrics.counter(
+      'coredns_health_request_failures_total',
+      'The number of times the health check failed.',
+    );
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
     context.onStart(() => {

@@ -107,23 +107,18 @@ class Guard {
     this.#here = new ZoneMatch(options.zones);
     this.#except = new ZoneMatch(['cluster.local.', ...(options.except ?? [])]);
     this.#good = new KnownGood(options);
-    this.#replies = metrics
-      .counter(
-        'ndots_lkg_held_replies_total',
-        'Number of upstream denials that were replaced with the last good answer.',
-        [],
-      )
-      .with();
-    this.#held = metrics
-      .gauge(
-        'ndots_lkg_held_answers',
-        'Number of stored answers that are served although upstreams deny the names.',
-        [],
-      )
-      .with();
-    this.#names = metrics
-      .gauge('ndots_lkg_names', 'Number of names whose upstream answers are counted.', [])
-      .with();
+    this.#replies = metrics.counter(
+      'ndots_lkg_held_replies_total',
+      'Number of upstream denials that were replaced with the last good answer.',
+    );
+    this.#held = metrics.gauge(
+      'ndots_lkg_held_answers',
+      'Number of stored answers that are served although upstreams deny the names.',
+    );
+    this.#names = metrics.gauge(
+      'ndots_lkg_names',
+      'Number of names whose upstream answers are counted.',
+    );
     this.#top = new TopKeys({
       metrics,
       clock,

@@ -46,13 +46,10 @@ export const local: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const { writer, log } = context;
-    const count = context.metrics
-      .counter(
-        'coredns_local_localhost_requests_total',
-        'Counter of localhost.<domain> requests.',
-        [],
-      )
-      .with();
+    const count = context.metrics.counter(
+      'coredns_local_localhost_requests_total',
+      'Counter of localhost.<domain> requests.',
+    );
     return (query) => {
       const { folded, nameLength } = query;
       const below = suffixAt(folded, localhost, nameLength);

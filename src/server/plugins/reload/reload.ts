@@ -55,7 +55,6 @@ export const reload: Plugin = definePlugin({
     metrics.counter(
       'coredns_reload_failed_total',
       'Counter of the number of failed reload attempts.',
-      [],
     );
     const jitter = Math.min(jitterMs, intervalMs / 2);
     const offset = jitter > 0 ? random.integer(Math.max(1, Math.floor(jitter))) - jitter / 2 : 0;

@@ -93,13 +93,10 @@ class Rrl {
       width: 16,
       print: this.#client.print,
     });
-    const evictions = metrics
-      .counter(
-        'ndots_rrl_evictions_total',
-        'Number of accounts evicted before their window had passed (max-table-size).',
-        [],
-      )
-      .with();
+    const evictions = metrics.counter(
+      'ndots_rrl_evictions_total',
+      'Number of accounts evicted before their window had passed (max-table-size).',
+    );
     let counted = this.#accounts.evictions;
     const shown = every(clock, SHOW_MS, () => {
       evictions.add(this.#accounts.evictions - counted);

@@ -113,10 +113,9 @@ export const secondary: Plugin = definePlugin({
     const queued = context.metrics.gauge(
       'ndots_secondary_waiting_zones',
       'Number of zones waiting for one of their primaries (max_concurrent).',
-      [],
     );
     const most = Math.min(...options.map((one) => one.maxConcurrent));
-    const turns = new PrimaryTurns(clock, most, queued.with());
+    const turns = new PrimaryTurns(clock, most, queued);
     const sources = sourcesOf(options);
     const usual = zoneShare();
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
@@ -126,9 +125,8 @@ export const secondary: Plugin = definePlugin({
       const bytes = context.metrics.gauge(
         'ndots_secondary_memory_bytes',
         'Memory used by served zones and incoming transfers, at most four times the largest max_size.',
-        [],
       );
-      return new ZoneMemory(bytes.with());
+      return new ZoneMemory(bytes);
     });
     memory.allow(ZONE_MEMORY.times * largest);
     const publisher = context.replicated(

@@ -83,13 +83,10 @@ class SlowLog {
     );
     const slowOf = perRoute(({ server, view }) => slow.with(server, view));
     this.#slow = ({ route }) => slowOf(route);
-    this.#suppressed = metrics
-      .counter(
-        'ndots_slowlog_suppressed_total',
-        'Number of slow queries that were not logged because of the rate limit.',
-        [],
-      )
-      .with();
+    this.#suppressed = metrics.counter(
+      'ndots_slowlog_suppressed_total',
+      'Number of slow queries that were not logged because of the rate limit.',
+    );
     context.offer(exchangeTaps, {
       exchanged({ query: { recorder }, host, port, proto, sentAt, reply, start, end }) {
         if (!(recorder instanceof SlowRecorder)) return;

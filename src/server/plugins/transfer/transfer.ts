@@ -92,9 +92,10 @@ export const transfer: Plugin = definePlugin({
       'Number of transfers started to other servers, by kind: full, incremental, or current (nothing has changed).',
       ['kind'],
     );
-    const refusals = context.metrics
-      .counter('ndots_transfer_refusals_total', 'Number of transfers that were refused.', [])
-      .with();
+    const refusals = context.metrics.counter(
+      'ndots_transfer_refusals_total',
+      'Number of transfers that were refused.',
+    );
     const choices = options.map((one) => ({ one, match: new ZoneMatch(one.zones) }));
 
     const find = (query: Query): Transferable | null => {

@@ -65,7 +65,6 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
   const bytes = metrics.gauge(
     'ndots_kubernetes_apiserver_bytes',
     "Memory used by the API server's objects on the control thread.",
-    [],
   );
   const left = metrics.counter(
     'ndots_kubernetes_apiserver_left_out_total',
@@ -73,7 +72,7 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
     ['kind'],
   );
   return {
-    taken: (count) => bytes.with().set(count),
+    taken: (count) => bytes.set(count),
     leftOut: (kind) => left.with(kind).add(1),
   };
 }

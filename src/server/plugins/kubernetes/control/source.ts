@@ -23,7 +23,6 @@ export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts)
     const bytes = metrics.gauge(
       'ndots_kubernetes_manifest_bytes',
       'Computed memory use of the objects in the manifest directory.',
-      [],
     );
     return manifestSource({
       folder,
@@ -32,7 +31,7 @@ export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts)
       clock,
       log,
       problem: ({ code }) => problems.with(code).add(1),
-      applied: (count) => bytes.with().set(count),
+      applied: (count) => bytes.set(count),
     });
   };
 }
