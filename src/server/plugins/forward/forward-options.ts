@@ -202,6 +202,22 @@ const properties: {
 
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
+/** A line without the old `proxy` directive's words, and with a limit for in-flight queries. */
+export interface ForwardLine extends Omit<ForwardSaid, 'policy'> {
+  readonly policy: Exclude<ForwardSaid['policy'], 'least_conn' | 'first'>;
+}
+
+export function plainLine(said: ForwardSaid): ForwardLine {
+  const { policy, forceTcp, protocol: spoken, maxConcurrent } = said;
+  const renamed = { least_conn: 'latency', first: 'sequential' } as const;
+  return {
+    ...said,
+    policy: policy === 'least_conn' || policy === 'first' ? renamed[policy] : policy,
+    forceTcp: forceTcp || (spoken?.includes('force_tcp') ?? false),
+    maxConcurrent: maxConcurrent === 0 ? waitingLimit.default : maxConcurrent,
+  };
+}
+
 /** The syntax of a forward line, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',

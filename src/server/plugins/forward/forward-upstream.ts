@@ -1,12 +1,11 @@
 /** One `forward` upstream: connections, probes and response time. */
-import type { Clock, Timer } from '../../base/clock.ts';
-import { every } from '../../base/clock.ts';
+import { every, type Timer } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
+import type { WorkerContext } from '../../engine/contract/plugin.ts';
 import type { UpstreamExchange } from '../../transport/upstream/upstream-exchange.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import {
   ask,
-  type Network,
   type Upstream,
   type UpstreamCounters,
   type UpstreamTls,
@@ -16,7 +15,7 @@ import { parseName } from '../../wire/name.ts';
 import { makeQuery } from '../../transport/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
-import type { HealthOptions } from './option-values.ts';
+import type { ForwardLine } from './forward-options.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
@@ -25,27 +24,12 @@ const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
-/** An upstream's address and transport, and the limits from its line (times in ms). */
-export interface ForwardUpstreamParts {
+/** An upstream's address, its line's options, and what it uses. */
+export interface ForwardUpstreamParts
+  extends Omit<ForwardLine, 'tls'>, Pick<WorkerContext, 'network' | 'clock'> {
   readonly spec: ForwardUpstreamSpec;
-  readonly network: Network;
-  readonly clock: Clock;
   readonly metrics: ForwardMetrics;
   readonly tls: UpstreamTls | null;
-  readonly serverName: string;
-  readonly expireMs: number;
-  readonly maxAgeMs: number;
-  readonly maxIdle: number;
-  readonly sourcePorts: number;
-  readonly maxConnections: number;
-  readonly inFlightMax: number;
-  readonly burst: number;
-  readonly source: string;
-  readonly dohMethod: 'POST' | 'GET';
-  readonly health: HealthOptions;
-  readonly forceTcp: boolean;
-  /** Packets per second, or null if unlimited. */
-  readonly maxPps: number | null;
 }
 
 /** A transport to an upstream, and its counters. */
@@ -181,14 +165,13 @@ export class ForwardUpstream {
   }
 
   #transport(proto: Protocol): Upstream {
-    const { spec, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
-      this.#parts;
-    const { sourcePorts, maxConnections, inFlightMax, burst } = this.#parts;
+    const { spec, network, tls, tlsServerName, expireMs, maxAgeMs, maxIdle, source } = this.#parts;
+    const { sourcePorts, maxConnections, maxConcurrent, burst, dohMethod } = this.#parts;
     return network.upstream({
       address: {
         host: spec.host,
         port: spec.port,
-        serverName: spec.serverName || serverName,
+        serverName: spec.serverName || (tlsServerName ?? ''),
       },
       proto,
       tls: proto === 'tls' || proto === 'https' ? tls : null,
@@ -197,9 +180,10 @@ export class ForwardUpstream {
       maxIdle,
       sourcePorts,
       maxConnections,
-      inFlightMax,
+      // An upstream with a single connection allows as many on that one.
+      inFlightMax: maxConcurrent,
       burst,
-      source,
+      source: source ?? '',
       httpMethod: dohMethod,
       counters: this.#counters,
     });

@@ -18,14 +18,13 @@ import { UpstreamSet } from './upstream-set.ts';
 import { HostAddresses } from './host-addresses.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../engine/contract/ports.ts';
 import { ownUpstreams } from './own-upstreams.ts';
-import { syntax, waitingLimit, type ForwardSaid } from './forward-options.ts';
+import { plainLine, syntax, type ForwardLine, type ForwardSaid } from './forward-options.ts';
 import {
   findUpstreams,
   realPlaces,
   type FoundUpstreams,
   type PlacesWorld,
 } from './find-upstreams.ts';
-import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
 import { ForwardUpstream } from './forward-upstream.ts';
 
@@ -184,7 +183,9 @@ function textOf(path: string, world: PlacesWorld): string | null {
   }
 }
 
-function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
+function setup(said: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
+  const lines = said.map(plainLine);
+  const { clock, random, writer } = context;
   const metrics = new ForwardMetrics(context.metrics);
   const sets: UpstreamSet[] = [];
   const taps: ExchangeTap[] = [];
@@ -197,7 +198,18 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   };
   let after: Next = next;
   for (const line of lines.toReversed()) {
-    const set = makeUpstreamSet(line, context, metrics, taps, isRoundTrip, after, after !== next);
+    const set = new UpstreamSet({
+      ...line,
+      clock,
+      random,
+      writer,
+      metrics,
+      taps,
+      isRoundTrip,
+      nextOn: line.next,
+      next: after,
+      chained: after !== next,
+    });
     sets.unshift(set);
     after = set.link;
   }
@@ -211,105 +223,21 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
     });
   });
   context.onStart(() => context.post('here'));
-  context.onStop(() =>
-    retireUpstreams(
-      context.clock,
-      sets.flatMap(({ upstreams }) => upstreams),
-    ),
-  );
+  context.onStop(() => {
+    const all = sets.flatMap(({ upstreams }) => upstreams);
+    retireUpstreams(clock, all);
+  });
   return after;
 }
 
-function makeUpstreamSet(
-  line: ForwardSaid,
-  context: WorkerContext,
-  metrics: ForwardMetrics,
-  taps: readonly ExchangeTap[],
-  isRoundTrip: (query: Query) => boolean,
-  next: Next,
-  chained: boolean,
-): UpstreamSet {
-  const {
-    from,
-    except,
-    preferUdp,
-    maxFails,
-    maxAttempts,
-    readTimeoutMs,
-    failover,
-    failfast,
-    nextOnNodata,
-  } = line;
-  const { clock, random, writer } = context;
-  return new UpstreamSet({
-    from,
-    except: except ?? [],
-    forceTcp: isForcedTcp(line),
-    preferUdp,
-    maxFails,
-    maxAttempts,
-    readTimeoutMs,
-    policy: policyOf(line.policy),
-    maxConcurrent: waitingMax(line),
-    nextOn: line.next,
-    nextOnNodata,
-    failover,
-    failfast,
-    clock,
-    random,
-    metrics,
-    writer,
-    taps,
-    isRoundTrip,
-    next,
-    chained,
-  });
-}
-
-function policyOf(said: ForwardSaid['policy']): ForwardPolicy {
-  if (said === 'least_conn') return 'latency';
-  return said === 'first' ? 'sequential' : said;
-}
-
-function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
-  return forceTcp || (protocol?.includes('force_tcp') ?? false);
-}
-
-/** Maximum number of queries in progress. An upstream with a single connection allows as many on that one. */
-function waitingMax({ maxConcurrent }: ForwardSaid): number {
-  return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
-}
-
 function upstreamMaker(
-  line: ForwardSaid,
+  line: ForwardLine,
   context: WorkerContext,
   metrics: ForwardMetrics,
 ): (spec: ForwardUpstreamSpec) => ForwardUpstream {
   const tls = readUpstreamTls('forward', line, context);
   const { network, clock } = context;
-  const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
-  const { dohMethod, health, maxPps } = line;
-  return (spec) =>
-    new ForwardUpstream({
-      spec,
-      network,
-      clock,
-      metrics,
-      tls,
-      serverName: line.tlsServerName ?? '',
-      expireMs,
-      maxAgeMs,
-      maxIdle,
-      sourcePorts,
-      maxConnections,
-      inFlightMax: waitingMax(line),
-      burst,
-      source: line.source ?? '',
-      dohMethod,
-      health,
-      forceTcp: isForcedTcp(line),
-      maxPps,
-    });
+  return (spec) => new ForwardUpstream({ ...line, spec, network, clock, metrics, tls });
 }
 
 /** Installs a new list. Upstreams that were on the old one keep their connections and health. */

@@ -42,7 +42,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
   constructor(parts: UpstreamSetParts) {
     this.parts = parts;
     this.#from = foldName(parseName(parts.from));
-    this.#except = parts.except.map((name) => foldName(parseName(name)));
+    this.#except = (parts.except ?? []).map((name) => foldName(parseName(name)));
     this.#order = makePolicy(parts.policy, parts.random);
     this.#crowded = refused(`concurrent queries exceeded maximum ${parts.maxConcurrent}`);
   }
