@@ -1,5 +1,6 @@
 /** A query that the server is processing: its message, its client, and data added by plugins. */
 import { copyBytes } from '../base/copy-bytes.ts';
+import { printAddress } from '../base/ip.ts';
 import type { WireName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage, type Triage } from '../wire/query-message.ts';
 import type { ReplyScope } from './reply-scope.ts';
@@ -106,6 +107,11 @@ export class Query extends QueryMessage {
   /** True if this query remains valid after the chain has returned. */
   get owned(): boolean {
     return this.#owned;
+  }
+
+  /** The client's address as text. */
+  get client(): string {
+    return printAddress(this.peer, this.peerAt, this.family === 4 ? 4 : 16);
   }
 
   /**

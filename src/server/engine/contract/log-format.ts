@@ -1,5 +1,5 @@
 /** The placeholders in log formats and in dnstap's extra field. */
-import { printAddress, bracketed } from '../../base/ip.ts';
+import { bracketed } from '../../base/ip.ts';
 import { oneLine } from '../../base/visible.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
@@ -51,7 +51,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   class: (query) => printClass(query.class),
   proto: ({ overStream }) => (overStream ? 'tcp' : 'udp'),
   size: (query) => String(query.end - query.start),
-  remote: (query) => bracketed(printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16)),
+  remote: (query) => bracketed(query.client),
   port: (query) => String(query.peerPort),
   local: (query) => (query.local === '' ? '-' : bracketed(query.local)),
   duration: (_query, _reply, elapsedMs) => printSeconds(elapsedMs),
@@ -75,7 +75,7 @@ export function queryFields(
 ): Readonly<Record<string, string | number | boolean | null>> {
   const answered = reply !== silence;
   return {
-    client_ip: printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+    client_ip: query.client,
     client_port: query.peerPort,
     qname: query.name,
     qtype: typeName(query.type),

@@ -51,7 +51,7 @@ export const geoip: Plugin = definePlugin({
     });
     context.offer(metadataProviders, (query, notes) => {
       if (database === null) return;
-      const address = (options.subnet ? subnetOf(query) : null) ?? addressOf(query);
+      const address = (options.subnet ? subnetOf(query) : null) ?? query.client;
       try {
         const found = database.lookup(address) ?? {};
         if (database.provides.city) noteCity(found, notes);
@@ -65,10 +65,6 @@ export const geoip: Plugin = definePlugin({
     return next;
   },
 });
-
-function addressOf({ peer, peerAt, family }: Query): string {
-  return printAddress(peer, peerAt, family === 4 ? 4 : 16);
-}
 
 /** Returns the address in the query's Client Subnet option, padded with zeros, or null if there is none. */
 function subnetOf({ bytes, optionsStart, optionsEnd }: Query): string | null {

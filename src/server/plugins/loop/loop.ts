@@ -1,5 +1,5 @@
 /** `loop`: detects forwarding loops when the server starts. */
-import { printAddress, printHostPort } from '../../base/ip.ts';
+import { printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
@@ -104,9 +104,6 @@ function setup(context: WorkerContext, next: Next): Next {
   };
 }
 
-function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): LoopSighting {
-  return {
-    from: printHostPort(printAddress(peer, peerAt, family === 4 ? 4 : 16), peerPort),
-    to: printHostPort(local, localPort),
-  };
+function sighting({ client, peerPort, local, localPort }: Query): LoopSighting {
+  return { from: printHostPort(client, peerPort), to: printHostPort(local, localPort) };
 }

@@ -2,7 +2,7 @@
 import { parseHex } from '../../wire/encoding.ts';
 import { writeOption } from '../../wire/edns-option.ts';
 import type { EdnsOption } from '../../wire/edns.ts';
-import { printAddress, parseAddress } from '../../base/ip.ts';
+import { parseAddress } from '../../base/ip.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
@@ -106,10 +106,8 @@ function subnetContent(bits4: string, bits6: string): Content {
   if (v4 > 32) throw new RuleError(`invalid IPv4 bit mask length ${v4}`);
   const v6 = wholeNumber(bits6, 0xffff);
   if (v6 > 128) throw new RuleError(`invalid IPv6 bit mask length ${v6}`);
-  return ({ peer, peerAt, family }) => {
-    const address = printAddress(peer, peerAt, family === 4 ? 4 : 16);
-    return writeOption({ kind: 'ecs', address, source: family === 4 ? v4 : v6, scope: 0 }).data;
-  };
+  return ({ client: address, family }) =>
+    writeOption({ kind: 'ecs', address, source: family === 4 ? v4 : v6, scope: 0 }).data;
 }
 
 function unsetRule(continues: boolean, type: string, words: readonly string[]): RewriteRule {

@@ -1,5 +1,4 @@
 /** The data available to templates. */
-import { printAddress } from '../../base/ip.ts';
 import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -51,7 +50,7 @@ export function templateData(
       Type: () => type,
       Message: () => messageOf(query),
       Question: () => questionOf(query),
-      Remote: () => printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+      Remote: () => query.client,
     },
     { Meta: { arguments: 1, run: ([label]) => notes?.get(asString(label)) ?? '' } },
   );

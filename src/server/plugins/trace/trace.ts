@@ -1,6 +1,5 @@
 /** `trace`: sends queries, and their path through the plugins, to a tracing collector. */
 import { every } from '../../base/clock.ts';
-import { printAddress } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
@@ -125,7 +124,7 @@ function tagsOf(query: Query, reply: Reply): Readonly<Record<string, string>> {
     'coredns.io/name': query.name,
     'coredns.io/type': typeName(query.type),
     'coredns.io/proto': query.overStream ? 'tcp' : 'udp',
-    'coredns.io/remote': printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+    'coredns.io/remote': query.client,
     'coredns.io/rcode': rcodeName(reply.rcode),
   };
 }

@@ -1,5 +1,4 @@
 /** `transfer`: transfers zones to other servers and notifies them of changes. */
-import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
@@ -117,9 +116,7 @@ export const transfer: Plugin = definePlugin({
         current || query.proto === 'udp' ? onlySoa(zone) : (changes ?? wholeZone(zone));
       const kind = current ? 'current' : changes === null ? 'full' : 'incremental';
       if (query.proto !== 'udp' || current) transfers.with(kind).add(1);
-      const to = printAddress(
-        query.peer.subarray(query.peerAt, query.peerAt + (query.family === 4 ? 4 : 16)),
-      );
+      const to = query.client;
       return transferReply(query, 'transfer', writer, stream, (records) => {
         const what = current
           ? `Outgoing noop, incremental transfer for up to date zone "${zone.zone}"`

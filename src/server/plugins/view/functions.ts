@@ -1,5 +1,5 @@
 /** Query fields and functions available to expressions. */
-import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
+import { netHolds, parseAddress, parseNet, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import {
@@ -25,10 +25,7 @@ export const ofQuery: Readonly<
 > = {
   bufsize: { type: 'number', read: (query) => query.offered },
   class: { type: 'string', read: (query) => className(query.class) },
-  client_ip: {
-    type: 'string',
-    read: (query) => printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
-  },
+  client_ip: { type: 'string', read: (query) => query.client },
   do: { type: 'bool', read: (query) => query.dnssecOk },
   id: { type: 'number', read: (query) => query.id },
   name: { type: 'string', read: (query) => query.name },
