@@ -1,6 +1,6 @@
 /** Finds upstreams that lead back to the server block that forwards to them. */
-import { networkInterfaces } from 'node:os';
 import { isLoopback, parseAddress, printAddress, splitHostPort } from '../../base/ip.ts';
+import { machineAddresses } from '../../base/machine-addresses.ts';
 import { splitScheme } from '../../corefile/zones.ts';
 import type { ForwardUpstreamSpec } from './address.ts';
 
@@ -11,7 +11,7 @@ import type { ForwardUpstreamSpec } from './address.ts';
 export function ownUpstreams(
   upstreams: readonly ForwardUpstreamSpec[],
   servers: readonly string[],
-  interfaces: () => ReturnType<typeof networkInterfaces> = networkInterfaces,
+  own: () => Uint8Array[] = machineAddresses,
 ): readonly ForwardUpstreamSpec[] {
   const listened = servers.flatMap((server) => {
     const { scheme, rest } = splitScheme(server);
@@ -29,21 +29,8 @@ export function ownUpstreams(
         return Buffer.compare(address, ip) === 0;
       // 0.0.0.0 does not accept IPv6.
       if (address?.length === 4 && ip.length === 16) return false;
-      machine ??= machineAddresses(interfaces);
+      machine ??= new Set(own().map((address) => printAddress(address)));
       return isLoopback(ip) || machine.has(printAddress(ip));
     });
   });
-}
-
-function machineAddresses(
-  interfaces: () => ReturnType<typeof networkInterfaces>,
-): ReadonlySet<string> {
-  try {
-    const all = Object.values(interfaces()).flatMap((addresses) => addresses ?? []);
-    const parsed = all.map(({ address }) => parseAddress(address)).filter((ip) => ip !== null);
-    return new Set(parsed.map((ip) => printAddress(ip)));
-  } catch {
-    // Without permission to list interfaces, only the loopback addresses are known.
-    return new Set();
-  }
 }
