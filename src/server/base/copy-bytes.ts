@@ -10,6 +10,11 @@ export function copyBytes(
   else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
+/** Returns a string whose characters are the bytes, as a key for maps and sets. */
+export function bytesKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
 /** Copies the bytes `[start, end)`. This is safe for a Buffer, whose `slice` would return a view. */
 export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));

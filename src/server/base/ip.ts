@@ -54,6 +54,13 @@ export function unmapped(address: string): string {
     : address;
 }
 
+/** Does the same for an address in bytes. */
+export function unmappedBytes(address: Uint8Array): Uint8Array {
+  const [high, low] = [address[10], address[11]];
+  if (address.length !== 16 || high !== 0xff || low !== 0xff) return address;
+  return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;
+}
+
 const ODD_QUAD = /^(?=[\d.]+$)(?:.*\.)?0\d/;
 const ZEROS = /\b0+(?=\d)/g;
 const MAPPED = /^[0:]+:ffff:/i;

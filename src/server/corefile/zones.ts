@@ -1,6 +1,6 @@
 import { parseNet, printAddress } from '../base/ip.ts';
 import type { Net } from '../base/ip.ts';
-import { isAbsoluteName, NameError, parseName } from '../wire/name.ts';
+import { isAbsoluteName, parseNameOrNull } from '../wire/name.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
@@ -63,14 +63,7 @@ export function splitAddress(
  * as one.
  */
 export function isDomainName(text: string): boolean {
-  if (text === '') return false;
-  try {
-    parseName(text);
-    return true;
-  } catch (error) {
-    if (error instanceof NameError) return false;
-    throw error;
-  }
+  return text !== '' && parseNameOrNull(text) !== null;
 }
 
 /** Returns the name with a final dot. An escaped dot (`a\.`) does not end a name. */

@@ -110,6 +110,16 @@ function parseAny(text: string): WireName {
   return out.slice(0, length + 1);
 }
 
+/** Does the same, but returns null if the text is not a name. */
+export function parseNameOrNull(text: string): WireName | null {
+  try {
+    return parseName(text);
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}
+
 /** Returns true if the text of a name ends in an unescaped dot. */
 export function isAbsoluteName(text: string): boolean {
   if (!text.endsWith('.')) return false;

@@ -5,7 +5,7 @@ import { whyFailed } from '../base/why-failed.ts';
 import { algorithmNamed } from '../transport/tsig-keys.ts';
 import type { NamedFiles } from '../engine/contract/named-files.ts';
 import { parseBase64 } from '../wire/encoding.ts';
-import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';
+import { foldName, parseNameOrNull } from '../wire/name.ts';
 import type { TsigAlgorithm, TsigKey } from '../wire/tsig.ts';
 
 /** A key from a file, with its algorithm if the file specifies one. */
@@ -22,26 +22,17 @@ export function makeKey(
   secret: string,
   broken: ((why: string) => void) | null = null,
 ): TsigKey | string {
-  const wire = wireName(name);
+  const wire = parseNameOrNull(name.endsWith('.') ? name : `${name}.`);
   if (wire === null) return `"${name}" is not a key name`;
   const bytes = parseBase64(secret);
-  if (bytes !== null && bytes.length > 0) return { name: wire, secret: bytes };
+  if (bytes !== null && bytes.length > 0) return { name: foldName(wire), secret: bytes };
   const why = `the secret of key "${name}" is not base64`;
   if (broken === null) return why;
   broken(why);
-  return { name: wire, secret: randomBytes(SECRET_BYTES) };
+  return { name: foldName(wire), secret: randomBytes(SECRET_BYTES) };
 }
 
 const SECRET_BYTES = 64;
-
-function wireName(text: string): WireName | null {
-  try {
-    return foldName(parseName(text.endsWith('.') ? text : `${text}.`));
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
-}
 
 /** Returns the algorithm with this name, or why it is not known. */
 export function algorithmOrWhy(name: string): TsigAlgorithm | string {

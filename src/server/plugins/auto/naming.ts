@@ -2,7 +2,7 @@
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
-import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
+import { foldName, parseNameOrNull, printName } from '../../wire/name.ts';
 
 export interface ZoneNaming {
   readonly directory: string;
@@ -38,10 +38,6 @@ export function zoneOf(file: string, { pattern, template }: ZoneNaming): string 
   const origin = template.replaceAll(/\{([^{}]*)\}/g, (_, group: string) =>
     /^\d+$/.test(group) ? (match.groups[Number(group)] ?? '') : (match.named[group] ?? ''),
   );
-  try {
-    return origin === '' ? null : printName(foldName(parseName(origin)));
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
+  const zone = origin === '' ? null : parseNameOrNull(origin);
+  return zone === null ? null : printName(foldName(zone));
 }

@@ -1,5 +1,5 @@
 /** Reads search domains from resolv.conf files and from the Corefile. */
-import { parseName, type WireName } from '../../wire/name.ts';
+import { parseNameOrNull, type WireName } from '../../wire/name.ts';
 
 export const ownResolvConf = '/etc/resolv.conf';
 
@@ -17,11 +17,7 @@ export function searchListOf(text: string): WireName[] {
 /** Returns search domains in wire form and lower case, omitting the root. */
 export function wireNames(domains: readonly string[]): WireName[] {
   return domains.flatMap((domain) => {
-    try {
-      const name = parseName(domain.toLowerCase());
-      return name.length > 1 ? [name] : [];
-    } catch {
-      return [];
-    }
+    const name = parseNameOrNull(domain.toLowerCase());
+    return name === null || name.length === 1 ? [] : [name];
   });
 }

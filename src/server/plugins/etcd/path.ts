@@ -1,5 +1,5 @@
 /** Converts names to key paths and back. */
-import { NameError, parseName, type WireName } from '../../wire/name.ts';
+import { parseNameOrNull, type WireName } from '../../wire/name.ts';
 
 /**
  * The path for a name's records, with labels from right to left: `/local/skydns/www`. Paths are byte strings (latin1),
@@ -75,12 +75,7 @@ export function matches(key: string, segments: readonly string[]): boolean {
 export function nameOf(path: string): WireName | null {
   const segments = Buffer.from(path, 'latin1').toString('utf8').split('/');
   if (segments.at(-1) === '') segments.pop();
-  try {
-    return parseName(`${segments.slice(1).toReversed().join('.')}.`);
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
+  return parseNameOrNull(`${segments.slice(1).toReversed().join('.')}.`);
 }
 
 /** Removes the first labels, unless the name has too few. */

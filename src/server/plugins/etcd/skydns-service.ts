@@ -1,6 +1,6 @@
 /** Reads, checks and packs SkyDNS values. */
-import { parseAddress } from '../../base/ip.ts';
-import { nameLength, NameError, parseName } from '../../wire/name.ts';
+import { parseAddress, unmappedBytes } from '../../base/ip.ts';
+import { nameLength, parseNameOrNull } from '../../wire/name.ts';
 
 /** The kind of a service's host. */
 export const HOST = { none: 0, v4: 1, v6: 2, name: 3 } as const;
@@ -197,26 +197,11 @@ function hostBytes(host: string): { readonly kind: number; readonly bytes: Uint8
   if (host === '') return { kind: HOST.none, bytes: new Uint8Array(0) };
   const address = parseAddress(host);
   if (address !== null) {
-    if (address.length === 4) return { kind: HOST.v4, bytes: address };
-    return isMapped(address)
-      ? { kind: HOST.v4, bytes: address.subarray(12) }
-      : { kind: HOST.v6, bytes: address };
+    const bytes = unmappedBytes(address);
+    return { kind: bytes.length === 4 ? HOST.v4 : HOST.v6, bytes };
   }
-  try {
-    return { kind: HOST.name, bytes: parseName(host) };
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
-}
-
-/** `::ffff:10.0.0.1` is an IPv4 address. */
-function isMapped(address: Uint8Array): boolean {
-  return (
-    address.subarray(0, 10).every((byte) => byte === 0) &&
-    address[10] === 0xff &&
-    address[11] === 0xff
-  );
+  const name = parseNameOrNull(host);
+  return name === null ? null : { kind: HOST.name, bytes: name };
 }
 
 function within(number: number, most: number): number {

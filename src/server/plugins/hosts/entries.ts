@@ -1,6 +1,7 @@
 /** Reads the lines of hosts files. */
-import { parseAddress } from '../../base/ip.ts';
-import { foldName, NameError, parseName, type WireName } from '../../wire/name.ts';
+import { parseAddress, unmappedBytes } from '../../base/ip.ts';
+import { foldName, parseName, parseNameOrNull, type WireName } from '../../wire/name.ts';
+import { nameOfAddress } from '../../wire/reverse-name.ts';
 import type { HostsBuilder } from './builder.ts';
 
 export interface EntryTerms {
@@ -34,9 +35,10 @@ export function* entrySteps(
   let back: WireName | null = null;
   for (const word of words) {
     yield;
-    const name = nameOf(word);
+    const spelled = parseNameOrNull(word);
+    const name = spelled === null ? null : foldName(spelled);
     if (name === null || !wanted(name)) continue;
-    if (reverse && !isWildcard(name)) back ??= reverseName(address);
+    if (reverse && !isWildcard(name)) back ??= parseName(nameOfAddress(address));
     if (!builder.add(name, address, isWildcard(name) ? null : back)) return false;
   }
   return true;
@@ -66,36 +68,9 @@ export function isEntry(line: string): boolean {
 /** Parses an address and drops its zone (`fe80::1%eth0`). An IPv4-mapped address (`::ffff:10.0.0.1`) becomes IPv4. */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*/s, ''));
-  if (address === null || address.length === 4) return address;
-  const mapped =
-    address[10] === 0xff &&
-    address[11] === 0xff &&
-    address.subarray(0, 10).every((byte) => byte === 0);
-  return mapped ? address.slice(12) : address;
-}
-
-function nameOf(text: string): WireName | null {
-  try {
-    return foldName(parseName(text));
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
+  return address === null ? null : unmappedBytes(address);
 }
 
 function isWildcard(name: Uint8Array): boolean {
   return name[0] === 1 && name[1] === 0x2a;
-}
-
-function reverseName(address: Uint8Array): WireName {
-  const labels =
-    address.length === 4
-      ? Array.from(address, String)
-      : Array.from(address, (byte) => byte.toString(16).padStart(2, '0')).flatMap((pair) => [
-          pair[0],
-          pair[1],
-        ]);
-  return parseName(
-    `${labels.toReversed().join('.')}.${address.length === 4 ? 'in-addr.arpa.' : 'ip6.arpa.'}`,
-  );
 }

@@ -1,4 +1,5 @@
 /** The last good answers for popular names. */
+import { bytesKey } from '../../base/copy-bytes.ts';
 import { NameFilter } from './name-filter.ts';
 import { SpaceSaving } from '../../metrics/space-saving.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
@@ -140,7 +141,7 @@ export class KnownGood {
       });
     for (const slot of slots) this.#answers[slot] = left(this.#of(slot));
     for (const [key, answers] of this.#homeless) {
-      if (name !== null && key !== textOf(name)) continue;
+      if (name !== null && key !== bytesKey(name)) continue;
       const others = left(answers);
       if (others.length === 0) this.#homeless.delete(key);
       else this.#homeless.set(key, others);
@@ -214,11 +215,7 @@ export class KnownGood {
 const none: readonly GoodAnswer[] = [];
 
 function nameKey({ folded, nameLength }: Query): string {
-  return textOf(folded.subarray(0, nameLength));
-}
-
-function textOf(name: Uint8Array): string {
-  return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
+  return bytesKey(folded.subarray(0, nameLength));
 }
 
 /** Variant flag: the query had DO. */

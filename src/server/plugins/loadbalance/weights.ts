@@ -1,4 +1,5 @@
 /** Address weights, which come from a file, and weighted drawing. */
+import { bytesKey } from '../../base/copy-bytes.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
@@ -83,7 +84,7 @@ export class Weights {
   replace(all: readonly NameWeights[]): void {
     this.#byName = new Map(
       all.map(({ name, weights }) => [
-        keyOf(foldName(parseName(name))),
+        bytesKey(foldName(parseName(name))),
         weights.map(({ address, weight }) => ({ bytes: parseAddress(address)!, weight })),
       ]),
     );
@@ -101,7 +102,7 @@ export class Weights {
     count: number,
     place: (index: number) => AddressPlace,
   ): number {
-    const known = this.#byName.get(keyOf(foldName(expandName(message, start, ownerAt)))) ?? [];
+    const known = this.#byName.get(bytesKey(foldName(expandName(message, start, ownerAt)))) ?? [];
     const weights = Array.from({ length: count }, (_, index) => {
       const { at, length } = place(index);
       return known.find(({ bytes }) => sameBytes(bytes, message, at, length))?.weight ?? 1;
@@ -113,10 +114,6 @@ export class Weights {
     }
     return 0;
   }
-}
-
-function keyOf(name: Uint8Array): string {
-  return String.fromCharCode(...name);
 }
 
 function sameBytes(bytes: Uint8Array, message: Uint8Array, at: number, length: number): boolean {

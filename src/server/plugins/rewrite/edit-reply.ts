@@ -2,7 +2,7 @@
 import { andThen, type Maybe } from '../../base/maybe.ts';
 import { endlessAliases, isEndless } from '../../engine/contract/lookup-bounds.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
-import { NameError, parseName } from '../../wire/name.ts';
+import { NameError, parseNameOrNull } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import { withQuestion } from '../../wire/requestion.ts';
@@ -190,13 +190,8 @@ function copyOf(
 /** Looks up a target for the query. Returns null if the name is invalid or there is no reply. */
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
-    try {
-      const reply = ask(asked.asking(parseName(name)));
-      return andThen(reply, orNull);
-    } catch (error) {
-      if (error instanceof NameError) return null;
-      throw error;
-    }
+    const wire = parseNameOrNull(name);
+    return wire === null ? null : andThen(ask(asked.asking(wire)), orNull);
   };
 }
 

@@ -5,7 +5,7 @@ import {
   type Pattern,
   type PatternMatch,
 } from '../../base/pattern.ts';
-import { NameError, parseName, suffixAt } from '../../wire/name.ts';
+import { parseNameOrNull, suffixAt } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
@@ -49,8 +49,9 @@ export function regexMatch(pattern: Pattern): NameMatch {
 }
 
 function exactly(from: string): NameMatch {
-  if (!isName(from)) return () => false;
-  const { folded, nameLength, hash } = makeQuery(parseName(from), 1);
+  const wire = parseNameOrNull(from);
+  if (wire === null) return () => false;
+  const { folded, nameLength, hash } = makeQuery(wire, 1);
   const name = folded.slice(0, nameLength);
   return (query) => query.hash === hash && suffixAt(query.folded, name, query.nameLength) === 0;
 }
@@ -152,11 +153,5 @@ export function absoluteText(text: string): string {
 }
 
 export function isName(text: string): boolean {
-  try {
-    parseName(text);
-    return true;
-  } catch (error) {
-    if (error instanceof NameError) return false;
-    throw error;
-  }
+  return parseNameOrNull(text) !== null;
 }

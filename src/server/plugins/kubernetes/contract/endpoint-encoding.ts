@@ -2,7 +2,7 @@
 import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { PLACE_BYTES, placeHash } from './place-hash.ts';
-import { NameError, parseName, type WireName } from '../../../wire/name.ts';
+import { parseNameOrNull } from '../../../wire/name.ts';
 
 /**
  * Endpoints and addresses as strings in which each character is a byte. On V8's heap, such a string uses 16 bytes more
@@ -34,8 +34,8 @@ export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolea
     const hints = encodeHints(endpoint);
     for (const text of endpoint.addresses) {
       const ip = parseAddress(text);
-      const address = ip ?? domainName(text);
-      if (address === null) continue;
+      const address = ip ?? parseNameOrNull(text);
+      if (address === null || address.length === 1) continue;
       const named = ip === null;
       // A dashed address can be decoded, while a dashed name has to be stored.
       const label = host === '' && named ? hostLabel(addressLabel(text.replace(/\.$/, ''))) : host;
@@ -74,17 +74,6 @@ function hostLabel(name: string): string {
 }
 
 const HOST_LABEL = /^[a-z\d](?:[a-z\d_-]{0,61}[a-z\d])?$/i;
-
-/** Returns a domain name in wire form, or null if the text is malformed. */
-function domainName(text: string): WireName | null {
-  try {
-    const name = parseName(text);
-    return name.length > 1 ? name : null;
-  } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
-  }
-}
 
 /**
  * Returns a string in which each character is a byte, or an empty string if that is impossible or it is too long. No

@@ -1,6 +1,6 @@
 /** Services' addresses for clients outside the cluster. */
 import { parseAddress } from '../../../base/ip.ts';
-import { foldName, NameError, parseName } from '../../../wire/name.ts';
+import { foldName, parseNameOrNull } from '../../../wire/name.ts';
 import { encodeAddress } from '../contract/endpoint-encoding.ts';
 
 export interface Outside {
@@ -57,11 +57,6 @@ export class OutsideTable<Service> {
 function parse(text: string): readonly Outside[] {
   const address = parseAddress(text);
   if (address !== null) return [{ bytes: address, named: false }];
-  try {
-    const bytes = foldName(parseName(text.endsWith('.') ? text : `${text}.`));
-    return bytes.length > 1 ? [{ bytes, named: true }] : none;
-  } catch (error) {
-    if (error instanceof NameError) return none;
-    throw error;
-  }
+  const name = parseNameOrNull(text.endsWith('.') ? text : `${text}.`);
+  return name === null || name.length === 1 ? none : [{ bytes: foldName(name), named: true }];
 }
