@@ -114,6 +114,13 @@ export class Reply implements ReplyFields {
     );
   }
 
+  /** Returns a copy of the message with a different result code, of four bits. */
+  recoded(rcode: number): Reply {
+    const bytes = this.bytes.slice(this.start, this.end);
+    bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
+    return this.with({ bytes, start: 0, end: bytes.length, rcode });
+  }
+
   /** True if this is only a result code, without a message. */
   get bare(): boolean {
     return this.start === this.end;

@@ -1,6 +1,6 @@
 /** Writes DNS messages. */
 import { hashMapped } from '../base/hash.ts';
-import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX, TYPE } from './iana.ts';
 import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
@@ -145,6 +145,29 @@ export class MessageWriter {
   ): void {
     this.open(section, owner, type, ttl);
     this.bytes(data, at, length);
+    this.close();
+  }
+
+  /** Writes a record whose data is a name, such as NS or CNAME. */
+  named(section: Section, owner: WireName | null, type: number, ttl: number, name: WireName): void {
+    this.open(section, owner, type, ttl);
+    this.name(name);
+    this.close();
+  }
+
+  /** @param numbers serial, refresh, retry, expire and minimum */
+  soa(
+    section: Section,
+    owner: WireName | null,
+    ttl: number,
+    server: WireName,
+    mailbox: WireName,
+    numbers: readonly number[],
+  ): void {
+    this.open(section, owner, TYPE.SOA, ttl);
+    this.name(server);
+    this.name(mailbox);
+    for (const number of numbers) this.u32(number);
     this.close();
   }
 

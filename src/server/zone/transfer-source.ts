@@ -1,5 +1,5 @@
 import { definePort, type PluginPort } from '../engine/contract/plugin.ts';
-import type { MessageWriter } from '../wire/writer.ts';
+import type { MessageWriter, WriteRecord } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
 /** The result of a step, which is a record, a pause (after enough work for one turn), or the end. */
@@ -13,6 +13,24 @@ export interface RecordStream {
   readonly size: number;
   /** Writes the record. */
   write(to: MessageWriter): void;
+}
+
+/** Yields functions that write one record each. Null is a pause. */
+export type TransferRecords = Generator<WriteRecord | null, void, undefined>;
+
+/** @param size maximum size of any record in bytes */
+export function streamOf(records: TransferRecords, size: number): RecordStream {
+  let write: WriteRecord | null = null;
+  return {
+    next() {
+      const { done, value } = records.next();
+      if (done === true) return 'end';
+      write = value;
+      return value === null ? 'pause' : 'record';
+    },
+    size,
+    write: (to) => write!(to),
+  };
 }
 
 /** One version of a zone, to be transferred. It does not change when the zone does. */

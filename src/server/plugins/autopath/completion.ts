@@ -155,7 +155,8 @@ export class Completion {
     const { pairs } = this.#parts;
     const other = pairs.outcome(query);
     pairs.note(query, MISSING);
-    return other >= 0 ? withoutData(first) : first;
+    // The name exists, but has no records of this type.
+    return other >= 0 && !first.bare ? first.recoded(RCODE.NOERROR) : first;
   }
 }
 
@@ -176,12 +177,4 @@ function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
 /** True if no plugin in the block answers the name, so another block might. */
 function isNobodys({ bare, rcode, cause }: Reply): boolean {
   return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
-}
-
-/** Turns a reply into NODATA: the name exists, but has no records of this type. */
-function withoutData(reply: Reply): Reply {
-  if (reply.bare) return reply;
-  const bytes = reply.bytes.slice(reply.start, reply.end);
-  bytes[3] = bytes[3]! & 0xf0;
-  return reply.with({ bytes, start: 0, end: bytes.length, rcode: RCODE.NOERROR });
 }

@@ -1,7 +1,7 @@
 /** Decides whether a reply is stored, for how long and in which form. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
-import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
 import { readTtl, Records } from '../../wire/records.ts';
 import type { Query } from '../../transport/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
@@ -162,10 +162,7 @@ export class Filling {
 }
 
 function levelled(reply: Reply, { ttlAt, rcode, seconds: ttl }: StoredAs): Reply {
-  if (rcode === reply.rcode) return reply.with({ ttlAt, ttl });
-  const bytes = reply.bytes.slice(reply.start, reply.end);
-  bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
-  return reply.with({ bytes, start: 0, end: bytes.length, rcode, ttlAt, ttl });
+  return (rcode === reply.rcode ? reply : reply.recoded(rcode)).with({ ttlAt, ttl });
 }
 
 const strange = new Error('the reply is for another question');

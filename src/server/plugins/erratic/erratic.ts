@@ -108,19 +108,12 @@ function writeZone(writer: MessageWriter, zone: WireName, whole: boolean): void 
     .map((label) => joinNames(parseName(label), zone))
     .filter((name) => name !== null);
   writeSoa(writer);
-  for (const server of servers) {
-    writer.open(SECTION.answer, null, TYPE.NS, 0);
-    writer.name(server);
-    writer.close();
-  }
+  for (const server of servers) writer.named(SECTION.answer, null, TYPE.NS, 0, server);
   for (const server of servers) writer.record(SECTION.answer, server, TYPE.AAAA, 0, address6);
   if (whole) writeSoa(writer);
 }
 
 function writeSoa(writer: MessageWriter): void {
-  writer.open(SECTION.answer, null, TYPE.SOA, 0);
-  writer.name(parseName('ns.example.org.'));
-  writer.name(parseName('hostmaster.example.org.'));
-  for (const number of [1, 7200, 3600, 1_209_600, 3600]) writer.u32(number);
-  writer.close();
+  const [server, mailbox] = ['ns.example.org.', 'hostmaster.example.org.'].map(parseName);
+  writer.soa(SECTION.answer, null, 0, server!, mailbox!, [1, 7200, 3600, 1_209_600, 3600]);
 }

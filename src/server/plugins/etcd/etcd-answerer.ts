@@ -5,6 +5,7 @@ import type { Counter } from '../../metrics/registry.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import { ReplyCache, type Dependency } from '../../engine/contract/reply-cache.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { writeClusterSoa } from '../../wire/cluster-soa.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
@@ -12,9 +13,10 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { SkydnsLookup, TooMany, type RecordSource } from './lookup.ts';
 import { writeRecords } from './record.ts';
-import { writeSoa } from './soa.ts';
 import { Work, type ForeignReplies, type Worked } from './skydns-records.ts';
 
+/** TTL and minimum of the SOA record in seconds, as in CoreDNS. */
+export const SOA_TTL = 30;
 /** The plugin's name in replies. */
 const PLUGIN = 'etcd';
 /** Maximum number of times an answer is computed again after a lookup, which limits chains of names. */
@@ -175,7 +177,7 @@ export class EtcdAnswerer {
     const { writer, source } = this.#parts;
     const end = query.start + 12 + query.nameLength;
     const zone = query.bytes.subarray(end - length, end);
-    writeSoa(writer, section, zone, source.serial);
+    writeClusterSoa(writer, section, zone, source.serial, SOA_TTL);
   }
 }
 

@@ -1,19 +1,20 @@
 /** Provides the records of zones stored in etcd for transfers. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
+import { writeClusterSoa } from '../../wire/cluster-soa.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { makeQuery } from '../../transport/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';
+import { SOA_TTL } from './etcd-answerer.ts';
 import { FrozenKeys } from './frozen-keys.ts';
 import { SkydnsLookup, TooMany } from './lookup.ts';
 import { nameOf, pathOf } from './path.ts';
 import { nameRecord, type AnswerRecord } from './record.ts';
 import type { EtcdReplica } from './replica.ts';
 import { HOST } from './skydns-service.ts';
-import { writeSoa } from './soa.ts';
 import { Work } from './skydns-records.ts';
 
 export interface EtcdTransferParts {
@@ -88,7 +89,7 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
       return record === null ? SOA_MAX : 10 + record.owner!.length + record.size;
     },
     write(to: MessageWriter) {
-      if (record === null) return writeSoa(to, SECTION.answer, zone, serial);
+      if (record === null) return writeClusterSoa(to, SECTION.answer, zone, serial, SOA_TTL);
       to.open(SECTION.answer, record.owner!, record.type, record.ttl);
       record.write(to);
       to.close();

@@ -72,9 +72,7 @@ export function answerer(
     } else if (query.type === TYPE.PTR) {
       for (let i = 0, at = table.pointersAt; i < table.pointerCount && !full(); i++) {
         const length = nameLength(data, at);
-        writer.open(SECTION.answer, null, TYPE.PTR, ttl);
-        writer.name(data.subarray(at, at + length));
-        writer.close();
+        writer.named(SECTION.answer, null, TYPE.PTR, ttl, data.subarray(at, at + length));
         at += length;
       }
     }

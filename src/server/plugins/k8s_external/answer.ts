@@ -1,4 +1,5 @@
 /** Answers for services as they appear from outside the cluster. */
+import { bytesKey } from '../../base/copy-bytes.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
@@ -13,11 +14,9 @@ import {
   addressesOf,
   aliasOf,
   distinct,
-  keyOf,
   ownName,
   targetsOf,
   writeAddress,
-  writeNamed,
   writeSoa,
   writeTarget,
   type ExternalZone,
@@ -104,7 +103,7 @@ export class ExternalAnswerer {
       return this.#reply(query, (to) => writeSoa(to, SECTION.answer, zone, services.serial));
     if (own === 'apex' && type === TYPE.NS) {
       return this.#reply(query, (to) => {
-        writeNamed(to, null, TYPE.NS, zone.server, zone.ttl);
+        to.named(SECTION.answer, null, TYPE.NS, zone.ttl, zone.server);
         for (const address of services.nameServers(headless))
           writeAddress(to, SECTION.additional, zone.server, address, zone.ttl);
       });
@@ -126,7 +125,8 @@ export class ExternalAnswerer {
     return this.#reply(query, (to) => {
       for (const below of pointers) {
         const target = joinNames(below, primary.name);
-        if (target !== null && hasRoom(to)) writeNamed(to, null, TYPE.PTR, target, zone.ttl);
+        if (target !== null && hasRoom(to))
+          to.named(SECTION.answer, null, TYPE.PTR, zone.ttl, target);
       }
     });
   }
@@ -161,11 +161,11 @@ export class ExternalAnswerer {
   ): Reply {
     const targets = [...targetsOf(entries, zone)];
     if (targets.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
-    const records = [...distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`)];
+    const records = [...distinct(targets, ({ target, port }) => `${port} ${bytesKey(target)}`)];
     const addresses = [
       ...distinct(
         targets,
-        ({ target, address }) => keyOf(target) + (address === null ? '' : keyOf(address)),
+        ({ target, address }) => bytesKey(target) + (address === null ? '' : bytesKey(address)),
       ),
     ];
     const write = (to: MessageWriter, cut: () => void): void => {
@@ -185,7 +185,9 @@ export class ExternalAnswerer {
     const { type } = query;
     if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)
       return this.#negative(query, zone, RCODE.NOERROR);
-    const first = this.#write(query, (to) => writeNamed(to, null, TYPE.CNAME, target, zone.ttl));
+    const first = this.#write(query, (to) =>
+      to.named(SECTION.answer, null, TYPE.CNAME, zone.ttl, target),
+    );
     if (type === TYPE.CNAME) return first;
     const rest = this.#parts.ask(query.asking(target));
     return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);

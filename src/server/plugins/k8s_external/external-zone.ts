@@ -1,4 +1,5 @@
 /** A zone with the external names of services: the zone's own names, and how its records are encoded. */
+import { bytesKey } from '../../base/copy-bytes.ts';
 import type { OutsideEntry } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
@@ -48,28 +49,8 @@ export function writeSoa(
   zone: ExternalZone,
   serial: number,
 ): void {
-  to.open(section, zone.name, TYPE.SOA, zone.ttl);
-  to.name(zone.server);
-  to.name(zone.mailbox);
-  to.u32(serial);
-  to.u32(7200);
-  to.u32(1800);
-  to.u32(86_400);
-  to.u32(zone.ttl);
-  to.close();
-}
-
-/** Writes a record with a name as its data. If `owner` is null, it belongs to the question's name. */
-export function writeNamed(
-  to: MessageWriter,
-  owner: WireName | null,
-  type: number,
-  target: WireName,
-  ttl: number,
-): void {
-  to.open(SECTION.answer, owner, type, ttl);
-  to.name(target);
-  to.close();
+  const { name, ttl, server, mailbox } = zone;
+  to.soa(section, name, ttl, server, mailbox, [serial, 7200, 1800, 86_400, ttl]);
 }
 
 export function writeAddress(
@@ -92,7 +73,10 @@ export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
 
 /** Yields the entries' addresses in order, without duplicates. */
 export function* addressesOf(entries: readonly OutsideEntry[]): Generator<Uint8Array> {
-  for (const { address, named } of distinct(entries, (one) => `${one.named} ${keyOf(one.address)}`))
+  for (const { address, named } of distinct(
+    entries,
+    (one) => `${one.named} ${bytesKey(one.address)}`,
+  ))
     if (!named) yield address;
 }
 
@@ -143,8 +127,4 @@ export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): G
     seen.add(key);
     yield one;
   }
-}
-
-export function keyOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

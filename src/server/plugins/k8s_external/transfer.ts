@@ -1,17 +1,21 @@
 /** Provides the plugin's zones as records for transfer. */
+import { bytesKey } from '../../base/copy-bytes.ts';
 import type { OutsideEntry, OutsideName, OutsideServices } from '../../engine/contract/ports.ts';
-import { NAME_MAX, joinNames, type WireName } from '../../wire/name.ts';
-import { SECTION, type WriteRecord } from '../../wire/writer.ts';
-import type { Transferable, TransferSource } from '../../zone/transfer-source.ts';
+import { NAME_MAX, joinNames, suffixAt, type WireName } from '../../wire/name.ts';
+import { SECTION } from '../../wire/writer.ts';
+import {
+  streamOf,
+  type Transferable,
+  type TransferRecords,
+  type TransferSource,
+} from '../../zone/transfer-source.ts';
 import { TYPE } from '../../wire/iana.ts';
 import {
   addressesOf,
   aliasOf,
   distinct,
-  keyOf,
   targetsOf,
   writeAddress,
-  writeNamed,
   writeSoa,
   writeTarget,
   type ExternalZone,
@@ -25,8 +29,9 @@ export function externalTransfers(
 ): TransferSource {
   return {
     find(name, length) {
-      const text = Buffer.from(name.buffer, name.byteOffset, length).toString('latin1');
-      const zone = zones.find((one) => Buffer.from(one.name).toString('latin1') === text);
+      const zone = zones.find(
+        (one) => one.name.length === length && suffixAt(name, one.name, length) === 0,
+      );
       const given = zone !== undefined && !zone.text.endsWith('.arpa.') && services.synced;
       return given ? transferable(zone, services, headless) : null;
     },
@@ -47,26 +52,9 @@ function transferable(
     zone: zone.text,
     serial,
     history: [],
-    records() {
-      const records = recordsOf(zone, serial, services, headless);
-      let write: WriteRecord = () => undefined;
-      return {
-        next() {
-          const { done, value } = records.next();
-          if (done === true) return 'end';
-          if (value === null) return 'pause';
-          write = value;
-          return 'record';
-        },
-        size: RECORD_MAX,
-        write: (to) => write(to),
-      };
-    },
+    records: () => streamOf(recordsOf(zone, serial, services, headless), RECORD_MAX),
   };
 }
-
-/** Null ends a turn. */
-type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
 /** Number of entries to examine before serving queries again, which takes less than a millisecond. */
 const ENTRIES_A_TURN = 1000;
@@ -85,7 +73,7 @@ function* recordsOf(
   yield (to) => writeSoa(to, SECTION.answer, zone, serial);
   const addresses = services.nameServers(headless);
   const found = [...services.all(headless)];
-  yield (to) => writeNamed(to, name, TYPE.NS, server, ttl);
+  yield (to) => to.named(SECTION.answer, name, TYPE.NS, ttl, server);
   for (const address of addresses)
     yield (to) => writeAddress(to, SECTION.answer, server, address, ttl);
   for (const service of found) {
@@ -98,7 +86,7 @@ function* recordsOf(
     if (!service.headless) continue;
     const hosts = new Map<string, OutsideEntry[]>();
     for (const [i, entry] of entries.entries()) {
-      const key = keyOf(entry.below);
+      const key = bytesKey(entry.below);
       const same = hosts.get(key);
       if (same === undefined) hosts.set(key, [entry]);
       else same.push(entry);
@@ -130,7 +118,7 @@ function* namedRecords(
   if (owner === null || entries.length === 0) return;
   const alias = aliasOf(entries);
   if (alias !== null) {
-    yield (to) => writeNamed(to, owner, TYPE.CNAME, alias, zone.ttl);
+    yield (to) => to.named(SECTION.answer, owner, TYPE.CNAME, zone.ttl, alias);
     return;
   }
   for (const address of addressesOf(entries))
@@ -145,6 +133,6 @@ function* serviceRecords(
 ): TransferRecords {
   if (owner === null) return;
   const targets = targetsOf(entries, zone);
-  for (const one of distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`))
+  for (const one of distinct(targets, ({ target, port }) => `${port} ${bytesKey(target)}`))
     yield (to) => writeTarget(to, owner, one, zone.ttl);
 }

@@ -207,21 +207,15 @@ class LeakGuard {
     if (!top) this.#writeSoa(SECTION.authority, zone);
     else if (query.type === TYPE.SOA) this.#writeSoa(SECTION.answer, zone);
     else if (query.type === TYPE.NS) {
-      writer.open(SECTION.answer, zone, TYPE.NS, this.#options.ttlSeconds);
-      writer.name(zone);
-      writer.close();
+      writer.named(SECTION.answer, zone, TYPE.NS, this.#options.ttlSeconds, zone);
     } else this.#writeSoa(SECTION.authority, zone);
     return writer.finish(top ? RCODE.NOERROR : RCODE.NXDOMAIN, 'leakguard');
   }
 
   #writeSoa(section: Section, zone: WireName): void {
-    const { writer } = this.#context;
     const { ttlSeconds } = this.#options;
-    writer.open(section, zone, TYPE.SOA, ttlSeconds);
-    writer.name(zone);
-    writer.name(mailbox);
-    for (const number of [1, 3600, 1200, 604_800, ttlSeconds]) writer.u32(number);
-    writer.close();
+    const numbers = [1, 3600, 1200, 604_800, ttlSeconds];
+    this.#context.writer.soa(section, zone, ttlSeconds, zone, mailbox, numbers);
   }
 }
 

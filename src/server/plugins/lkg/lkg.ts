@@ -203,7 +203,7 @@ class Guard {
     if (held.length === 0) return reply;
     // There may be no data of this type, but the name exists as long as an answer for another type is held.
     return answer === null || !held.includes(answer)
-      ? this.#count(noData(reply), query)
+      ? this.#count(reply.recoded(RCODE.NOERROR).with({ errors: kept }), query)
       : this.#count(this.#kept(answer, query), query);
   }
 
@@ -287,17 +287,4 @@ class Digest {
     this.#count = 0;
     this.#toldAt = now;
   }
-}
-
-/** Turns a denial of the name into one of this type only. */
-function noData(reply: Reply): Reply {
-  const bytes = reply.bytes.slice(reply.start, reply.end);
-  bytes[3] = bytes[3]! & ~FLAG.RCODE;
-  return reply.with({
-    bytes,
-    start: 0,
-    end: bytes.length,
-    rcode: RCODE.NOERROR,
-    errors: kept,
-  });
 }

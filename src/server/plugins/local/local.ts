@@ -1,5 +1,4 @@
 /** `local`: localhost and its reverse zones. */
-import { printAddress } from '../../base/ip.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/word-values.ts';
@@ -56,10 +55,10 @@ export const local: Plugin = definePlugin({
       const prefixed = options.prefix && nameLength > localhost.length && startsWith(folded, label);
       if (below > 0 || prefixed) {
         count.add(1);
-        log.debug(() => {
-          const client = printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16);
-          return `Intercepting localhost query for "${query.name.toLowerCase()}" ${typeName(query.type)}, from ${client}`;
-        });
+        log.debug(
+          () =>
+            `Intercepting localhost query for "${query.name.toLowerCase()}" ${typeName(query.type)}, from ${query.client}`,
+        );
         return answerHost(writer, query);
       }
       if (below === 0) return answerHost(writer, query, true);
@@ -95,33 +94,22 @@ function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
     writeSoa(writer, SECTION.authority, zone);
     return writer.finish(RCODE.NXDOMAIN, 'local');
   }
-  if (query.type === TYPE.PTR) {
-    writer.open(SECTION.answer, null, TYPE.PTR, TTL_SECONDS);
-    writer.name(localhost);
-    writer.close();
-  } else writeSoa(writer, SECTION.authority, zone);
+  if (query.type === TYPE.PTR) writer.named(SECTION.answer, null, TYPE.PTR, TTL_SECONDS, localhost);
+  else writeSoa(writer, SECTION.authority, zone);
   return writer.finish(RCODE.NOERROR, 'local');
 }
 
 /** Writes SOA and NS records for a zone's apex. Returns false if the query is for another type. */
 function writeApex(writer: MessageWriter, query: Query): boolean {
   if (query.type === TYPE.SOA) writeSoa(writer, SECTION.answer, null);
-  else if (query.type === TYPE.NS) {
-    writer.open(SECTION.answer, null, TYPE.NS, TTL_SECONDS);
-    writer.name(localhost);
-    writer.close();
-  } else return false;
+  else if (query.type === TYPE.NS)
+    writer.named(SECTION.answer, null, TYPE.NS, TTL_SECONDS, localhost);
+  else return false;
   return true;
 }
 
 function writeSoa(writer: MessageWriter, section: Section, owner: WireName | null): void {
-  writer.open(section, owner, TYPE.SOA, TTL_SECONDS);
-  writer.name(localhost);
-  writer.name(mailbox);
-  writer.u32(1); // serial
-  for (const _timer of ['refresh', 'retry', 'expire']) writer.u32(0);
-  writer.u32(TTL_SECONDS);
-  writer.close();
+  writer.soa(section, owner, TTL_SECONDS, localhost, mailbox, [1, 0, 0, 0, TTL_SECONDS]);
 }
 
 function startsWith(folded: Uint8Array, bytes: Uint8Array): boolean {

@@ -1,5 +1,4 @@
 /** `secondary`: serves zones transferred from other servers. */
-import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -228,8 +227,7 @@ export const secondary: Plugin = definePlugin({
       notified(query, { origin }) {
         const zone = printName(origin);
         const { primaries } = sources.find((source) => source.zone === zone) ?? ofCatalogs;
-        const { peer, peerAt, family } = query;
-        const from = printAddress(peer.subarray(peerAt, peerAt + (family === 4 ? 4 : 16)));
+        const { peer, peerAt, family, client: from } = query;
         if (
           query.nameLength !== origin.length ||
           !primaries.some((server) => isServer(server, peer, peerAt, family))

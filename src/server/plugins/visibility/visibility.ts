@@ -14,8 +14,9 @@ import {
   type WorkerContext,
 } from '../../engine/contract/plugin.ts';
 import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
+import { writeClusterSoa } from '../../wire/cluster-soa.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
-import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { renamed, type Query } from '../../transport/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { withQuestion } from '../../wire/requestion.ts';
@@ -68,8 +69,6 @@ const syntax = directive({
 });
 
 const UNWATCHED = 'pods are not watched';
-const nameServer = parseName('ns.dns.');
-const mailbox = parseName('hostmaster.');
 /** Private-use types (RFC 6895 section 3.1), for which there are no records. */
 const PRIVATE_TYPES = 0xff00;
 /** Maximum number of client namespaces for which rules are cached. */
@@ -256,18 +255,13 @@ class Visibility {
     return writer.finish(RCODE.NOERROR, 'visibility');
   };
 
-  /** Writes an SOA record like the cluster's own, with `ns.dns.ZONE` and `hostmaster.ZONE`. */
   #writeSoa(query: Query, ttl: number): void {
     const { writer } = this.#context;
     const zone =
       this.#zones.find((each) => suffixAt(query.folded, each, query.nameLength) >= 0) ??
       this.#zones[0]!;
-    writer.open(SECTION.authority, zone, TYPE.SOA, ttl);
-    writer.name(joinNames(nameServer, zone) ?? zone);
-    writer.name(joinNames(mailbox, zone) ?? zone);
-    writer.u32(Math.floor(this.#context.clock.wall() / 1000));
-    for (const timer of [7200, 1800, 86_400, ttl]) writer.u32(timer);
-    writer.close();
+    const serial = Math.floor(this.#context.clock.wall() / 1000);
+    writeClusterSoa(writer, SECTION.authority, zone, serial, ttl);
   }
 }
 

@@ -3,7 +3,7 @@ import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wir
 import { isLater, type Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
 import { mover } from '../../../wire/mover.ts';
-import { foldName, parseName, suffixAt, type WireName } from '../../../wire/name.ts';
+import { foldName, parseNameOrNull, suffixAt, type WireName } from '../../../wire/name.ts';
 import type { Query } from '../../../transport/query.ts';
 import { Records } from '../../../wire/records.ts';
 import { Reply } from '../../../wire/reply.ts';
@@ -30,12 +30,8 @@ const CHAIN_MAX = 10;
 
 /** Returns the domain name of an ExternalName service, or null if it is invalid. */
 export function externalTarget(text: string): WireName | null {
-  try {
-    const name = parseName(text);
-    return name.length === 1 ? null : name;
-  } catch {
-    return null;
-  }
+  const name = parseNameOrNull(text);
+  return name?.length === 1 ? null : name;
 }
 
 const reader = new EndpointReader();

@@ -1,7 +1,7 @@
 /** Finds the objects that a name refers to. */
 import type { PodMode } from '../contract/kubernetes-options.ts';
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
-import { parseAddress, printAddress } from '../../../base/ip.ts';
+import { parseAddress, printAddress, unmappedBytes } from '../../../base/ip.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { WireName } from '../../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
@@ -13,7 +13,7 @@ import {
   type EndpointPort,
 } from '../contract/endpoint-encoding.ts';
 import { endpointHash, indexOf } from '../contract/endpoint-index.ts';
-import { ReverseReader } from './reverse-name.ts';
+import { ReverseReader } from '../../../wire/reverse-name.ts';
 import { isNear, type NearEndpoints, type Topology } from './topology.ts';
 
 export interface ClusterZone {
@@ -314,7 +314,7 @@ export class ClusterLookup {
     const address = parseAddress(text);
     if (address === null) return 'nothing';
     if (pods === 'insecure') {
-      this.address = unmapped(address);
+      this.address = unmappedBytes(address);
       this.pods = 1;
       this.dependency = always;
       return 'pod';
@@ -340,12 +340,6 @@ function podAddress(label: string): string {
   return dashes === 3 && !label.includes('--')
     ? label.replaceAll('-', '.')
     : label.replaceAll('-', ':');
-}
-
-/** Converts an IPv4-mapped address (`::ffff:a.b.c.d`) to IPv4 as CoreDNS does. */
-function unmapped(address: Uint8Array): Uint8Array {
-  if (address.length === 4 || address[10] !== 0xff || address[11] !== 0xff) return address;
-  return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;
 }
 
 function zoneIs(reader: EndpointReader, zone: string): boolean {

@@ -17,7 +17,7 @@ import { endpointHash, indexOf } from '../contract/endpoint-index.ts';
 import { fits, labelBytes } from './name.ts';
 import type { Outside } from './outside-table.ts';
 import { nameBelow } from './reply-builder.ts';
-import { ReverseReader } from './reverse-name.ts';
+import { ReverseReader } from '../../../wire/reverse-name.ts';
 
 export interface OutsideParts {
   readonly cluster: Cluster;

@@ -1,4 +1,5 @@
 /** Writes this plugin's replies. */
+import { writeClusterSoa } from '../../../wire/cluster-soa.ts';
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../../wire/name.ts';
 import type { Query } from '../../../transport/query.ts';
@@ -96,9 +97,7 @@ export class ReplyBuilder {
   /** Writes a record for the question's name whose data is a single name, such as CNAME, NS or PTR. */
   alias(type: number, target: WireName, owner: WireName | null = null): void {
     if (!this.#room(SECTION.answer)) return;
-    this.#writer.open(SECTION.answer, owner, type, this.ttl);
-    this.#writer.name(target);
-    this.#writer.close();
+    this.#writer.named(SECTION.answer, owner, type, this.ttl, target);
   }
 
   text(text: string, ttl: number): void {
@@ -112,7 +111,8 @@ export class ReplyBuilder {
 
   soa(section: Section, serial: number): void {
     this.#room(section);
-    writeSoa(this.#writer, section, this.#zone, this.ttl, serial);
+    const ttl = Math.min(this.ttl, SOA_TTL_MAX);
+    writeClusterSoa(this.#writer, section, this.#zone, serial, this.ttl, ttl);
   }
 
   finish(): Reply {
@@ -154,32 +154,8 @@ export function nameBelow(labels: readonly string[], zone: WireName): WireName |
   return whole;
 }
 
-/** Writes a zone's SOA record, `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as in CoreDNS. */
-export function writeSoa(
-  writer: MessageWriter,
-  section: Section,
-  zone: WireName,
-  ttl: number,
-  serial: number,
-): void {
-  writer.open(section, zone, TYPE.SOA, Math.min(ttl, SOA_TTL_MAX));
-  writer.bytes(NS_DNS);
-  writer.name(zone);
-  writer.bytes(HOSTMASTER);
-  writer.name(zone);
-  writer.u32(serial);
-  writer.u32(7200);
-  writer.u32(1800);
-  writer.u32(86_400);
-  writer.u32(ttl);
-  writer.close();
-}
-
 const scratch = new Uint8Array(NAME_MAX + 1);
 /** Matches valid labels. A dot or a backslash would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 /** Maximum TTL of the SOA record in seconds, as in CoreDNS. */
-const SOA_TTL_MAX = 300;
-/** Not terminated, because the zone's name follows. */
-const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);
-const HOSTMASTER = Uint8Array.from([10, ...Buffer.from('hostmaster')]);
+export const SOA_TTL_MAX = 300;

@@ -1,9 +1,16 @@
 /** Provides the plugin's zones as records for transfer. */
+import { bytesKey } from '../../../base/copy-bytes.ts';
 import { parseAddress } from '../../../base/ip.ts';
+import { writeClusterSoa } from '../../../wire/cluster-soa.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import { foldName, suffixAt, type WireName } from '../../../wire/name.ts';
 import { SECTION, type WriteRecord } from '../../../wire/writer.ts';
-import type { RecordStream, Transferable, TransferSource } from '../../../zone/transfer-source.ts';
+import {
+  streamOf,
+  type Transferable,
+  type TransferRecords,
+  type TransferSource,
+} from '../../../zone/transfer-source.ts';
 import { externalTarget } from './alias.ts';
 import { DNS_VERSION, DNS_VERSION_TTL } from './answer.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
@@ -11,7 +18,7 @@ import { EndpointReader, type EndpointPort } from '../contract/endpoint-encoding
 import type { ClusterZone } from './lookup.ts';
 import { nameServers } from './name-server.ts';
 import { isReverseZone } from '../contract/kubernetes-options.ts';
-import { nameBelow, writeSoa } from './reply-builder.ts';
+import { nameBelow, SOA_TTL_MAX } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 
 export interface ClusterTransferParts {
@@ -48,31 +55,12 @@ function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transfera
     zone: zone.text,
     serial,
     history: [],
-    records: (): RecordStream => {
-      const records = recordsOf(zone, serial, parts);
-      let write: WriteRecord = nothing;
-      return {
-        next() {
-          const { done, value } = records.next();
-          if (done === true) return 'end';
-          if (value === null) return 'pause';
-          write = value;
-          return 'record';
-        },
-        size: RECORD_MAX,
-        write: (to) => write(to),
-      };
-    },
+    records: () => streamOf(recordsOf(zone, serial, parts), RECORD_MAX),
   };
 }
 
 /** Maximum record size, which is an owner name, another name, and the fixed bytes. */
 const RECORD_MAX = 600;
-
-const nothing: WriteRecord = () => undefined;
-
-/** Null ends a turn. */
-type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
 /** Number of a service's endpoints to write before serving queries again, which takes about 5 ms. */
 const ENDPOINTS_A_TURN = 1000;
@@ -90,7 +78,7 @@ function* recordsOf(
 ): TransferRecords {
   const { cluster, ttl, namespaces, ignoreEmpty, own } = parts;
   const { wire } = zone;
-  yield (to) => writeSoa(to, SECTION.answer, wire, ttl, serial);
+  yield (to) => writeClusterSoa(to, SECTION.answer, wire, serial, ttl, Math.min(ttl, SOA_TTL_MAX));
   const services: Snapshot[] = [];
   for (const service of cluster.all(zone.multicluster)) {
     const hidden = namespaces !== null && !namespaces.has(service.namespace.name);
@@ -187,7 +175,7 @@ function* headlessRecords(
       const endpoint = { slice, address, named, own, target: named ? address : own };
       endpoints.push(endpoint);
       if (own === null) continue;
-      const key = keyOf(foldName(own));
+      const key = bytesKey(foldName(own));
       const same = hosts.get(key);
       if (same === undefined) hosts.set(key, [endpoint]);
       else same.push(endpoint);
@@ -246,7 +234,7 @@ function* serviceRecords(
   const weight = weightOf(entries.length);
   const seen = new Set<string>();
   for (const { target, port } of entries) {
-    const key = `${port} ${keyOf(target)}`;
+    const key = `${port} ${bytesKey(target)}`;
     if (port < 0 || seen.has(key)) continue;
     seen.add(key);
     yield record(owner, TYPE.SRV, ttl, (to) => {
@@ -302,15 +290,11 @@ function nameData(name: WireName): WriteRecord {
 function* distinct(all: readonly Uint8Array[]): Generator<Uint8Array> {
   const seen = new Set<string>();
   for (const one of all) {
-    const key = keyOf(one);
+    const key = bytesKey(one);
     if (seen.has(key)) continue;
     seen.add(key);
     yield one;
   }
-}
-
-function keyOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }
 
 function isName(name: WireName | null): name is WireName {
