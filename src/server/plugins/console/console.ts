@@ -132,26 +132,18 @@ export const consolePlugin: Plugin = definePlugin({
         if (watched[0] !== 0) tap.exchangedBoth(exchange);
       },
     });
+    const replied = (reply: Reply, query: Query): Reply => {
+      tap.both(query, reply);
+      return reply;
+    };
     return (query) => {
       // Internal lookups (CNAME targets) are not made by clients.
       if (watched[0] === 0 || query.depth > 0) return next(query);
       const reply = next(query);
-      if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
-      tap.both(query, reply);
-      return reply;
+      return isLater(reply) ? andThen(reply, replied, query.keep()) : replied(reply, query);
     };
   },
 });
-
-interface TappedQuery {
-  readonly tap: Tap;
-  readonly query: Query;
-}
-
-function later(reply: Reply, { tap, query }: TappedQuery): Reply {
-  tap.both(query, reply);
-  return reply;
-}
 
 function gateOf(
   { auth, tokenFile }: Options<typeof syntax>,

@@ -85,10 +85,7 @@ const syntax = directive({
 
 export const dns64: Plugin = definePlugin({
   syntax,
-  setup(options, context, next) {
-    const link = new Dns64(options, context, next);
-    return (query) => link.answer(query);
-  },
+  setup: (options, context, next) => new Dns64(options, context, next).link,
 });
 
 class Dns64 {
@@ -118,7 +115,7 @@ class Dns64 {
     this.#count = perRoute(({ server }) => family.with(server));
   }
 
-  answer(query: Query): Maybe<Reply> {
+  readonly link: Next = (query) => {
     const { type } = query;
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
@@ -126,30 +123,30 @@ class Dns64 {
     // A validating client would reject synthesized addresses as unsigned (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
-    if (!isLater(reply)) return this.judge(reply, query);
-    return andThen(reply, judge, { link: this, query: query.keep() });
-  }
+    return isLater(reply) ? andThen(reply, this.#judge, query.keep()) : this.#judge(reply, query);
+  };
 
   /**
    * Decides whether to replace the AAAA reply.
    * @returns the reply to send
    */
-  judge(reply: Reply, query: Query): Maybe<Reply> {
+  readonly #judge = (reply: Reply, query: Query): Maybe<Reply> => {
     // A bare result code is a failure, and an A query would not change that.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
     const { counted, excluded } = countAddresses(reply, TYPE.AAAA, this.#excluded);
     const own = excluded === 0 ? reply : withoutExcluded(reply, query, this.#excluded);
     if (counted > 0 && !this.#translateAll) return own;
     const found = this.#next(query.asking(query.wireName, TYPE.A));
-    if (!isLater(found)) return this.translate(found, query, own);
-    return andThen(found, translate, { link: this, query: query.keep(), own });
-  }
+    if (!isLater(found)) return this.#translate(found, query, own);
+    const asked = query.keep();
+    return andThen(found, (later) => this.#translate(later, asked, own));
+  };
 
   /**
    * Builds the AAAA reply from `found`, the reply to the A query.
    * @param own the upstream's AAAA reply
    */
-  translate(found: Reply, query: Query, own: Reply): Reply {
+  #translate(found: Reply, query: Query, own: Reply): Reply {
     if (found === silence) return found;
     if (countAddresses(found, TYPE.A, this.#untranslated).counted > 0) {
       this.#count(query.route).add(1);
@@ -179,17 +176,4 @@ const ALIAS_TTL = 600;
 
 function underAlias(found: Reply, query: Query): Reply {
   return withQuestion(found, query, 'stay', ALIAS_TTL);
-}
-
-interface Dns64Wait {
-  readonly link: Dns64;
-  readonly query: Query;
-}
-
-function judge(reply: Reply, { link, query }: Dns64Wait): Maybe<Reply> {
-  return link.judge(reply, query);
-}
-
-function translate(found: Reply, { link, query, own }: Dns64Wait & { readonly own: Reply }): Reply {
-  return link.translate(found, query, own);
 }

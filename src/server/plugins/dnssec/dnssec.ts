@@ -143,7 +143,7 @@ export const dnssec: Plugin = definePlugin({
         next,
         onRefused: () => refusals.count(),
       });
-      link = (query) => made.answer(query);
+      ({ link } = made);
     });
     return (query) => link(query);
   },

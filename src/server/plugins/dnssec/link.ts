@@ -47,23 +47,22 @@ export class DnssecLink {
     this.#next = parts.next;
   }
 
-  answer(query: Query): Maybe<Reply> {
+  readonly link: Next = (query) => {
     if (!query.isStandard || query.nameLength === 0) return this.#next(query);
     const zone = this.#parts.zones.find(query.folded, query.nameLength);
     if (zone === null) return this.#next(query);
     const { type } = query;
     if (type === TYPE.DNSKEY && zone.length === query.nameLength) {
       const reply = this.#keys(query);
-      return query.dnssecOk ? this.sign(reply, query) : reply;
+      return query.dnssecOk ? this.#sign(reply, query) : reply;
     }
     if (!query.dnssecOk || type === TYPE.AXFR || type === TYPE.IXFR) return this.#next(query);
     const reply = this.#next(query);
-    if (!isLater(reply)) return this.sign(reply, query);
-    return andThen(reply, signLater, { link: this, query: query.keep() });
-  }
+    return isLater(reply) ? andThen(reply, this.#sign, query.keep()) : this.#sign(reply, query);
+  };
 
   /** Returns the reply to `query` in signed form. */
-  sign(reply: Reply, query: Query): Maybe<Reply> {
+  readonly #sign = (reply: Reply, query: Query): Maybe<Reply> => {
     const { replies, metrics, clock } = this.#parts;
     if (reply.bare || reply.truncated || reply.rest !== null) return reply;
     const known = replies.find(query, reply, Math.floor(clock.wall() / 1000));
@@ -71,21 +70,18 @@ export class DnssecLink {
     metrics.of(query.route).hits.add(known.sets);
     if (reply.options === null && reply.errors === null) return known.reply;
     return known.reply.with({ options: reply.options, errors: reply.errors });
-  }
+  };
 
   #signAnew(reply: Reply, query: Query): Maybe<Reply> {
     if (!isSignable(reply)) return reply;
     const judgement = new Judgement(reply, query, this.#parts.zones);
     if (!judgement.asksForCut) return this.#carryOut(reply, query, judgement.plan(false), true);
+    // Whether the name in a DS denial is a zone.
     const { name } = judgement.denied!;
-    const asking = { link: this, reply, query: query.keep(), judgement };
-    return andThen(this.#next(query.asking(name, TYPE.NS)), judgeCut, asking);
-  }
-
-  /** Continues once it is known whether the name in a DS denial is a zone. */
-  judgeCut(servers: Reply, { reply, query, judgement }: AskingForCut): Maybe<Reply> {
-    const plan = judgement.plan(tellsOfCut(servers, judgement.denied!.name));
-    return this.#carryOut(reply, query, plan, false);
+    const kept = query.keep();
+    return andThen(this.#next(query.asking(name, TYPE.NS)), (servers) =>
+      this.#carryOut(reply, kept, judgement.plan(tellsOfCut(servers, name)), false),
+    );
   }
 
   #carryOut(reply: Reply, query: Query, plan: Plan, lasting: boolean): Maybe<Reply> {
@@ -138,24 +134,6 @@ export class DnssecLink {
     for (const { data, ttl } of pairs) writer.record(SECTION.answer, null, TYPE.DNSKEY, ttl, data);
     return writer.finish(RCODE.NOERROR, 'dnssec');
   }
-}
-
-interface AskingForCut {
-  readonly link: DnssecLink;
-  readonly reply: Reply;
-  readonly query: Query;
-  readonly judgement: Judgement;
-}
-
-function judgeCut(servers: Reply, asking: AskingForCut): Maybe<Reply> {
-  return asking.link.judgeCut(servers, asking);
-}
-
-function signLater(
-  reply: Reply,
-  { link, query }: { readonly link: DnssecLink; readonly query: Query },
-): Maybe<Reply> {
-  return link.sign(reply, query);
 }
 
 /** True if a reply includes its question and something that can be signed, as nearly all do. */

@@ -121,14 +121,16 @@ export const dnstap: Plugin = definePlugin({
     const tap = new Tap(prefix, full, extra ?? '', context.clock);
     context.onMessage((message) => tap.use(message as LineRingMemory));
     context.offer(exchangeTaps, tap);
+    const replied = (reply: Reply, query: Query): Reply => {
+      tap.reply(query, reply);
+      return reply;
+    };
     return (query) => {
       // Internal lookups (CNAME targets) are not made by clients.
       if (query.depth > 0) return next(query);
       tap.query(query);
       const reply = next(query);
-      if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
-      tap.reply(query, reply);
-      return reply;
+      return isLater(reply) ? andThen(reply, replied, query.keep()) : replied(reply, query);
     };
   },
 });
@@ -141,16 +143,6 @@ function hasNoCertificate({
   readonly tls: unknown;
 }): boolean {
   return listen && kind === 'tls' && tls === null;
-}
-
-interface TappedQuery {
-  readonly tap: Tap;
-  readonly query: Query;
-}
-
-function later(reply: Reply, { tap, query }: TappedQuery): Reply {
-  tap.reply(query, reply);
-  return reply;
 }
 
 function readTls(
