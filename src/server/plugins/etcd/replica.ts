@@ -1,8 +1,23 @@
 /** A worker's copy of the etcd data. */
 import type { Replica } from '../../engine/contract/data-set.ts';
-import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
+
+export type EtcdChange =
+  /**
+   * A changed key (relative to `path`) and its value, which is null if the key was deleted and empty if the value is
+   * invalid.
+   */
+  | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
+  /** Expiry of a lease, in milliseconds since 1970, or null if it is no longer needed. */
+  | { readonly about: 'lease'; readonly id: string; readonly until: number | null }
+  /** Set once everything has been listed, along with the time of the last change in Unix seconds. */
+  | { readonly about: 'state'; readonly listed: boolean; readonly serial: number };
+
+/** Returns the approximate size in bytes of a change on its way to a worker. */
+export function sizeOf(change: EtcdChange): number {
+  return change.about === 'key' ? 48 + change.key.length + (change.packed?.length ?? 0) : 48;
+}
 
 /** The replicated etcd data: keys, leases, and when they were read. */
 export interface Contents {

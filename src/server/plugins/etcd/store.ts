@@ -5,7 +5,7 @@ import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
 import type { EtcdLease, WatchEvent } from '../../etcd/messages.ts';
 import type { Gauge, Registry } from '../../metrics/registry.ts';
 import type { DataSet, OpenDataSet } from '../../engine/contract/data-set.ts';
-import { sizeOf, type EtcdChange } from './change.ts';
+import { sizeOf, type EtcdChange } from './replica.ts';
 import type { KeyRoom } from './key-memory.ts';
 import { KeyTable } from './key-table.ts';
 import { LeaseClock } from './leases.ts';

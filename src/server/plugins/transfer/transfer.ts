@@ -4,7 +4,7 @@ import { zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { ip } from '../../corefile/word-values.ts';
+import { ip, value, wrongForm } from '../../corefile/word-values.ts';
 import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -12,13 +12,28 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { isServer } from '../../zone/server-address.ts';
+import { isServer, parseServer } from '../../zone/server-address.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { changesSince, onlySoa, transferReply, wholeZone } from '../../zone/transfer-reply.ts';
 import { transferSources, type Transferable } from '../../zone/transfer-source.ts';
 import type { Listeners } from './notifier.ts';
-import { receiver } from './receiver.ts';
 import { isWithin } from '../../wire/within-zone.ts';
+import type { RemoteServer } from '../../transport/one-exchange.ts';
+
+/** A server that may transfer a zone and is notified of changes, or any server. */
+type Receiver = RemoteServer | '*';
+
+/** `IP`, `IP:PORT`, `[v6]:PORT`, or `*`. */
+const receiver = value<Receiver>('ADDRESS', ({ text }) => {
+  if (text === '*') return '*';
+  return (
+    parseServer(text) ??
+    wrongForm(
+      `not an IP address: "${text}"`,
+      'Write an address with an optional port (192.0.2.10, [2001:db8::1]:5300), or * for all clients.',
+    )
+  );
+});
 
 /** Returns a setting that must not be repeated. */
 function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {

@@ -1,5 +1,6 @@
 /** A table from addresses and hashes to numbers that needs no object per entry. */
 import { hashPair } from '../../../base/hash.ts';
+import { readUint32 } from '../../../base/big-endian.ts';
 
 const GROW_AT = 0.7;
 const SIZE_MIN = 16;
@@ -129,4 +130,15 @@ export class Multimap {
       if (values[slot] !== 0) this.#insert(keys, slot * this.width, values[slot]! - 1);
     }
   }
+}
+
+/** Copies the 4 or 16 address bytes at `at` into `key` as one or four 32-bit words, and returns `key`. */
+export function addressKey(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  key: Int32Array,
+): Int32Array {
+  for (let word = 0; word < length >> 2; word++, at += 4) key[word] = readUint32(bytes, at);
+  return key;
 }

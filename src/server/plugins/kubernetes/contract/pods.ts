@@ -2,10 +2,9 @@
 import { hashBytes } from '../../../base/hash.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
-import { addressKey } from './address-key.ts';
 import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
-import { Multimap } from './multimap.ts';
+import { addressKey, Multimap } from './multimap.ts';
 import { placeHash } from './place-hash.ts';
 
 const FIRST = 1; // set if it is the pod's first address (`status.podIP`)

@@ -2,31 +2,74 @@
 import type { ControlContext } from '../../../engine/contract/control-context.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 import { ClusterPublisher } from './publisher.ts';
-import { planSource, sourceKey } from './source-plan.ts';
-import { loadSource } from './source.ts';
-import { waitForListing } from './startup.ts';
+import { planSource, sourceKey, type SourcePlan } from './source-plan.ts';
+import { waitBeforeServing } from '../../../engine/contract/startup.ts';
+import type { Source } from '../../../kube/store/source.ts';
+import type { SourceParts } from './api-source.ts';
 
-/** Opens the source, unless an equal one is already open, and publishes its changes to all workers. */
+const LATE = 'starting server with unsynced Kubernetes API';
+
+/**
+ * Opens the source, unless an equal one is already open, and publishes its changes to all workers. Waits until
+ * everything has been listed once, and logs the wait as CoreDNS does. The wait ends early if the API server does not
+ * answer, because external names do not depend on it.
+ */
 export async function control(options: KubernetesOptions, context: ControlContext): Promise<void> {
   const plan = planSource(options, context);
   const { clock, log, metrics } = context;
   const openSource = await loadSource(plan);
   const publisher = context.replicated(
     sourceKey(plan),
-    (open) =>
-      new ClusterPublisher({
-        source: openSource(context),
-        open,
-        clock,
-        metrics,
-        podNames: plan.podNames,
-        clientNames: plan.clientNames,
-        outside: plan.outside,
-      }),
+    (open) => new ClusterPublisher({ ...plan, source: openSource(context), open, clock, metrics }),
   );
   context.readiness(() => publisher.synced);
   context.onStart(() => {
     publisher.start();
-    return waitForListing(publisher, { clock, log, timeoutMs: options.startupTimeoutMs });
+    return waitBeforeServing({
+      clock,
+      log,
+      timeoutMs: options.startupTimeoutMs,
+      whenReady: (run) =>
+        publisher.whenSettled(() => {
+          if (!publisher.synced) log.warning(LATE);
+          run();
+        }),
+      everyMs: 500,
+      waiting: 'waiting for Kubernetes API before starting server',
+      late: LATE,
+    });
   });
+}
+
+/**
+ * Loads only the code that the plan's source needs.
+ * @returns a function that opens the source; it throws a Problem (directory, files, environment)
+ */
+async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Source> {
+  const { manifests: folder, manifestMemory: memory, wanted } = plan;
+  if (folder === null) {
+    const { apiSource } = await import('./api-source.ts');
+    return (parts) => apiSource(plan, parts);
+  }
+  const { manifestSource } = await import('../../../kube/manifests/manifest-folder.ts');
+  return ({ clock, log, metrics }) => {
+    const problems = metrics.counter(
+      'ndots_kubernetes_manifest_problems_total',
+      "Errors in the manifest directory's files, and files that exceed its limits.",
+      ['code'],
+    );
+    const bytes = metrics.gauge(
+      'ndots_kubernetes_manifest_bytes',
+      'Computed memory use of the objects in the manifest directory.',
+    );
+    return manifestSource({
+      folder,
+      memory,
+      wanted,
+      clock,
+      log,
+      problem: ({ code }) => problems.with(code).add(1),
+      applied: (count) => bytes.set(count),
+    });
+  };
 }

@@ -21,19 +21,14 @@ import {
   printPorts,
 } from '../contract/endpoint-encoding.ts';
 import { placeHash } from '../contract/place-hash.ts';
+import type { SourcePlan } from './source-plan.ts';
 import { PodTable } from '../contract/pods.ts';
 
-export interface PublisherParts {
+export interface PublisherParts extends Pick<SourcePlan, 'podNames' | 'clientNames' | 'outside'> {
   readonly source: Source;
   readonly open: OpenDataSet;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** If true, endpoints without a host name are named after their pod. */
-  readonly podNames: boolean;
-  /** True if workers need the names and labels of client pods (for `metadata`). */
-  readonly clientNames: boolean;
-  /** True if workers need the external addresses of services (for `k8s_external`). */
-  readonly outside: boolean;
 }
 
 /** Facts that do not change the zone's content. */

@@ -27,6 +27,7 @@ export interface SourcePlan {
     readonly inFlight: number;
   };
   readonly wanted: WantedObjects;
+  /** If true, endpoints without a host name are named after their pod. */
   readonly podNames: boolean;
   /** True if the names and labels of client pods are needed (by `metadata` and `top`). */
   readonly clientNames: boolean;

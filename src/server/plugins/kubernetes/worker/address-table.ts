@@ -1,6 +1,5 @@
 /** A table from IPv4 and IPv6 addresses to numbers. */
-import { addressKey } from '../contract/address-key.ts';
-import { Multimap } from '../contract/multimap.ts';
+import { addressKey, Multimap } from '../contract/multimap.ts';
 
 /** A multimap whose keys are the 4 or 16 bytes of an address, `bytes[at, at + length)`. */
 export class AddressTable {

@@ -1,8 +1,7 @@
 /** Maps addresses to the pods that send from them. */
-import { addressKey } from '../contract/address-key.ts';
 import type { AddressFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
-import { Multimap } from '../contract/multimap.ts';
+import { addressKey, Multimap } from '../contract/multimap.ts';
 
 /** An address with more than one namespace; nearly all addresses have only one. */
 interface Special {
