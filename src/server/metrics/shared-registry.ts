@@ -14,12 +14,13 @@ import { NativeRange } from './native.ts';
 import {
   checkShape,
   difference,
+  type Merge,
   type MetricKind,
   NameClaims,
   type Registration,
   type FamilyShape,
 } from './registration.ts';
-import type { Counter, Family, Gauge, Merge, Registry } from './registry.ts';
+import type { Counter, Family, Gauge, Registry } from './registry.ts';
 
 /**
  * Maximum number of label sets per family in one thread, which take 288 KB for a time histogram. Any others share a

@@ -1,9 +1,11 @@
 import { FLAG, HEADER, TYPE } from './iana.ts';
 import { parseName } from './name.ts';
 import { readEdns, writeEdns, type Edns } from './edns.ts';
-import { Reader } from './reader.ts';
+import { Reader, ReadError } from './reader.ts';
+import { Records } from './records.ts';
 import { Opaque, type RecordKind } from './record/kind.ts';
 import { kindOf } from './record/table.ts';
+import type { Reply } from './reply.ts';
 import { MessageWriter, SECTION, type Section } from './writer.ts';
 
 /** The question of a message. */
@@ -41,6 +43,30 @@ export interface Message {
   readonly additional: readonly DnsRecord[];
   readonly edns: Edns | null;
 }
+
+/** A record of a reply, with the TTL that it is sent with, and the size of its data in bytes. */
+export interface AnsweredRecord {
+  readonly record: DnsRecord;
+  readonly size: number;
+}
+
+/** Returns the answer section, which is empty if the message cannot be read. */
+export function sentAnswers(reply: Reply): readonly AnsweredRecord[] {
+  let answer: readonly DnsRecord[];
+  try {
+    ({ answer } = readMessage(reply.bytes, reply.start, reply.end));
+  } catch (error) {
+    if (error instanceof ReadError) return [];
+    throw error;
+  }
+  walker.of(reply);
+  return answer.map((record) => {
+    walker.next();
+    return { record: { ...record, ttl: walker.ttl }, size: walker.dataLength };
+  });
+}
+
+const walker = new Records();
 
 /** Returns the data of `record` if it is of this kind, and null otherwise. */
 export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>): D | null {

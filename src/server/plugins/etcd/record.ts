@@ -1,6 +1,6 @@
 /** Records of an answer under construction. */
 import { TYPE } from '../../wire/iana.ts';
-import { writeData, type DnsRecord } from '../../wire/message.ts';
+import { writeData, type AnsweredRecord } from '../../wire/message.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
@@ -67,13 +67,10 @@ export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number
   });
 }
 
-/**
- * Builds a record from another reply.
- * @param size the length of its data in that reply
- */
-export function foreignRecord(from: DnsRecord, ttl: number, size: number): AnswerRecord {
+/** Builds a record from another reply. */
+export function foreignRecord({ record: from, size }: AnsweredRecord): AnswerRecord {
   const owner = parseName(from.name);
-  const { type, data } = from;
+  const { type, ttl, data } = from;
   return record(owner, type, ttl, 2 * size + 512, (writer) => writeData(writer, type, data));
 }
 

@@ -2,13 +2,10 @@
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
-import { readMessage, type DnsRecord } from '../../wire/message.ts';
+import { sentAnswers } from '../../wire/message.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
-import { ReadError } from '../../wire/reader.ts';
-import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { SECTION } from '../../wire/writer.ts';
 import type { FoundService, SkydnsLookup } from './lookup.ts';
 import { nameOf, stripped } from './path.ts';
 import {
@@ -206,7 +203,8 @@ export class Work {
     if (reply === null || reply.bare) return none;
     if (reply.truncated) this.truncated = true;
     let records = this.#foreign.get(reply);
-    if (records === undefined) this.#foreign.set(reply, (records = answersOf(reply)));
+    if (records === undefined)
+      this.#foreign.set(reply, (records = sentAnswers(reply).map(foreignRecord)));
     return records;
   }
 
@@ -357,23 +355,4 @@ function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply
     (late) => void known.set(key, late.own()),
     () => void known.set(key, null),
   );
-}
-
-const walker = new Records();
-
-function answersOf(reply: Reply): readonly AnswerRecord[] {
-  const records: AnswerRecord[] = [];
-  let answer: readonly DnsRecord[];
-  try {
-    ({ answer } = readMessage(reply.bytes, reply.start, reply.end));
-  } catch (error) {
-    if (error instanceof ReadError) return records;
-    throw error;
-  }
-  walker.of(reply);
-  for (const one of answer) {
-    if (!walker.next() || walker.section !== SECTION.answer) break;
-    records.push(foreignRecord(one, walker.ttl, walker.dataLength));
-  }
-  return records;
 }

@@ -3,7 +3,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
-import { printDuration } from '../../base/duration.ts';
+import { printDuration, parseDuration } from '../../base/duration.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import { seededRandom } from '../../base/random.ts';
@@ -16,8 +16,71 @@ import {
 } from '../../engine/contract/plugin.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 import { Arranger } from './arranger.ts';
-import { syntax, type LoadbalanceOptions } from './loadbalance-options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
+import { position } from '../../corefile/positions.ts';
+import { list, setting } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { duration, net, worded } from '../../corefile/word-values.ts';
+
+/** The order of addresses, which is random, or random with the first address drawn by weight. */
+type BalancePolicy =
+  | { readonly kind: 'round_robin' }
+  | { readonly kind: 'weighted'; readonly file: string };
+
+const syntax = directive({
+  name: 'loadbalance',
+  summary: 'changes the order of addresses in replies',
+  repeat: 'merge',
+  args: {
+    policy: position<BalancePolicy>(
+      '[round_robin | weighted FILE]',
+      'shuffle addresses and mail exchangers (default), or put one address first, drawn by the weights in FILE',
+      (line) => {
+        if (line.left === 0) return { kind: 'round_robin' };
+        const word = line.take();
+        if (word.text === 'round_robin') return { kind: 'round_robin' };
+        if (word.text !== 'weighted') {
+          return line.refuse(`unknown policy: ${word.text}`, word.place, {
+            hint: 'The policies are round_robin and weighted FILE.',
+          });
+        }
+        if (line.left === 0) {
+          return line.refuse('missing weight file argument', word.place, {
+            remedy: 'Write: loadbalance weighted FILE',
+          });
+        }
+        return { kind: 'weighted', file: line.take().text };
+      },
+    ),
+  },
+  properties: {
+    reloadMs: setting(
+      'reload',
+      worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
+        parseDuration(text) === null ? `invalid reload duration '${text}'` : reason,
+      ),
+      { help: 'how often to check the weight file (default 30s; 0: never)' },
+    ),
+    prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses in these networks first' }),
+  },
+  check({ policy, reloadMs, prefer, at }): readonly Problem[] {
+    const other =
+      policy.kind === 'round_robin' ? reloadMs !== null && 'reload' : prefer.length > 0 && 'prefer';
+    if (other === false) return [];
+    return [
+      pluginProblem('loadbalance', at, `unknown property '${other}'`, {
+        code: 'property-unknown',
+        hint:
+          other === 'reload'
+            ? 'Only `loadbalance weighted FILE` has a file to reload.'
+            : 'Weights already determine the first address.',
+      }),
+    ];
+  },
+});
+
+type LoadbalanceOptions = Options<typeof syntax>;
 
 const RELOAD_MS = 30_000;
 

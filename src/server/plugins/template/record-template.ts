@@ -107,11 +107,7 @@ function shortened(text: string): string {
 export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | null {
   if (nodes.some(({ kind }) => kind !== 'text')) return null;
   try {
-    return parseRecord(
-      nodes.map((node) => (node.kind === 'text' ? node.text : '')).join(''),
-      '.',
-      section,
-    );
+    return parseRecord(printNodes(nodes), '.', section);
   } catch (error) {
     if (error instanceof Problem) return null;
     throw error;
@@ -132,7 +128,7 @@ export function doubtsAbout(
   });
   if (doubts.length > 0 || nodes.some(({ kind }) => kind !== 'text')) return doubts;
   try {
-    const text = nodes.map((node) => (node.kind === 'text' ? node.text : '')).join('');
+    const text = printNodes(nodes);
     if (!/^\s*$/.test(text)) parseRecord(text, '.', section);
     return [];
   } catch (error) {
