@@ -188,45 +188,33 @@ const EVENTS_MAX = 100_000;
  */
 export function readWatch(bytes: Buffer): WatchResponse {
   const reader = new MessageReader();
-  let header = noHeader;
-  let watch = 0;
-  let created = false;
-  let canceled = false;
-  let compactRevision = 0;
-  let cancelReason = '';
-  let fragment = false;
   const events: WatchEvent[] = [];
+  const read = {
+    header: noHeader,
+    watch: 0,
+    created: false,
+    canceled: false,
+    compactRevision: 0,
+    cancelReason: '',
+    fragment: false,
+    events,
+  };
   for (reader.over(bytes); reader.next();) {
-    switch (reader.field) {
-      case 1:
-        header = readHeader(reader.bytes());
-        break;
-      case 2:
-        watch = reader.number();
-        break;
-      case 3:
-        created = reader.flag();
-        break;
-      case 4:
-        canceled = reader.flag();
-        break;
-      case 5:
-        compactRevision = reader.number();
-        break;
-      case 6:
-        cancelReason = reader.text();
-        break;
-      case 7:
-        fragment = reader.flag();
-        break;
-      case 11:
-        if (events.length === EVENTS_MAX)
-          throw new TooManyEvents(`more than ${EVENTS_MAX} events in one message`);
-        events.push(readEvent(reader.bytes()));
-        break;
+    const { field } = reader;
+    if (field === 1) read.header = readHeader(reader.bytes());
+    else if (field === 2) read.watch = reader.number();
+    else if (field === 3) read.created = reader.flag();
+    else if (field === 4) read.canceled = reader.flag();
+    else if (field === 5) read.compactRevision = reader.number();
+    else if (field === 6) read.cancelReason = reader.text();
+    else if (field === 7) read.fragment = reader.flag();
+    else if (field === 11) {
+      if (events.length === EVENTS_MAX)
+        throw new TooManyEvents(`more than ${EVENTS_MAX} events in one message`);
+      events.push(readEvent(reader.bytes()));
     }
   }
-  return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
+  return read;
 }
 
 /** Builds a `LeaseGrant` message for a lease of `seconds`, whose id etcd chooses. */
@@ -266,39 +254,34 @@ export function readToken(bytes: Buffer): string {
 
 function readHeader(bytes: Buffer): ResponseHeader {
   const reader = new MessageReader();
-  let cluster = 0n;
-  let revision = 0;
+  const header = { cluster: 0n, revision: 0 };
   for (reader.over(bytes); reader.next();) {
-    if (reader.field === 1) cluster = reader.id();
-    else if (reader.field === 3) revision = reader.number();
+    if (reader.field === 1) header.cluster = reader.id();
+    else if (reader.field === 3) header.revision = reader.number();
   }
-  return { cluster, revision };
+  return header;
 }
 
 function readEvent(bytes: Buffer): WatchEvent {
   const reader = new MessageReader();
-  let deleted = false;
-  let kv = noKeyValue;
+  const event = { deleted: false, kv: noKeyValue };
   for (reader.over(bytes); reader.next();) {
-    if (reader.field === 1) deleted = reader.number() === 1;
-    else if (reader.field === 2) kv = readKeyValue(reader.bytes());
+    if (reader.field === 1) event.deleted = reader.number() === 1;
+    else if (reader.field === 2) event.kv = readKeyValue(reader.bytes());
   }
-  return { deleted, kv };
+  return event;
 }
 
 function readKeyValue(bytes: Buffer): KeyValue {
   const reader = new MessageReader();
-  let key = nothing;
-  let value = nothing;
-  let modRevision = 0;
-  let lease = 0n;
+  const kv = { key: nothing, value: nothing, modRevision: 0, lease: 0n };
   for (reader.over(bytes); reader.next();) {
-    if (reader.field === 1) key = reader.bytes();
-    else if (reader.field === 3) modRevision = reader.number();
-    else if (reader.field === 5) value = reader.bytes();
-    else if (reader.field === 6) lease = reader.id();
+    if (reader.field === 1) kv.key = reader.bytes();
+    else if (reader.field === 3) kv.modRevision = reader.number();
+    else if (reader.field === 5) kv.value = reader.bytes();
+    else if (reader.field === 6) kv.lease = reader.id();
   }
-  return { key, value, modRevision, lease };
+  return kv;
 }
 
 const nothing: Buffer = Buffer.alloc(0);

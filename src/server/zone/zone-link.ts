@@ -1,6 +1,6 @@
 /** The link for plugins that answer from zones. */
 import { isLater, type Maybe } from '../base/maybe.ts';
-import type { Next } from '../engine/contract/plugin.ts';
+import type { Next, WorkerContext } from '../engine/contract/plugin.ts';
 import { ReplyCache } from '../engine/contract/reply-cache.ts';
 import { ZoneMatch } from '../engine/contract/zone-match.ts';
 import { CLASS, EDE, MESSAGE_MAX, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
@@ -8,32 +8,33 @@ import { joinAnswers } from '../wire/join.ts';
 import type { WireName } from '../wire/name.ts';
 import type { Query } from '../transport/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
-import type { MessageWriter } from '../wire/writer.ts';
+import { transferSources } from './transfer-source.ts';
+import { wildcardNames, wildcardsOf } from './wildcard-names.ts';
 import type { ZoneData } from './zone-data.ts';
-import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
-import type { ServedZone } from './zone-replica.ts';
+import { zoneTransfers } from './zone-records.ts';
+import { ZoneReplica, type ServedZone } from './zone-replica.ts';
 
-/** The parts of the link. `ask` queries the whole server for the targets of aliases, and `next` is the next plugin. */
 export interface ZoneLinkParts {
   readonly plugin: string;
-  readonly zones: ZoneDirectory<ServedZone>;
-  /** Names in these zones go to the next plugin if they own nothing; null disables this. */
-  readonly fallthrough: readonly string[] | null;
-  readonly writer: MessageWriter;
-  readonly ask: Next;
-  readonly next: Next;
-  /** True if there is no next plugin, so names outside all zones are refused. */
-  readonly last: boolean;
+  /** Key of the zones' data set. */
+  readonly key: string;
+  /** Names in these zones go to the next plugin if they own nothing. */
+  readonly fallthrough: readonly string[];
   /** Answers a NOTIFY for a zone (RFC 1996). By default, it is refused. */
   readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
 }
 
-/** Creates the link for a plugin that answers from zones. */
-export function zoneLink(parts: ZoneLinkParts): Next {
-  const { plugin, zones, next, ask } = parts;
-  const answers = new ZoneAnswers(parts.writer, plugin);
-  const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+/** Creates the link for a plugin that answers from zones, and offers the zones to the other plugins. */
+export function zoneLink(parts: ZoneLinkParts, context: WorkerContext, next: Next): Next {
+  const { plugin, key, notified } = parts;
+  const { writer, ask, last } = context;
+  const replica = context.replica(key, () => new ZoneReplica());
+  const { zones } = replica;
+  context.offer(transferSources, zoneTransfers(replica));
+  context.offer(wildcardNames, wildcardsOf(zones));
+  const answers = new ZoneAnswers(writer, plugin);
+  const through = new ZoneMatch(parts.fallthrough);
   const replies = new ReplyCache();
   const refused = failure(RCODE.REFUSED, plugin, null, [
     { code: EDE.NOT_AUTHORITATIVE, text: 'no served zone contains the name' },
@@ -48,7 +49,7 @@ export function zoneLink(parts: ZoneLinkParts): Next {
    * built and cached until the zone changes. `loadbalance` can then choose from all addresses.
    */
   const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
-    const passes = through?.holds(query) === true;
+    const passes = through.holds(query);
     const first = answers.answer(query, data, passes, query.limit);
     if (first === null || !first.truncated || query.limit === MESSAGE_MAX) return first;
     // The cache of whole replies does not distinguish queries with and without DNSSEC.
@@ -69,8 +70,8 @@ export function zoneLink(parts: ZoneLinkParts): Next {
     const { type } = query;
     let zone = zones.find(query.folded, query.nameLength);
     if (zone === null || (query.class !== CLASS.IN && query.class !== CLASS.ANY))
-      return parts.last ? refused : next(query);
-    if (query.opcode === OPCODE.NOTIFY) return parts.notified?.(query, zone) ?? refused;
+      return last ? refused : next(query);
+    if (query.opcode === OPCODE.NOTIFY) return notified?.(query, zone) ?? refused;
     // Transfers are handled by `transfer`, which comes earlier.
     if (type === TYPE.AXFR || type === TYPE.IXFR) return refused;
     // The parent has the DS records (RFC 4035 section 3.1.4.1).

@@ -9,11 +9,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
-import { transferSources } from '../../zone/transfer-source.ts';
-import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { zoneTransfers } from '../../zone/zone-records.ts';
-import { ZoneReplica } from '../../zone/zone-replica.ts';
 import { zoneFiles } from './folder.ts';
 import { readNaming, type ZoneNaming } from './naming.ts';
 import { errorCode } from '../../base/error-code.ts';
@@ -97,23 +93,9 @@ export const auto: Plugin = definePlugin({
 
   setup({ naming, zones: origins }, context, next) {
     if (naming === null) return next;
-    const replica = context.replica(
-      keyOf(naming, context.path(naming.directory)),
-      () => new ZoneReplica(),
-    );
-    context.offer(transferSources, zoneTransfers(replica));
-    context.offer(wildcardNames, wildcardsOf(replica.zones));
+    const key = keyOf(naming, context.path(naming.directory));
+    const link = zoneLink({ plugin: 'auto', key, fallthrough: [] }, context, next);
     const within = new ZoneMatch(origins);
-    const { writer, ask, last } = context;
-    const link = zoneLink({
-      plugin: 'auto',
-      zones: replica.zones,
-      fallthrough: null,
-      writer,
-      ask,
-      last,
-      next,
-    });
     return (query) => (within.holds(query) ? link(query) : next(query));
   },
 });

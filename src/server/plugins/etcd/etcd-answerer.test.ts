@@ -9,7 +9,6 @@ import { makeQuery } from '../../transport/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { EtcdAnswerer, type EtcdAnswererParts } from './etcd-answerer.ts';
-import { MemorySource } from './memory-source.ts';
 import { EtcdReplica } from './replica.ts';
 import { packService } from './skydns-service.ts';
 
@@ -32,7 +31,7 @@ function answerer(
   replica.apply([{ about: 'state', listed, serial: 7 }]);
   replica.complete();
   return new EtcdAnswerer({
-    source: new MemorySource(replica, maxSearch),
+    source: replica,
     zones: [zone],
     fallthrough: null,
     minLeaseTtl: 30,

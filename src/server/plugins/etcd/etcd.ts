@@ -7,7 +7,6 @@ import { transferSources } from '../../zone/transfer-source.ts';
 import { EtcdAnswerer, type AnswerSource } from './etcd-answerer.ts';
 import { EtcdFollower, KEY_MEMORY } from './follower.ts';
 import { roomFor } from './key-memory.ts';
-import { MemorySource } from './memory-source.ts';
 import { syntax } from './etcd-options.ts';
 import { EtcdReader, QuerySource } from './per-query.ts';
 import { planEtcd, planKey } from './etcd-plan.ts';
@@ -16,7 +15,7 @@ import { etcdTransfers } from './transfer-zone.ts';
 
 /**
  * SkyDNS: answers from service records in etcd. The control part watches etcd (`follower.ts`, over `src/server/etcd/`)
- * and replicates the data to all workers (`store.ts`), which answer from memory (`answer.ts`). With `per_query`, the
+ * and replicates the data to all workers (`store.ts`), which answer from memory (`replica.ts`). With `per_query`, the
  * control part reads from etcd for every query instead (`per-query.ts`).
  */
 export const etcd: Plugin = definePlugin({
@@ -64,7 +63,7 @@ export const etcd: Plugin = definePlugin({
     } else {
       const key = planKey(planEtcd(options, (file) => context.path(file)));
       const replica = context.replica(key, () => new EtcdReplica());
-      source = new MemorySource(replica, options.maxSearch);
+      source = replica;
       const { zones, minLeaseTtl, maxLeaseTtl } = options;
       const omitted = metrics.counter(
         'ndots_etcd_transfer_omitted_total',
@@ -76,12 +75,8 @@ export const etcd: Plugin = definePlugin({
       );
     }
     return new EtcdAnswerer({
+      ...options,
       source,
-      zones: options.zones,
-      fallthrough: options.fallthrough,
-      minLeaseTtl: options.minLeaseTtl,
-      maxLeaseTtl: options.maxLeaseTtl,
-      maxSearch: options.maxSearch,
       clock,
       writer,
       ask,

@@ -40,13 +40,10 @@ export class EtcdFollower implements KeptAcrossReloads {
   constructor(parts: FollowerParts) {
     this.#parts = parts;
     const { plan, clock, random, log, metrics, room, open } = parts;
-    const { prefix, maxKeys, maxValueBytes } = plan;
     const client = parts.client ?? new EtcdClient({ ...plan, clock });
     this.#client = client;
     this.#store = new EtcdStore({
-      prefix,
-      maxKeys,
-      maxValueBytes,
+      ...plan,
       room,
       open,
       askLease: (id) => client.lease(id),
@@ -59,7 +56,7 @@ export class EtcdFollower implements KeptAcrossReloads {
       client,
       ranges: rangesOf(plan),
       target: this.#store,
-      hooks: hooksOf(metrics, prefix === '' ? '/' : prefix),
+      hooks: hooksOf(metrics, plan.prefix === '' ? '/' : plan.prefix),
       clock,
       random,
       log,

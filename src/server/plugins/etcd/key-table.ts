@@ -30,6 +30,16 @@ export class KeyTable {
     this.#chunkMax = chunkMax;
   }
 
+  /** Returns a table that only has the keys in these ranges, which are in order. It must not be changed. */
+  static of(...ranges: readonly KeyStretch[]): KeyTable {
+    const table = new KeyTable();
+    const keys = ranges.flatMap((one) => one.keys.slice(one.from, one.to));
+    const values = ranges.flatMap((one) => one.values.slice(one.from, one.to));
+    table.#size = keys.length;
+    if (keys.length > 0) table.#chunks.push({ keys, values });
+    return table;
+  }
+
   get size(): number {
     return this.#size;
   }

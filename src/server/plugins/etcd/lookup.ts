@@ -15,8 +15,9 @@ export interface RecordSource {
   /**
    * Returns all keys under a path. Null means that they are still being read, so the answer must be computed again
    * later.
+   * @param most if there are more keys than this, only some are returned, but more than this number
    */
-  below(path: string): KeyStretch | null;
+  below(path: string, most: number): KeyStretch | null;
   at(path: string): KeyStretch | null;
   /** Returns when a lease expires, in milliseconds since 1970, or 0 if this is unknown. */
   leaseEnd(id: string): number;
@@ -100,7 +101,7 @@ export class SkydnsLookup {
   }
 
   #below(path: string): KeyStretch {
-    return this.#known(this.#parts.records.below(path));
+    return this.#known(this.#parts.records.below(path, this.#parts.maxSearch));
   }
 
   #at(path: string): KeyStretch {

@@ -157,7 +157,7 @@ export class QuerySource implements AnswerSource {
     this.#waiting.clear();
   }
 
-  open(): RecordsOfQuery {
+  open(): ReadRecords {
     return new ReadRecords((path, below) => this.#read(path, below));
   }
 

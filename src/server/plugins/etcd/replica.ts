@@ -1,7 +1,9 @@
 /** A worker's copy of the etcd data. */
 import type { Replica } from '../../engine/contract/data-set.ts';
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
+import type { AnswerSource, RecordsOfQuery } from './etcd-answerer.ts';
 import { KeyTable } from './key-table.ts';
+import type { KeyStretch } from './lookup.ts';
 
 export type EtcdChange =
   /**
@@ -20,22 +22,43 @@ export function sizeOf(change: EtcdChange): number {
 }
 
 /** The replicated etcd data: keys, leases, and when they were read. */
-export interface Contents {
+export class Contents implements RecordsOfQuery {
   readonly table: KeyTable;
   /** Lease expiries in milliseconds since 1970. */
   readonly leases: Map<string, number>;
-  listed: boolean;
+  listed = false;
   /** Unix time of the last change, used as the serial in the zones' SOA. */
-  serial: number;
+  serial = 0;
+
+  constructor(table: KeyTable = new KeyTable(), leases: Map<string, number> = new Map()) {
+    this.table = table;
+    this.leases = leases;
+  }
+
+  below(path: string, most: number): KeyStretch {
+    // `0` follows `/` in byte order.
+    return this.table.range(`${path}/`, `${path}0`, most);
+  }
+
+  at(path: string): KeyStretch {
+    // No string sorts between a text and that text followed by a zero byte.
+    return this.table.range(path, `${path}\0`, 1);
+  }
+
+  leaseEnd(id: string): number {
+    return this.leases.get(id) ?? 0;
+  }
+
+  wait(): null {
+    return null;
+  }
 }
 
-function empty(): Contents {
-  return { table: new KeyTable(), leases: new Map(), listed: false, serial: 0 };
-}
-
-export class EtcdReplica implements Replica<EtcdChange>, Dependency {
+/** A worker's copy of the etcd data, which answers without waiting. */
+export class EtcdReplica implements Replica<EtcdChange>, Dependency, AnswerSource {
   version = 0;
-  #contents = empty();
+  readonly lasting: Dependency = this;
+  #contents = new Contents();
   /** Contents built from a snapshot that is not complete yet, or null. */
   #next: Contents | null = null;
 
@@ -43,8 +66,20 @@ export class EtcdReplica implements Replica<EtcdChange>, Dependency {
     return this.#contents;
   }
 
+  get listed(): boolean {
+    return this.#contents.listed;
+  }
+
+  get serial(): number {
+    return this.#contents.serial;
+  }
+
+  open(): RecordsOfQuery {
+    return this.#contents;
+  }
+
   begin(): void {
-    this.#next = empty();
+    this.#next = new Contents();
   }
 
   apply(changes: readonly EtcdChange[]): void {

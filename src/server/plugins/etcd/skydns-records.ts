@@ -71,9 +71,8 @@ export class Work {
     switch (type) {
       case TYPE.A:
       case TYPE.AAAA:
-        return asked(this.#addresses(this.#name, null, type, []));
       case TYPE.TXT:
-        return asked(this.#texts(this.#name, null, []));
+        return asked(this.#records(this.#name, null, type, []));
       case TYPE.CNAME:
         return this.#alias();
       case TYPE.PTR:
@@ -97,15 +96,6 @@ export class Work {
     return this.#parts.lookup.find(name, name.length, type, exact);
   }
 
-  /** The zone's own addresses are at `apex.dns`, if there are any. */
-  #findFromApex(name: Uint8Array, type: number): readonly FoundService[] | null {
-    if (this.#isApex(name)) {
-      const found = this.#find(this.#belowZone(apexDns), type);
-      if (found !== null) return found;
-    }
-    return this.#find(name, type);
-  }
-
   #belowZone(labels: WireName): WireName {
     return Buffer.concat([labels.subarray(0, -1), this.#parts.zone]);
   }
@@ -115,49 +105,28 @@ export class Work {
     return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
   }
 
-  #addresses(
+  /** Returns a name's addresses or texts. The zone's own addresses are at `apex.dns`, if there are any. */
+  #records(
     name: Uint8Array,
     owner: WireName | null,
     type: number,
     before: readonly WireName[],
   ): AnswerRecord[] | null {
-    const found = this.#findFromApex(name, type);
+    const isOfApex = type !== TYPE.TXT && this.#isApex(name);
+    const ofApex = isOfApex ? this.#find(this.#belowZone(apexDns), type) : null;
+    const found = ofApex ?? this.#find(name, type);
     if (found === null) return null;
     const records: AnswerRecord[] = [];
     const seen = new Set<string>();
     const kind = type === TYPE.A ? HOST.v4 : HOST.v6;
     for (const one of found) {
       const { service, ttl } = one;
-      if (service.kind === HOST.name) {
-        const next = this.#follow(name, owner, one, type, before, (target, chain) =>
-          this.#addresses(foldName(target), target, type, chain),
-        );
-        records.push(...next);
-      } else if (service.kind === kind && isNew(seen, service.host))
-        records.push(addressRecord(owner, service.host, ttl));
-    }
-    return records;
-  }
-
-  #texts(
-    name: Uint8Array,
-    owner: WireName | null,
-    before: readonly WireName[],
-  ): AnswerRecord[] | null {
-    const found = this.#find(name, TYPE.TXT);
-    if (found === null) return null;
-    const records: AnswerRecord[] = [];
-    const seen = new Set<string>();
-    for (const one of found) {
-      const { service, ttl } = one;
-      if (isText(service)) {
+      if (type === TYPE.TXT && isText(service)) {
         if (isNew(seen, service.text)) records.push(textRecord(owner, service.text, ttl));
-      } else if (service.kind === HOST.name) {
-        const next = this.#follow(name, owner, one, TYPE.TXT, before, (target, chain) =>
-          this.#texts(foldName(target), target, chain),
-        );
-        records.push(...next);
-      }
+      } else if (service.kind === HOST.name)
+        records.push(...this.#follow(name, owner, one, type, before));
+      else if (type !== TYPE.TXT && service.kind === kind && isNew(seen, service.host))
+        records.push(addressRecord(owner, service.host, ttl));
     }
     return records;
   }
@@ -172,7 +141,6 @@ export class Work {
     { service, ttl }: FoundService,
     type: number,
     before: readonly WireName[],
-    inZone: (target: WireName, chain: readonly WireName[]) => readonly AnswerRecord[] | null,
   ): readonly AnswerRecord[] {
     const target = service.host;
     const folded = foldName(target);
@@ -180,7 +148,7 @@ export class Work {
     if (before.some((one) => Buffer.compare(one, target) === 0)) return none;
     const alias = nameRecord(owner, TYPE.CNAME, target, ttl);
     if (suffixAt(folded, this.#parts.zone) >= 0) {
-      const next = inZone(target, [...before, target]) ?? none;
+      const next = this.#records(folded, target, type, [...before, target]) ?? none;
       return next.length === 0 ? none : [alias, ...next];
     }
     return [alias, ...this.#elsewhere(target, type)];
@@ -213,8 +181,7 @@ export class Work {
     if (found === null) return absent;
     const [first] = found;
     const is = first !== undefined && first.service.kind === HOST.name;
-    const answer = is ? [nameRecord(null, TYPE.CNAME, first.service.host, first.ttl)] : none;
-    return { exists: true, answer, additional: none };
+    return asked(is ? [nameRecord(null, TYPE.CNAME, first.service.host, first.ttl)] : none);
   }
 
   #pointers(): Worked {
@@ -226,60 +193,55 @@ export class Work {
       if (service.kind === HOST.name && isNew(seen, service.host))
         answer.push(nameRecord(null, TYPE.PTR, service.host, ttl));
     }
-    return { exists: true, answer, additional: none };
+    return asked(answer);
   }
 
   #services(): Worked {
     const found = this.#find(this.#name, TYPE.SRV);
-    if (found === null) return absent;
     const sums = new Map<number, number>();
-    for (const { service } of found) {
+    for (const { service } of found ?? []) {
       const { priority, weight } = service;
       sums.set(priority, (sums.get(priority) ?? 0) + (weight === 0 ? 100 : weight));
     }
-    const targets = new Targets();
-    const answer: AnswerRecord[] = [];
-    const additional: AnswerRecord[] = [];
-    for (const { service, ttl } of found) {
-      if (!service.hasPort) continue;
+    const withPort = found?.filter(({ service }) => service.hasPort) ?? null;
+    return this.#hosts(withPort, 'port', ({ service, ttl }, target) => {
       const { priority, port } = service;
       // Shares of 100, each at least 1. The order of the operations determines the rounding.
       const share = (100 / sums.get(priority)!) * (service.weight === 0 ? 100 : service.weight);
-      const weight = Math.max(1, Math.floor(share));
-      const target = targetOf(service);
-      if (target === null) continue;
-      if (service.kind === HOST.name) {
-        answer.push(srvRecord({ priority, weight, port }, target, ttl));
-        if (targets.isNew(target, '')) additional.push(...this.#addressesOf(target));
-        continue;
-      }
-      if (targets.isNew(target, `port ${port}`))
-        answer.push(srvRecord({ priority, weight, port }, target, ttl));
-      if (targets.isNew(target, service.host.toString('latin1')))
-        additional.push(addressRecord(target, service.host, ttl));
-    }
-    return { exists: true, answer, additional };
+      return srvRecord({ priority, weight: Math.max(1, Math.floor(share)), port }, target, ttl);
+    });
   }
 
   #mailers(): Worked {
     const found = this.#find(this.#name, TYPE.MX);
+    const mailers = found?.filter(({ service }) => service.mail) ?? null;
+    return this.#hosts(mailers, 'priority', ({ service, ttl }, target) =>
+      mxRecord(service.priority, target, ttl),
+    );
+  }
+
+  /**
+   * Returns one record per service, and the addresses of their targets.
+   * @param by a target named after its key gets only one record for each value of this field
+   */
+  #hosts(
+    found: readonly FoundService[] | null,
+    by: 'port' | 'priority',
+    recordOf: (found: FoundService, target: WireName) => AnswerRecord,
+  ): Worked {
     if (found === null) return absent;
-    const targets = new Targets();
+    const seen = new Set<string>();
     const answer: AnswerRecord[] = [];
     const additional: AnswerRecord[] = [];
-    for (const { service, ttl } of found) {
-      if (!service.mail) continue;
+    for (const one of found) {
+      const { service, ttl } = one;
       const target = targetOf(service);
       if (target === null) continue;
-      if (service.kind === HOST.name) {
-        answer.push(mxRecord(service.priority, target, ttl));
-        if (targets.isNew(target, '')) additional.push(...this.#addressesOf(target));
-        continue;
-      }
-      if (targets.isNew(target, `preference ${service.priority}`))
-        answer.push(mxRecord(service.priority, target, ttl));
-      if (targets.isNew(target, service.host.toString('latin1')))
-        additional.push(addressRecord(target, service.host, ttl));
+      const isName = service.kind === HOST.name;
+      if (isName || isNew(seen, target, `${by} ${service[by]}`)) answer.push(recordOf(one, target));
+      if (!isNew(seen, target, isName ? '' : service.host.toString('latin1'))) continue;
+      if (isName) additional.push(...this.#addressesOf(target));
+      else additional.push(addressRecord(target, service.host, ttl));
     }
     return { exists: true, answer, additional };
   }
@@ -291,7 +253,7 @@ export class Work {
   #addressesOf(target: WireName): readonly AnswerRecord[] {
     const folded = foldName(target);
     if (suffixAt(folded, this.#parts.zone) >= 0)
-      return this.#addresses(folded, target, TYPE.A, []) ?? none;
+      return this.#records(folded, target, TYPE.A, []) ?? none;
     const v4 = this.#elsewhere(target, TYPE.A);
     const v6 = this.#elsewhere(target, TYPE.AAAA);
     return [...v4, ...v6.filter(({ type }) => type !== TYPE.CNAME)];
@@ -300,13 +262,13 @@ export class Work {
   /** Returns the name servers, which are named after the keys below the zone's `ns.dns` whose host is an address. */
   #nameServers(): Worked {
     const found = this.#find(this.#belowZone(nsDns), TYPE.NS);
-    const targets = new Targets();
+    const seen = new Set<string>();
     const answer: AnswerRecord[] = [];
     const additional: AnswerRecord[] = [];
     for (const { service, ttl } of found ?? []) {
       const target = targetOf(service);
       if (target === null) continue;
-      if (targets.isNew(target, '')) answer.push(nameRecord(null, TYPE.NS, target, ttl));
+      if (isNew(seen, target)) answer.push(nameRecord(null, TYPE.NS, target, ttl));
       if (service.kind !== HOST.name) additional.push(addressRecord(target, service.host, ttl));
     }
     return { exists: true, answer, additional };
@@ -330,22 +292,11 @@ function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | n
   return name === null ? null : stripped(name, targetStrip);
 }
 
-function isNew(seen: Set<string>, bytes: Buffer): boolean {
-  const key = bytes.toString('latin1');
+function isNew(seen: Set<string>, bytes: Uint8Array, what = ''): boolean {
+  const key = `${Buffer.from(bytes).toString('latin1')} ${what}`;
   if (seen.has(key)) return false;
   seen.add(key);
   return true;
-}
-
-class Targets {
-  readonly #seen = new Set<string>();
-
-  isNew(target: WireName, what: string): boolean {
-    const key = `${Buffer.from(target).toString('latin1')} ${what}`;
-    if (this.#seen.has(key)) return false;
-    this.#seen.add(key);
-    return true;
-  }
 }
 
 /** Returns the reply, or a promise that resolves once it is in `known`. If the lookup fails, nothing is stored. */

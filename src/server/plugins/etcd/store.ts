@@ -3,7 +3,7 @@ import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
 import type { EtcdLease, WatchEvent } from '../../etcd/messages.ts';
-import type { Gauge, Registry } from '../../metrics/registry.ts';
+import type { Registry } from '../../metrics/registry.ts';
 import type { DataSet, OpenDataSet } from '../../engine/contract/data-set.ts';
 import { sizeOf, type EtcdChange } from './replica.ts';
 import type { KeyRoom } from './key-memory.ts';
@@ -52,7 +52,7 @@ export class EtcdStore implements MirrorTarget {
   readonly #table = new KeyTable();
   readonly #changes: DataSet<EtcdChange>;
   readonly #leases: LeaseClock;
-  readonly #meters: StoreMeters;
+  readonly #meters: ReturnType<typeof meters>;
   readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
   #listed = false;
   #serial = 0;
@@ -318,16 +318,7 @@ function byBytes(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-interface StoreMeters {
-  readonly keys: Gauge;
-  readonly bytes: Gauge;
-  readonly leases: Gauge;
-  readonly serial: Gauge;
-  readonly tooMany: Gauge;
-  skipped(reason: SkipReason): Gauge;
-}
-
-function meters(metrics: Registry, prefix: string): StoreMeters {
+function meters(metrics: Registry, prefix: string) {
   const path = prefix === '' ? '/' : prefix;
   const skipped = metrics.gauge(
     'ndots_etcd_skipped_keys',
@@ -352,6 +343,6 @@ function meters(metrics: Registry, prefix: string): StoreMeters {
     tooMany: metrics
       .gauge('ndots_etcd_omitted_keys', 'Keys omitted because of max_keys or max_bytes.', ['path'])
       .with(path),
-    skipped: (reason) => skipped.with(path, reason),
+    skipped: (reason: SkipReason) => skipped.with(path, reason),
   };
 }

@@ -9,11 +9,11 @@ import { failure } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';
 import { SOA_TTL } from './etcd-answerer.ts';
-import { FrozenKeys } from './frozen-keys.ts';
+import { KeyTable } from './key-table.ts';
 import { SkydnsLookup, TooMany } from './lookup.ts';
 import { nameOf, pathOf } from './path.ts';
 import { nameRecord, type AnswerRecord } from './record.ts';
-import type { EtcdReplica } from './replica.ts';
+import { Contents, type EtcdReplica } from './replica.ts';
 import { HOST } from './skydns-service.ts';
 import { Work } from './skydns-records.ts';
 
@@ -136,14 +136,18 @@ class ZoneNames {
   readonly #zone: WireName;
   readonly #parts: EtcdTransferParts;
   readonly #path: string;
-  readonly #keys: FrozenKeys;
+  /** A copy of the zone's keys, because etcd changes while a transfer continues. */
+  readonly #records: Contents;
   readonly #isReverse: boolean;
 
   constructor(zone: WireName, parts: EtcdTransferParts) {
     this.#zone = zone;
     this.#parts = parts;
     this.#path = pathOf(zone).path;
-    this.#keys = new FrozenKeys(parts.replica.contents, this.#path);
+    const { contents } = parts.replica;
+    const own = contents.at(this.#path);
+    const below = contents.below(this.#path, Infinity);
+    this.#records = new Contents(KeyTable.of(own, below), contents.leases);
     this.#isReverse = reverseZones.some((one) => suffixAt(zone, one) >= 0);
   }
 
@@ -160,8 +164,8 @@ class ZoneNames {
   /** Yields every existing name, from those of keys up to the zone's own. Null stands for an invalid path. */
   *all(): Generator<WireName | null> {
     const seen = new Set<string>();
-    if (this.#keys.keys.length > 0) yield this.#zone;
-    for (const key of this.#keys.keys) {
+    if (this.#records.table.size > 0) yield this.#zone;
+    for (const [key] of this.#records.table.entries()) {
       for (let end = key.indexOf('/', this.#path.length + 1); ; end = key.indexOf('/', end + 1)) {
         const path = end < 0 ? key : key.slice(0, end);
         if (path.length > this.#path.length && !seen.has(path)) {
@@ -220,11 +224,9 @@ class ZoneNames {
 
   #lookup(): SkydnsLookup {
     const { clock, minLeaseTtl, maxLeaseTtl } = this.#parts;
-    const now = clock.wall();
-    const records = this.#keys;
     return new SkydnsLookup({
-      records,
-      now,
+      records: this.#records,
+      now: clock.wall(),
       minLeaseTtl,
       maxLeaseTtl,
       maxSearch: KEYS_OF_NAME_MAX,

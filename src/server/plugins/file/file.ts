@@ -7,12 +7,8 @@ import { chained, fallthrough, flag, lax, setting } from '../../corefile/propert
 import { directive } from '../../corefile/syntax.ts';
 import { duration, word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
-import { transferSources } from '../../zone/transfer-source.ts';
-import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
-import { zoneTransfers } from '../../zone/zone-records.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { ZoneReplica } from '../../zone/zone-replica.ts';
 
 const syntax = directive({
   name: 'file',
@@ -105,19 +101,9 @@ export const file: Plugin = definePlugin({
 
   setup(options, context, next) {
     const sources = sourcesOf(options, (name) => context.path(name));
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
-    context.offer(transferSources, zoneTransfers(replica));
-    context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);
-    return zoneLink({
-      plugin: 'file',
-      zones: replica.zones,
-      fallthrough: through.length === 0 ? null : through,
-      writer: context.writer,
-      ask: context.ask,
-      last: context.last,
-      next,
-    });
+    const parts = { plugin: 'file', key: keyOf(sources), fallthrough: through };
+    return zoneLink(parts, context, next);
   },
 });
 

@@ -18,12 +18,8 @@ import { printName } from '../../wire/name.ts';
 import { failure } from '../../wire/reply.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 import { isServer, parseServer } from '../../zone/server-address.ts';
-import { transferSources } from '../../zone/transfer-source.ts';
-import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
-import { zoneLink } from '../../zone/zone-link.ts';
-import { zoneTransfers } from '../../zone/zone-records.ts';
-import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { zoneLink, type ZoneLinkParts } from '../../zone/zone-link.ts';
 import { ZONE_MEMORY, zoneShare } from '../../zone/zone-share.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { NotifyGate } from './notify-gate.ts';
@@ -149,7 +145,8 @@ export const secondary: Plugin = definePlugin({
         const named = zone === like ? members.read(zone, packed) : null;
         return () => named !== null && members.apply(zone, named);
       };
-      const parts = {
+      return new own.FollowedZone({
+        ...terms.get(like)!,
         zone,
         primaries,
         turns,
@@ -161,8 +158,7 @@ export const secondary: Plugin = definePlugin({
         failures,
         metrics,
         accept,
-      };
-      return new own.FollowedZone({ ...parts, ...terms.get(like)! });
+      });
     };
     const fixed = new Set(sources.map(({ zone }) => zone));
     const mostMembers = Math.min(...options.map((one) => one.maxMembers));
@@ -199,31 +195,23 @@ export const secondary: Plugin = definePlugin({
   setup(all, context, next) {
     const options = withPrimaries(all);
     const sources = sourcesOf(options);
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
-    context.offer(transferSources, zoneTransfers(replica));
-    context.offer(wildcardNames, wildcardsOf(replica.zones));
-    const through = options.flatMap((one) => one.fallthrough ?? []);
     const refused = failure(RCODE.REFUSED, 'secondary');
     // Zones listed in catalogs use these primaries.
     const catalogs = new Set(options.flatMap((one) => (one.catalog === null ? [] : one.zones)));
     const ofCatalogs = {
       primaries: sources.filter(({ zone }) => catalogs.has(zone)).flatMap((one) => one.primaries),
     };
-    const { writer, ask, last, log, clock } = context;
+    const { writer, log, clock } = context;
     const gate = new NotifyGate({
       clock,
       pass: (zone, from) => context.post({ zone, from }),
       log: (line) => log.info(line),
     });
     context.onStop(() => gate.close());
-    return zoneLink({
+    const parts: ZoneLinkParts = {
       plugin: 'secondary',
-      zones: replica.zones,
-      fallthrough: through.length === 0 ? null : through,
-      writer,
-      ask,
-      last,
-      next,
+      key: keyOf(sources),
+      fallthrough: options.flatMap((one) => one.fallthrough ?? []),
       notified(query, { origin }) {
         const zone = printName(origin);
         const { primaries } = sources.find((source) => source.zone === zone) ?? ofCatalogs;
@@ -239,7 +227,8 @@ export const secondary: Plugin = definePlugin({
         writer.reply(query, FLAG.AA);
         return writer.finish(RCODE.NOERROR, 'secondary');
       },
-    });
+    };
+    return zoneLink(parts, context, next);
   },
 });
 
