@@ -19,3 +19,9 @@ export function bytesKey(bytes: Uint8Array): string {
 export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));
 }
+
+/** Copies `from` into `to`, and returns it. */
+export function larger<T extends { set(from: T): void }>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}

@@ -81,24 +81,23 @@ export class CacheMetrics {
       'Bytes of memory used by stored messages.',
       plain,
     );
+    type Family<T> = { with(...labels: readonly string[]): T };
+    const both = <T>(family: Family<T>, server: string): readonly [T, T] => [
+      family.with(server, 'success', zones, view),
+      family.with(server, 'denial', zones, view),
+    ];
     this.#make = (server) => ({
       requests: requests.with(server, zones, view),
       misses: misses.with(server, zones, view),
-      hits: [hits.with(server, 'success', zones, view), hits.with(server, 'denial', zones, view)],
+      hits: both(hits, server),
       prefetches: prefetches.with(server, zones, view),
       refreshRejects: refreshRejects.with(server, zones, view),
       drops: drops.with(server, zones, view),
       stale: stale.with(server, zones, view),
       coalesced: coalesced.with(server, zones, view),
       shed: shed.with(server, zones, view),
-      evictions: [
-        evictions.with(server, 'success', zones, view),
-        evictions.with(server, 'denial', zones, view),
-      ],
-      entries: [
-        entries.with(server, 'success', zones, view),
-        entries.with(server, 'denial', zones, view),
-      ],
+      evictions: both(evictions, server),
+      entries: both(entries, server),
       bytes: bytes.with(server, zones, view),
       shown: [0, 0, 0],
     });

@@ -1,6 +1,5 @@
 /** The syntax and defaults of the `cache` directive. */
 import { limit } from '../../base/limits.ts';
-import type { Problem } from '../../base/problem.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import {
   leading,
@@ -63,7 +62,6 @@ const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, re
     ? `cache min TTL can not be negative: ${text}`
     : `cache min TTL can not exceed ${MIN_TTL_MAX}: ${text}`;
 });
-const capacity = integer('CAPACITY');
 const amount = worded(integer('AMOUNT', { min: 0 }), (text, reason) =>
   isNumber(text) ? `prefetch amount should be positive: ${text}` : reason,
 );
@@ -155,22 +153,26 @@ const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
     : wrong(`invalid serve_stale_policy: ${text}`, 'The only policy is prefer_positive.'),
 );
 
+type HalfFields = {
+  readonly capacity: Position<number>;
+  readonly ttlSeconds: Position<number | null>;
+  readonly minTtlSeconds: Position<number | null>;
+};
+
+const half: HalfFields = {
+  capacity: required(integer('CAPACITY')),
+  ttlSeconds: optional(positiveTtl),
+  minTtlSeconds: optional(minTtl),
+};
+
 export const syntax: Syntax<
   {
     maxTtlSeconds: Position<number | null>;
     zones: Position<readonly string[]>;
   },
   {
-    success: PropertySchema<BoundPositions<{
-      capacity: Position<number>;
-      ttlSeconds: Position<number | null>;
-      minTtlSeconds: Position<number | null>;
-    }> | null>;
-    denial: PropertySchema<BoundPositions<{
-      capacity: Position<number>;
-      ttlSeconds: Position<number | null>;
-      minTtlSeconds: Position<number | null>;
-    }> | null>;
+    success: PropertySchema<BoundPositions<HalfFields> | null>;
+    denial: PropertySchema<BoundPositions<HalfFields> | null>;
     prefetch: PropertySchema<BoundPositions<{
       amount: Position<number>;
       gapMs: Position<number>;
@@ -207,28 +209,14 @@ export const syntax: Syntax<
   },
   properties: {
     success: lax(
-      fields(
-        'success',
-        {
-          capacity: required(capacity),
-          ttlSeconds: optional(positiveTtl),
-          minTtlSeconds: optional(minTtl),
-        },
-        {
-          help: 'for positive replies, the number of entries (10000) and the maximum (3600) and minimum (5) time in seconds',
-        },
-      ),
+      fields('success', half, {
+        help: 'for positive replies, the number of entries (10000) and the maximum (3600) and minimum (5) time in seconds',
+      }),
     ),
     denial: lax(
-      fields(
-        'denial',
-        {
-          capacity: required(capacity),
-          ttlSeconds: optional(positiveTtl),
-          minTtlSeconds: optional(minTtl),
-        },
-        { help: 'the same for "no such name" and "no data" replies (10000 1800 5)' },
-      ),
+      fields('denial', half, {
+        help: 'the same for "no such name" and "no data" replies (10000 1800 5)',
+      }),
     ),
     prefetch: fields(
       'prefetch',
@@ -262,14 +250,10 @@ export const syntax: Syntax<
     maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
       help: "memory for stored messages (default: 32MiB, or a quarter of the container's memory above 95 MiB if that is less; with a limit of 170 MiB, this is 18 MiB)",
     }),
-    coalesce: setting(
-      'coalesce',
-      integer('QUERIES', { min: waitingLimit.min, max: waitingLimit.max }),
-      {
-        default: waitingLimit.default,
-        help: 'how many queries may wait for identical in-flight queries; 0: send every query',
-      },
-    ),
+    coalesce: setting('coalesce', integer('QUERIES', waitingLimit), {
+      default: waitingLimit.default,
+      help: 'how many queries may wait for identical in-flight queries; 0: send every query',
+    }),
     followSerial: fields(
       'follow_serial',
       { everyMs: optional(duration('DURATION', { minMs: 100, maxMs: 60_000 }), { default: 1000 }) },
@@ -279,36 +263,19 @@ export const syntax: Syntax<
     ),
   },
   check({ stalePolicies, serveStale: stale }, at) {
-    const refuse = (text: string, remedy: string): readonly Problem[] => [
-      pluginProblem('cache', at, text, { remedy }),
-    ];
-    if (stalePolicies.length > 1)
-      return refuse('serve_stale_policy can only be specified once', 'Remove the second line.');
-    if (stalePolicies.length > 0 && stale === null)
-      return refuse(
-        'serve_stale_policy requires serve_stale',
-        'Add serve_stale, or remove the line.',
-      );
-    return [];
+    const again = stalePolicies.length > 1;
+    if (!again && (stalePolicies.length === 0 || stale !== null)) return [];
+    const text = `serve_stale_policy ${again ? 'can only be specified once' : 'requires serve_stale'}`;
+    const remedy = again ? 'Remove the second line.' : 'Add serve_stale, or remove the line.';
+    return [pluginProblem('cache', at, text, { remedy })];
   },
-  warn(options, at) {
-    const remarks: Problem[] = [];
-    for (const kind of ['success', 'denial'] as const) {
+  warn: (options, at) =>
+    (['success', 'denial'] as const).flatMap((kind) => {
       const capacity = options[kind]?.capacity ?? CAPACITY;
-      if (capacity >= 1) continue;
-      remarks.push(
-        pluginRemark(
-          'cache',
-          at,
-          `${kind} ${capacity} is raised to ${CAPACITY_MIN} entries, the smallest possible cache`,
-          {
-            remedy: `To store none, write: disable ${kind}`,
-          },
-        ),
-      );
-    }
-    return remarks;
-  },
+      const text = `${kind} ${capacity} is raised to ${CAPACITY_MIN} entries, the smallest possible cache`;
+      const remedy = `To store none, write: disable ${kind}`;
+      return capacity >= 1 ? [] : [pluginRemark('cache', at, text, { remedy })];
+    }),
 });
 
 export interface HalfOptions {
@@ -346,7 +313,7 @@ export function readOptions(
   options: Options<typeof syntax>,
   memory: number = memoryLimit(),
 ): CacheOptions {
-  const half = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
+  const filled = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
     capacity: own?.capacity ?? CAPACITY,
     maxSeconds: own?.ttlSeconds ?? options.maxTtlSeconds ?? seconds,
     minSeconds: own?.minTtlSeconds ?? MIN_SECONDS,
@@ -355,8 +322,8 @@ export function readOptions(
     options.serveStale !== null && options.serveStale.forMs > 0 ? options.serveStale : null;
   return {
     zones: options.zones,
-    success: half(options.success, SUCCESS_SECONDS),
-    denial: half(options.denial, DENIAL_SECONDS),
+    success: filled(options.success, SUCCESS_SECONDS),
+    denial: filled(options.denial, DENIAL_SECONDS),
     prefetch: options.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
     stale,
     preferPositive: stale !== null && options.stalePolicies.length > 0,

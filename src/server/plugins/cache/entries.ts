@@ -4,7 +4,8 @@ import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import { Reply, type ExtendedError } from '../../wire/reply.ts';
-import { HitCounts, larger } from './hits.ts';
+import { larger } from '../../base/copy-bytes.ts';
+import { HitCounts } from './hits.ts';
 
 /** The two halves of the cache, each with its own capacity. */
 export const SUCCESS = 0;

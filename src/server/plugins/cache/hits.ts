@@ -1,4 +1,5 @@
 /** Hits of each entry, for `prefetch`. */
+import { larger } from '../../base/copy-bytes.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Query } from '../../transport/query.ts';
 
@@ -43,10 +44,4 @@ export class HitCounts {
     this.#hits[slot] = hits;
     this.#last[slot] = now;
   }
-}
-
-/** Copies `from` into `to`. */
-export function larger<T extends { set(from: T): void }>(from: T, to: T): T {
-  to.set(from);
-  return to;
 }

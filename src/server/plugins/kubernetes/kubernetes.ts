@@ -44,38 +44,26 @@ export const kubernetes: Plugin = definePlugin({
     const zones = zonesOf(options);
     const namespaces = options.namespaces.length === 0 ? null : new Set(options.namespaces);
     const own = ownAddresses(context.servers);
-    const { ttl, ignoreEmpty } = options;
+    const shared = { ...options, cluster, zones, namespaces, own };
     const answerer = new KubernetesAnswerer({
-      cluster,
-      zones,
+      ...shared,
       primary: parseName(primaryZone(options.zones)!),
-      ttl,
-      pods: options.pods,
-      namespaces,
-      ignoreEmpty,
-      zonal: options.zonal,
       topology:
         options.topology === null
           ? null
           : new Topology(placesOf(cluster, options.topologyZones), context.metrics),
-      fallthrough: options.fallthrough,
       writer: context.writer,
-      own,
       ask: context.ask,
     });
     const zoneOf = answerer.zoneOf.bind(answerer);
     const clients = options.pods === 'verified';
-    context.offer(
-      metadataProviders,
-      metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
-    );
-    context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    context.offer(metadataProviders, metadataProvider(cluster, zoneOf, options));
+    context.offer(searchDomains, searchDomainsOf(cluster, zoneOf, clients));
     context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
     // Other servers would reject a zone that has no name servers.
     const named = own.length > 0 ? own : boundAddresses(context.servers);
-    const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
-    context.offer(transferSources, clusterTransfers(transferred));
-    context.offer(outsideServices, outsideOf({ cluster, namespaces, own }));
+    context.offer(transferSources, clusterTransfers({ ...shared, own: named }));
+    context.offer(outsideServices, outsideOf(shared));
     if (options.pods === 'insecure') context.offer(wildcardNames, podNames(zones));
     return (query) => answerer.answer(query, next);
   },

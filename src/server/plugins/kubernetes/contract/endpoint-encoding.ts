@@ -1,4 +1,5 @@
 /** Encodes endpoints, addresses and ports for transport to workers and for storage there. */
+import { copyOf } from '../../../base/copy-bytes.ts';
 import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { PLACE_BYTES, placeHash } from './place-hash.ts';
@@ -217,6 +218,19 @@ export class EndpointReader {
     return false;
   }
 
+  /** True if the endpoint's address is `address[0, length)`. */
+  isAt(address: Uint8Array, length: number = address.length): boolean {
+    if (this.named || this.addressLength !== length) return false;
+    let same = 0;
+    while (same < length && this.#bytes[this.addressAt + same] === address[same]) same++;
+    return same === length;
+  }
+
+  /** A copy of the address, which may be a domain name. */
+  get address(): Uint8Array {
+    return copyOf(this.#bytes, this.addressAt, this.addressAt + this.addressLength);
+  }
+
   /** The endpoint's label in DNS. It is empty if the endpoint is a domain name that is too long for a label. */
   get host(): string {
     const { addressAt, hostAt } = this;
@@ -238,13 +252,15 @@ export function addressLabel(address: string): string {
 
 /** Decodes a label made by `addressLabel`, or returns null for any other label. */
 export function labelledAddress(label: string): Uint8Array | null {
-  const dashes = label.length - label.replaceAll('-', '').length;
-  if (dashes < 2) return null;
-  const address =
-    dashes === 3 && !label.includes('--')
-      ? parseAddress(label.replaceAll('-', '.'))
-      : parseAddress(label.replaceAll('-', ':'));
+  if (label.split('-').length < 3) return null;
+  const address = parseAddress(dashedAddress(label));
   return address !== null && addressLabel(printAddress(address)) === label ? address : null;
+}
+
+/** `10-0-0-1` → `10.0.0.1`, `fd00--1` → `fd00::1`. */
+export function dashedAddress(label: string): string {
+  const isV4 = label.split('-').length === 4 && !label.includes('--');
+  return label.replaceAll('-', isV4 ? '.' : ':');
 }
 
 export function printPorts(ports: readonly ServicePort[]): string {

@@ -132,13 +132,46 @@ export class Multimap {
   }
 }
 
+/** A multimap whose keys are the 4 or 16 bytes of an address, `bytes[at, at + length)`. */
+export class AddressTable {
+  readonly #v4 = new Multimap(1);
+  readonly #v6 = new Multimap(4);
+  readonly #key = new Int32Array(4);
+  #found: Multimap = this.#v4;
+  #slot = -1;
+
+  get size(): number {
+    return this.#v4.size + this.#v6.size;
+  }
+
+  add(bytes: Uint8Array, at: number, length: number, value: number): void {
+    this.#of(length).add(addressKey(bytes, at, length, this.#key), 0, value);
+  }
+
+  remove(bytes: Uint8Array, at: number, length: number, value: number): void {
+    this.#of(length).remove(addressKey(bytes, at, length, this.#key), 0, value);
+  }
+
+  /** Returns an address's first number, or -1. */
+  first(bytes: Uint8Array, at: number, length: number): number {
+    this.#found = this.#of(length);
+    this.#slot = this.#found.find(addressKey(bytes, at, length, this.#key), 0);
+    return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
+  }
+
+  /** Returns the next number after the one that `first` or `next` returned, or -1. Valid until the table changes. */
+  next(): number {
+    this.#slot = this.#found.findNext(this.#key, 0, this.#slot);
+    return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
+  }
+
+  #of(length: number): Multimap {
+    return length === 4 ? this.#v4 : this.#v6;
+  }
+}
+
 /** Copies the 4 or 16 address bytes at `at` into `key` as one or four 32-bit words, and returns `key`. */
-export function addressKey(
-  bytes: Uint8Array,
-  at: number,
-  length: number,
-  key: Int32Array,
-): Int32Array {
+function addressKey(bytes: Uint8Array, at: number, length: number, key: Int32Array): Int32Array {
   for (let word = 0; word < length >> 2; word++, at += 4) key[word] = readUint32(bytes, at);
   return key;
 }

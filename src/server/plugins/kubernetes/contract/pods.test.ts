@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
-import { ClientTable, type NamespaceNumbers } from '../worker/client-table.ts';
+import { ClientTable } from '../worker/client-table.ts';
+import type { NamespaceNumbers } from './namespace-table.ts';
 import { PodTable } from './pods.ts';
 
 const pod = (place: string, ip: string | string[], more: Partial<Pod> = {}): Pod => {

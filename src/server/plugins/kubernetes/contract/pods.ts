@@ -1,10 +1,12 @@
 /** Pods by address, on the control thread. */
+import { larger } from '../../../base/copy-bytes.ts';
 import { hashBytes } from '../../../base/hash.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
 import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
-import { addressKey, Multimap } from './multimap.ts';
+import { AddressTable, Multimap } from './multimap.ts';
+import { NamespaceTable } from './namespace-table.ts';
 import { placeHash } from './place-hash.ts';
 
 const FIRST = 1; // set if it is the pod's first address (`status.podIP`)
@@ -32,9 +34,8 @@ interface PodName {
 export class PodTable {
   readonly #named: boolean;
   readonly #byPod = new Multimap(2);
-  readonly #byV4 = new Multimap(1);
-  readonly #byV6 = new Multimap(4);
-  #words = new Int32Array(4 * 64);
+  readonly #byAddress = new AddressTable();
+  #bytes = new Uint8Array(16 * 64);
   #namespaces = new Int32Array(64);
   /** Flags; the sign bit marks an IPv4 address. */
   #flags = new Int8Array(64);
@@ -43,13 +44,9 @@ export class PodTable {
   readonly #nodes: string[] = [];
   readonly #free: number[] = [];
   #used = 0;
-  readonly #namespaceNames: string[] = [];
-  readonly #namespaceIds = new Map<string, number>();
-  /** Number of entries per namespace. Once a namespace number has no entries, it can be reused. */
-  readonly #namespaceEntries: number[] = [];
-  readonly #freeNamespaces: number[] = [];
+  /** The names for the numbers in `#namespaces`. */
+  readonly #namespaceTable = new NamespaceTable();
   readonly #hash = new Int32Array(2);
-  readonly #key = new Int32Array(4);
 
   /** @param named true if pod names and labels are needed (by metadata or top) */
   constructor(named: boolean) {
@@ -57,7 +54,7 @@ export class PodTable {
   }
 
   get namespaces(): number {
-    return this.#namespaceIds.size;
+    return this.#namespaceTable.size;
   }
 
   /** Number of entries, one per pod and address. */
@@ -107,8 +104,8 @@ export class PodTable {
       const address = this.#address(entry);
       touched.set(encodeAddress(address), address);
       this.#byPod.remove(hash, 0, entry);
-      this.#tableOf(address).remove(this.#keyOf(address), 0, entry);
-      this.#leave(this.#namespaces[entry]!);
+      this.#byAddress.remove(address, 0, address.length, entry);
+      this.#namespaceTable.numbers.release(this.#namespaces[entry]!);
       this.#namespaces[entry] = -1;
       if (this.#named) this.#names[entry] = null;
       this.#free.push(entry);
@@ -119,15 +116,16 @@ export class PodTable {
   #add(pod: Pod, address: Uint8Array, flags: number): void {
     const entry = this.#free.pop() ?? this.#used++;
     if (entry >= this.#flags.length) this.#grow();
-    const key = this.#keyOf(address);
     const hash = this.#hashOf(pod.namespace, pod.name);
-    for (let i = 0; i < 4; i++) this.#words[4 * entry + i] = i < address.length >> 2 ? key[i]! : 0;
-    this.#namespaces[entry] = this.#join(pod.namespace);
+    this.#bytes.set(address, 16 * entry);
+    const namespace = this.#namespaceTable.numbers.of(pod.namespace);
+    this.#namespaceTable.numbers.hold(namespace);
+    this.#namespaces[entry] = namespace;
     this.#flags[entry] = address.length === 4 ? flags | -128 : flags;
     if (this.#named) this.#names[entry] = { name: pod.name, labels: pod.labels };
     if (pod.nodeName !== undefined) this.#nodes[entry] = pod.nodeName;
     this.#byPod.add(hash, 0, entry);
-    this.#tableOf(address).add(this.#keyOf(address), 0, entry);
+    this.#byAddress.add(address, 0, address.length, entry);
   }
 
   #fact(address: Uint8Array): AddressFact {
@@ -137,12 +135,12 @@ export class PodTable {
     const staying = entries.filter((entry) => (flags(entry) & TERMINATING) === 0);
     const senders = staying.length > 0 ? staying : entries;
     const from = new Set(senders.map((entry) => this.#namespaces[entry]!));
-    const client = from.size === 1 ? this.#namespaceNames[[...from][0]!]! : '';
+    const client = from.size === 1 ? this.#namespaceTable.nameOf([...from][0]!) : '';
     const node = placeHash(this.#nodeOf(senders));
     const fact: AddressFact = {
       about: 'address',
       address: encodeAddress(address),
-      namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
+      namespaces: first.map((entry) => this.#namespaceTable.nameOf(this.#namespaces[entry]!)),
       client,
       ...(senders.some((entry) => (flags(entry) & HOST_NETWORK) !== 0) ? { host: true } : {}),
       ...(node === '' ? {} : { node }),
@@ -163,48 +161,16 @@ export class PodTable {
   }
 
   #entriesAt(address: Uint8Array): number[] {
-    const table = this.#tableOf(address);
-    const key = this.#keyOf(address);
+    const table = this.#byAddress;
     const entries: number[] = [];
-    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
-      entries.push(table.value(slot));
-    }
+    for (let one = table.first(address, 0, address.length); one >= 0; one = table.next())
+      entries.push(one);
     return entries.sort((a, b) => a - b);
   }
 
   #address(entry: number): Uint8Array {
     const length = this.#flags[entry]! < 0 ? 4 : 16;
-    const address = new Uint8Array(length);
-    for (let i = 0; i < length; i++) {
-      address[i] = (this.#words[4 * entry + (i >> 2)]! >>> (24 - 8 * (i & 3))) & 0xff;
-    }
-    return address;
-  }
-
-  #tableOf(address: Uint8Array): Multimap {
-    return address.length === 4 ? this.#byV4 : this.#byV6;
-  }
-
-  #keyOf(address: Uint8Array): Int32Array {
-    return addressKey(address, 0, address.length, this.#key);
-  }
-
-  #join(name: string): number {
-    let id = this.#namespaceIds.get(name);
-    if (id === undefined) {
-      id = this.#freeNamespaces.pop() ?? this.#namespaceNames.length;
-      this.#namespaceNames[id] = name;
-      this.#namespaceEntries[id] = 0;
-      this.#namespaceIds.set(name, id);
-    }
-    this.#namespaceEntries[id]!++;
-    return id;
-  }
-
-  #leave(id: number): void {
-    if (--this.#namespaceEntries[id]! > 0) return;
-    this.#namespaceIds.delete(this.#namespaceNames[id]!);
-    this.#freeNamespaces.push(id);
+    return this.#bytes.slice(16 * entry, 16 * entry + length);
   }
 
   /** Returns 64 bits in the form of two hashes of the same text. */
@@ -217,13 +183,8 @@ export class PodTable {
 
   #grow(): void {
     const size = 2 * this.#flags.length;
-    this.#words = grown(this.#words, new Int32Array(4 * size));
-    this.#namespaces = grown(this.#namespaces, new Int32Array(size));
-    this.#flags = grown(this.#flags, new Int8Array(size));
+    this.#bytes = larger(this.#bytes, new Uint8Array(16 * size));
+    this.#namespaces = larger(this.#namespaces, new Int32Array(size));
+    this.#flags = larger(this.#flags, new Int8Array(size));
   }
-}
-
-function grown<T extends Int32Array | Int8Array>(from: T, to: T): T {
-  to.set(from);
-  return to;
 }

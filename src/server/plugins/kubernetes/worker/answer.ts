@@ -86,17 +86,6 @@ export class KubernetesAnswerer {
     return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
-  /** Resolves the name in the question. The parts of the result are valid until the next question. */
-  decide(
-    query: Query,
-    zone: ClusterZone,
-  ): { readonly meaning: Meaning; readonly lookup: ClusterLookup } {
-    return {
-      meaning: this.#lookup.find(query.folded, query.nameLength, zone),
-      lookup: this.#lookup,
-    };
-  }
-
   #make(query: Query, zone: ClusterZone, next: Next): Maybe<Reply> {
     const { type } = query;
     if (type === TYPE.AXFR || type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
@@ -193,7 +182,7 @@ export class KubernetesAnswerer {
         for (let place = index.first(hash); place >= 0; place = index.next()) {
           if (builder.full) return;
           reader.seek(slice.endpoints, place);
-          if (!isAt(reader, address, length)) continue;
+          if (!reader.isAt(address, length)) continue;
           const labels = endpointLabels(behind, slice, reader.host);
           if (!seen.has(labels.join('.'))) this.#point(labels);
           seen.add(labels.join('.'));
@@ -248,13 +237,3 @@ export class KubernetesAnswerer {
 const notReadyErrors = [
   { code: EDE.NOT_READY, text: 'the first listing of the Kubernetes API is not complete yet' },
 ] as const;
-
-function isAt(
-  { bytes, addressAt, addressLength, named }: EndpointReader,
-  address: Uint8Array,
-  length: number,
-): boolean {
-  if (named || addressLength !== length) return false;
-  for (let i = 0; i < length; i++) if (bytes[addressAt + i] !== address[i]) return false;
-  return true;
-}

@@ -4,7 +4,7 @@ import type { Query } from '../../../transport/query.ts';
 import type { AddressFact, NodeFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
 import { placeHash } from '../contract/place-hash.ts';
-import { AddressTable } from './address-table.ts';
+import { AddressTable } from '../contract/multimap.ts';
 
 /** `placeHash`es; empty if unknown. */
 export interface ClientPlace {

@@ -1,7 +1,8 @@
 /** Maps addresses to the pods that send from them. */
 import type { AddressFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
-import { addressKey, Multimap } from '../contract/multimap.ts';
+import { AddressTable } from '../contract/multimap.ts';
+import type { NamespaceNumbers } from '../contract/namespace-table.ts';
 
 /** An address with more than one namespace; nearly all addresses have only one. */
 interface Special {
@@ -14,28 +15,18 @@ interface Special {
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
-/** Assigns numbers to namespaces. A number remains valid while it is in use. */
-export interface NamespaceNumbers {
-  /** Returns a namespace's number, which is never 0. It remains valid until it is released. */
-  readonly of: (namespace: string) => number;
-  readonly hold: (id: number) => void;
-  readonly release: (id: number) => void;
-}
-
 /**
  * The namespaces of the pods at an address, as two numbers per address. Only addresses that are shared, or whose pod
  * names are needed, have an object.
  */
 export class ClientTable {
-  readonly #v4 = new Multimap(1);
-  readonly #v6 = new Multimap(4);
+  readonly #table = new AddressTable();
   readonly #specials: (Special | null)[] = [];
   readonly #free: number[] = [];
-  readonly #key = new Int32Array(4);
   readonly #bytes = Buffer.allocUnsafeSlow(16);
 
   get size(): number {
-    return this.#v4.size + this.#v6.size;
+    return this.#table.size;
   }
 
   /**
@@ -44,13 +35,11 @@ export class ClientTable {
    */
   apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
     const length = copyEncoded(fact.address, this.#bytes);
-    const table = length === 4 ? this.#v4 : this.#v6;
-    const key = addressKey(this.#bytes, 0, length, this.#key);
-    const slot = table.find(key, 0);
-    const before = slot < 0 ? -1 : table.value(slot);
+    const table = this.#table;
+    const before = table.first(this.#bytes, 0, length);
     if (fact.namespaces.length === 0 && fact.client === '') {
       if (before < 0) return false;
-      table.remove(key, 0, before);
+      table.remove(this.#bytes, 0, length, before);
       this.#release(before, numbers);
       return true;
     }
@@ -58,17 +47,17 @@ export class ClientTable {
     if (plain >= 0 && plain === before) return false;
     const value = plain >= 0 ? plain : this.#special(fact, numbers);
     this.#each(value, numbers.hold);
-    if (before < 0) table.add(key, 0, value);
-    else {
-      table.set(slot, value);
+    if (before >= 0) {
+      table.remove(this.#bytes, 0, length, before);
       this.#release(before, numbers);
     }
+    table.add(this.#bytes, 0, length, value);
     return true;
   }
 
   /** Returns the namespace number of the pod that sends from this address, or 0 if unknown. */
   client(address: Uint8Array, at: number, length: number): number {
-    const value = this.#find(address, at, length);
+    const value = this.#table.first(address, at, length);
     if (value < 0) return 0;
     return (value & SPECIAL) === 0 ? value >> NUMBER : this.#specials[value >> NUMBER]!.client;
   }
@@ -79,7 +68,7 @@ export class ClientTable {
    * from it.
    */
   ownClient(address: Uint8Array, at: number, length: number): number {
-    const value = this.#find(address, at, length);
+    const value = this.#table.first(address, at, length);
     if (value < 0) return 0;
     if ((value & SPECIAL) === 0) return (value & HOST) === 0 ? value >> NUMBER : 0;
     const { host, client } = this.#specials[value >> NUMBER]!;
@@ -87,7 +76,7 @@ export class ClientTable {
   }
 
   pods(address: Uint8Array, at: number, length: number, namespace: number): number {
-    const value = this.#find(address, at, length);
+    const value = this.#table.first(address, at, length);
     if (value < 0) return 0;
     if ((value & SPECIAL) === 0) return (value & ~HOST) === ((namespace << NUMBER) | FIRST) ? 1 : 0;
     let count = 0;
@@ -101,16 +90,10 @@ export class ClientTable {
     at: number,
     length: number,
   ): { readonly pod: string; readonly labels: Readonly<Record<string, string>> | null } | null {
-    const value = this.#find(address, at, length);
+    const value = this.#table.first(address, at, length);
     if (value < 0 || (value & SPECIAL) === 0) return null;
     const special = this.#specials[value >> NUMBER]!;
     return special.pod === '' ? null : special;
-  }
-
-  #find(address: Uint8Array, at: number, length: number): number {
-    const table = length === 4 ? this.#v4 : this.#v6;
-    const slot = table.find(addressKey(address, at, length, this.#key), 0);
-    return slot < 0 ? -1 : table.value(slot);
   }
 
   #special(

@@ -1,6 +1,6 @@
 /** A worker's copy of the cluster. */
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
-import { AddressTable } from './address-table.ts';
+import { AddressTable } from '../contract/multimap.ts';
 import { ClientPlaces } from './client-places.ts';
 import { ClientTable } from './client-table.ts';
 import type {
@@ -10,7 +10,7 @@ import type {
   ServiceFact,
   SliceFact,
 } from '../contract/cluster-facts.ts';
-import { NameTable, type Named } from './name-table.ts';
+import { NameTable, type Named } from '../contract/name-table.ts';
 import {
   EndpointReader,
   parsePorts,
@@ -18,7 +18,7 @@ import {
   type EndpointPort,
 } from '../contract/endpoint-encoding.ts';
 import type { IndexedSlice } from '../contract/endpoint-index.ts';
-import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
+import { NamespaceTable, type NamespaceRecord } from '../contract/namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
 
 /** An endpoint slice in the form stored in its services. It is replaced, never modified. */
@@ -134,8 +134,7 @@ export class Cluster implements Dependency {
 
   /** Finds a service by its names as text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
-    const parent = this.#namespaces.get(namespace);
-    return parent === null ? null : this.#services.get(name, parent.id);
+    return this.#known({ namespace, name }, this.#services);
   }
 
   /**
@@ -254,7 +253,7 @@ export class Cluster implements Dependency {
     table: NameTable<ServiceRecord>,
   ): boolean {
     const { form, addresses, external } = fact;
-    if (form === null) return this.#removeService(fact, table);
+    if (form === null && (this.#known(fact, table)?.form ?? null) === null) return false;
     const service = this.#service(fact.namespace, fact.name, table);
     const ports = parsePorts(fact.ports);
     const moved =
@@ -278,27 +277,16 @@ export class Cluster implements Dependency {
     service.external = external;
     service.ports = ports;
     service.version = (service.version + 1) | 0;
+    if (form === null) this.#forgetIfEmpty(service, table);
     return true;
   }
 
-  #removeService(
-    { namespace, name }: { namespace: string; name: string },
+  #known(
+    { namespace, name }: { readonly namespace: string; readonly name: string },
     table: NameTable<ServiceRecord>,
-  ): boolean {
+  ): ServiceRecord | null {
     const parent = this.#namespaces.get(namespace);
-    const service = parent === null ? null : table.get(name, parent.id);
-    if (service === null || service.form === null) return false;
-    if (table === this.#services) {
-      this.#indexAddresses(service, false);
-      this.#outside.set(service, '');
-    }
-    service.form = null;
-    service.addresses = '';
-    service.external = '';
-    service.ports = parsePorts('');
-    service.version = (service.version + 1) | 0;
-    this.#forgetIfEmpty(service, table);
-    return true;
+    return parent === null ? null : table.get(name, parent.id);
   }
 
   #service(namespace: string, name: string, table: NameTable<ServiceRecord>): ServiceRecord {

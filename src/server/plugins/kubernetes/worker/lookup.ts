@@ -5,9 +5,10 @@ import { parseAddress, printAddress, unmappedBytes } from '../../../base/ip.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { WireName } from '../../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
-import type { NamespaceRecord } from './namespace-table.ts';
+import type { NamespaceRecord } from '../contract/namespace-table.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
 import {
+  dashedAddress,
   EndpointReader,
   labelledAddress,
   type EndpointPort,
@@ -168,7 +169,7 @@ export class ClusterLookup {
       const elsewhere =
         slice.imported === this.service &&
         endpoint >= 0 &&
-        slice.cluster !== this.#clusterLabel(cluster);
+        slice.cluster !== labelBytes(this.#folded, cluster);
       if (!elsewhere && slice.ports.some((port) => this.takesPort(port))) yield slice;
     }
   }
@@ -260,7 +261,7 @@ export class ClusterLookup {
     const { name } = this;
     if (name.topology >= 0 && !headless) return 'nothing';
     this.#anyZone = false;
-    this.#topology = name.topology < 0 ? '' : this.#topologyText();
+    this.#topology = name.topology < 0 ? '' : this.name.topologyText(this.#folded, labelBytes);
     if (name.endpoint >= 0) {
       const folded = this.#folded;
       this.#hostAddress = labelledAddress(labelBytes(folded, name.endpoint));
@@ -280,13 +281,8 @@ export class ClusterLookup {
   }
 
   #isHost(reader: EndpointReader): boolean {
-    const { bytes, hostAt, hostLength, addressAt, addressLength, named } = reader;
-    if (hostLength === 0) {
-      const wanted = this.#hostAddress;
-      if (named || wanted === null || wanted.length !== addressLength) return false;
-      for (let i = 0; i < addressLength; i++) if (wanted[i] !== bytes[addressAt + i]) return false;
-      return true;
-    }
+    const { bytes, hostAt, hostLength } = reader;
+    if (hostLength === 0) return this.#hostAddress !== null && reader.isAt(this.#hostAddress);
     const at = this.name.endpoint;
     if (this.#folded[at] !== hostLength) return false;
     for (let i = 0; i < hostLength; i++) {
@@ -295,22 +291,10 @@ export class ClusterLookup {
     return true;
   }
 
-  #clusterLabel(at: number): string {
-    return labelBytes(this.#folded, at);
-  }
-
-  #topologyText(): string {
-    const { topology, topologyEnd } = this.name;
-    const labels: string[] = [];
-    for (let at = topology; at < topologyEnd; at += this.#folded[at]! + 1)
-      labels.push(labelBytes(this.#folded, at));
-    return labels.join('.');
-  }
-
   #pod(namespace: NamespaceRecord): Meaning {
     const { pods, cluster } = this.#parts;
     if (pods === 'disabled') return 'nothing';
-    const text = podAddress(labelBytes(this.#folded, this.name.object));
+    const text = dashedAddress(labelBytes(this.#folded, this.name.object));
     const address = parseAddress(text);
     if (address === null) return 'nothing';
     if (pods === 'insecure') {
@@ -333,14 +317,6 @@ export class ClusterLookup {
 const none = (): boolean => false;
 
 const always: Dependency = { version: 0 };
-
-/** `10-0-0-1` → `10.0.0.1`, `fd00--1` → `fd00::1`. */
-function podAddress(label: string): string {
-  const dashes = label.length - label.replaceAll('-', '').length;
-  return dashes === 3 && !label.includes('--')
-    ? label.replaceAll('-', '.')
-    : label.replaceAll('-', ':');
-}
 
 function zoneIs(reader: EndpointReader, zone: string): boolean {
   if (reader.zoneLength !== zone.length) return false;

@@ -1,28 +1,20 @@
 /** Query metadata that this plugin provides. */
 import type { MetadataProvider } from '../../../engine/contract/ports.ts';
 import type { Query } from '../../../transport/query.ts';
+import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterZone } from './lookup.ts';
 import { labelText, ParsedName } from './name.ts';
 
-export interface MetadataParts {
-  readonly cluster: Cluster;
-  readonly zoneOf: (query: Query) => ClusterZone | null;
-  readonly zonal: boolean;
-  /** True if pods are watched, so that the client's pod can be named. */
-  readonly clients: boolean;
-}
-
 /** Provides a query's subject and the pod that sent it to `metadata`, as `kubernetes/…` labels. */
-export function metadataProvider({
-  cluster,
-  zoneOf,
-  zonal,
-  clients,
-}: MetadataParts): MetadataProvider {
+export function metadataProvider(
+  cluster: Cluster,
+  zoneOf: (query: Query) => ClusterZone | null,
+  { zonal, pods }: Pick<KubernetesOptions, 'zonal' | 'pods'>,
+): MetadataProvider {
   const name = new ParsedName();
   return (query, notes) => {
-    if (clients) noteClient(cluster, query, notes);
+    if (pods === 'verified') noteClient(cluster, query, notes);
     const zone = zoneOf(query);
     if (zone === null) return;
     const { folded } = query;
@@ -45,20 +37,12 @@ export function metadataProvider({
     notes.set('kubernetes/protocol', bare(name.protocol));
     notes.set('kubernetes/endpoint', labelText(folded, name.endpoint));
     if (zone.multicluster) notes.set('kubernetes/cluster', labelText(folded, name.cluster));
-    if (zonal) notes.set('kubernetes/zone', topology(folded, name));
+    if (zonal) notes.set('kubernetes/zone', name.topologyText(folded, labelText));
     notes.set('kubernetes/service', labelText(folded, name.object));
     notes.set('kubernetes/namespace', labelText(folded, name.namespace));
     const kind = shape === 'apex' || shape === 'kind' ? '' : name.pod ? 'pod' : 'svc';
     notes.set('kubernetes/kind', kind);
   };
-}
-
-function topology(folded: Uint8Array, name: ParsedName): string {
-  const labels: string[] = [];
-  for (let at = name.topology; at >= 0 && at < name.topologyEnd; at += folded[at]! + 1) {
-    labels.push(labelText(folded, at));
-  }
-  return labels.join('.');
 }
 
 function noteClient(cluster: Cluster, query: Query, notes: Map<string, string>): void {

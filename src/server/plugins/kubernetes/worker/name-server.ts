@@ -1,8 +1,9 @@
 /** The zone's name servers, which are services that lead to this server. */
+import { copyOf } from '../../../base/copy-bytes.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
 import { SECTION } from '../../../wire/writer.ts';
-import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import type { Cluster, SliceRecord } from './cluster.ts';
 import { EndpointReader } from '../contract/endpoint-encoding.ts';
 import type { ReplyBuilder } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
@@ -23,50 +24,29 @@ const fallback = ['ns', 'dns'];
 export function nameServers(cluster: Cluster, own: readonly Uint8Array[]): readonly NameServer[] {
   const found = new Map<string, NameServer>();
   let known = false;
-  const add = (labels: readonly string[], bytes: Uint8Array, at: number, length: number): void => {
-    const address = new Uint8Array(bytes.subarray(at, at + length));
-    found.set(`${labels.join('.')} ${address.join('.')}`, { labels, address });
-  };
+  const add = (labels: readonly string[], address: Uint8Array): void =>
+    void found.set(`${labels.join('.')} ${address.join('.')}`, { labels, address });
   for (const address of own) {
     for (const service of cluster.servicesBehind(address, 0, address.length)) {
       known = true;
-      for (const slice of slicesWith(service, address)) addService(service, slice, add);
+      for (const slice of service.slices) {
+        if (!hasAddress(slice, address)) continue;
+        if (service.form === 'cluster')
+          eachAddress(service, (bytes, at, length) =>
+            add(serviceLabels(service), copyOf(bytes, at, at + length)),
+          );
+        if (service.form !== 'headless') continue;
+        for (reader.over(slice.endpoints); reader.next();)
+          if (!reader.named) add(endpointLabels(service, slice, reader.host), reader.address);
+      }
     }
   }
   return known ? [...found.values()] : own.map((address) => ({ labels: fallback, address }));
 }
 
-type Add = (labels: readonly string[], bytes: Uint8Array, at: number, length: number) => void;
-
-function addService(service: ServiceRecord, slice: SliceRecord, add: Add): void {
-  if (service.form === 'cluster') {
-    eachAddress(service, (bytes, at, length) => add(serviceLabels(service), bytes, at, length));
-  }
-  if (service.form !== 'headless') return;
-  reader.over(slice.endpoints);
-  while (reader.next()) {
-    if (!reader.named)
-      add(
-        endpointLabels(service, slice, reader.host),
-        reader.bytes,
-        reader.addressAt,
-        reader.addressLength,
-      );
-  }
-}
-
-function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] {
-  return service.slices.filter((slice) => {
-    reader.over(slice.endpoints);
-    while (reader.next()) {
-      if (reader.named || reader.addressLength !== address.length) continue;
-      let same = 0;
-      while (same < address.length && reader.bytes[reader.addressAt + same] === address[same])
-        same++;
-      if (same === address.length) return true;
-    }
-    return false;
-  });
+function hasAddress({ endpoints }: SliceRecord, address: Uint8Array): boolean {
+  for (reader.over(endpoints); reader.next();) if (reader.isAt(address)) return true;
+  return false;
 }
 
 export function writeNameServers(builder: ReplyBuilder, servers: readonly NameServer[]): void {

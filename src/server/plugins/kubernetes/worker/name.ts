@@ -91,6 +91,14 @@ export class ParsedName {
     return this.#below(folded, count - 3, grammar) ? 'object' : 'other';
   }
 
+  /** Returns the topology zone, whose labels `print` returns; empty if there is none. */
+  topologyText(folded: Uint8Array, print: typeof labelText): string {
+    const labels: string[] = [];
+    for (let at = this.topology; at >= 0 && at < this.topologyEnd; at += folded[at]! + 1)
+      labels.push(print(folded, at));
+    return labels.join('.');
+  }
+
   /** Parses the first `left` labels, which are below a service. */
   #below(folded: Uint8Array, left: number, { multicluster, zonal }: Grammar): boolean {
     const { labels } = this;

@@ -6,8 +6,9 @@ import type {
   OutsideServices,
 } from '../../../engine/contract/ports.ts';
 import { ROOT, type WireName } from '../../../wire/name.ts';
-import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
-import type { NamespaceRecord } from './namespace-table.ts';
+import type { KubernetesAnswererParts } from './answer.ts';
+import type { ServiceRecord, SliceRecord } from './cluster.ts';
+import type { NamespaceRecord } from '../contract/namespace-table.ts';
 import {
   EndpointReader,
   labelledAddress,
@@ -19,12 +20,7 @@ import type { Outside } from './outside-table.ts';
 import { nameBelow } from './reply-builder.ts';
 import { ReverseReader } from '../../../wire/reverse-name.ts';
 
-export interface OutsideParts {
-  readonly cluster: Cluster;
-  /** Limits the visible namespaces; null means all. */
-  readonly namespaces: ReadonlySet<string> | null;
-  readonly own: readonly Uint8Array[];
-}
+export type OutsideParts = Pick<KubernetesAnswererParts, 'cluster' | 'namespaces' | 'own'>;
 
 const ABSENT = -1;
 
@@ -196,11 +192,10 @@ function endpointEntries(
   if (ports.length === 0) return [];
   const entries: OutsideEntry[] = [];
   const add = (): void => {
-    const { named, bytes, addressAt, addressLength, host } = reader;
+    const { named, host, address } = reader;
     if (label !== null && !fits(label.folded, label.at, host.toLowerCase())) return;
     const below = relative(host, service.name, service.namespace.name);
     if (below === null) return;
-    const address = new Uint8Array(bytes.subarray(addressAt, addressAt + addressLength));
     for (const { port } of ports) entries.push({ address, named, port, below });
   };
   if (label === null) for (reader.over(slice.endpoints); reader.next();) add();

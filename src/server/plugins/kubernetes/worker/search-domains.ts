@@ -6,14 +6,12 @@ import type { ClusterZone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';
 import { PLUGIN } from './reply-builder.ts';
 
-export interface SearchParts {
-  readonly cluster: Cluster;
-  readonly zoneOf: (query: Query) => ClusterZone | null;
-  readonly clients: boolean;
-}
-
 /** Finds the first search domain in a name, for `autopath`: `api.example.com` + `default.svc.cluster.local`. */
-export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): ClientSearchPaths {
+export function searchDomainsOf(
+  cluster: Cluster,
+  zoneOf: (query: Query) => ClusterZone | null,
+  clients: boolean,
+): ClientSearchPaths {
   const name = new ParsedName();
   const plain = { multicluster: false, zonal: false };
 

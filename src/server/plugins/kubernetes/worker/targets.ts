@@ -1,4 +1,5 @@
 /** Writes address and SRV records for services, endpoints and pods. */
+import { copyOf } from '../../../base/copy-bytes.ts';
 import { readUint32 } from '../../../base/big-endian.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
@@ -146,7 +147,7 @@ function eachOfCluster(builder: ReplyBuilder, lookup: ClusterLookup, take: TakeT
   for (const port of service.ports) {
     if (!lookup.takesPort(port)) continue;
     eachAddress(service, (bytes, at, length) => {
-      take(target, port.port, copied(bytes, at, length));
+      take(target, port.port, copyOf(bytes, at, at + length));
     });
   }
 }
@@ -155,7 +156,7 @@ function eachOfEndpoints(builder: ReplyBuilder, lookup: ClusterLookup, take: Tak
   for (const slice of lookup.slices()) {
     const ports = slice.ports.filter((port) => lookup.takesPort(port));
     const more = lookup.eachEndpoint(slice, reader, () => {
-      const bytes = copied(reader.bytes, reader.addressAt, reader.addressLength);
+      const bytes = reader.address;
       const target = reader.named
         ? bytes
         : builder.nameBelow(endpointLabels(lookup.service!, slice, reader.host));
@@ -165,11 +166,6 @@ function eachOfEndpoints(builder: ReplyBuilder, lookup: ClusterLookup, take: Tak
     });
     if (!more) return;
   }
-}
-
-/** Makes a copy, because a Buffer's `slice` would be a view. */
-function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
-  return new Uint8Array(bytes.subarray(at, at + length));
 }
 
 /** True if the answer for this service is its own addresses rather than those of its endpoints. */

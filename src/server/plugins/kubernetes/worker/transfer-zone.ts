@@ -1,5 +1,5 @@
 /** Provides the plugin's zones as records for transfer. */
-import { bytesKey } from '../../../base/copy-bytes.ts';
+import { bytesKey, copyOf } from '../../../base/copy-bytes.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import { writeClusterSoa } from '../../../wire/cluster-soa.ts';
 import { TYPE } from '../../../wire/iana.ts';
@@ -12,8 +12,8 @@ import {
   type TransferSource,
 } from '../../../zone/transfer-source.ts';
 import { externalTarget } from './alias.ts';
-import { DNS_VERSION, DNS_VERSION_TTL } from './answer.ts';
-import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import { DNS_VERSION, DNS_VERSION_TTL, type KubernetesAnswererParts } from './answer.ts';
+import type { ServiceRecord, SliceRecord } from './cluster.ts';
 import { EndpointReader, type EndpointPort } from '../contract/endpoint-encoding.ts';
 import type { ClusterZone } from './lookup.ts';
 import { nameServers } from './name-server.ts';
@@ -21,15 +21,10 @@ import { isReverseZone } from '../contract/kubernetes-options.ts';
 import { nameBelow, SOA_TTL_MAX } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 
-export interface ClusterTransferParts {
-  readonly cluster: Cluster;
-  readonly zones: readonly ClusterZone[];
-  readonly ttl: number;
-  /** Limits the visible namespaces; null means all. */
-  readonly namespaces: ReadonlySet<string> | null;
-  readonly ignoreEmpty: boolean;
-  readonly own: readonly Uint8Array[];
-}
+export type ClusterTransferParts = Pick<
+  KubernetesAnswererParts,
+  'cluster' | 'zones' | 'ttl' | 'namespaces' | 'ignoreEmpty' | 'own'
+>;
 
 /**
  * Provides the forward zones once everything has been listed. No NOTIFY is sent, because a busy cluster's zone changes
@@ -134,9 +129,7 @@ function* clusterRecords(
   ttl: number,
 ): TransferRecords {
   const addresses: Uint8Array[] = [];
-  eachAddress(service, (bytes, at, length) =>
-    addresses.push(new Uint8Array(bytes.subarray(at, at + length))),
-  );
+  eachAddress(service, (bytes, at, length) => addresses.push(copyOf(bytes, at, at + length)));
   for (const { name, takes } of namesOf(owner, service, service.ports, zone)) {
     if (name === owner)
       for (const address of distinct(addresses)) yield addressRecord(name, ttl, address);
@@ -169,8 +162,7 @@ function* headlessRecords(
     const reader = new EndpointReader();
     for (reader.over(slice.endpoints); reader.next();) {
       if (++turn % ENDPOINTS_A_TURN === 0) yield null;
-      const { named, addressAt, addressLength } = reader;
-      const address = new Uint8Array(reader.bytes.subarray(addressAt, addressAt + addressLength));
+      const { named, address } = reader;
       const own = nameBelow(endpointLabels(service.live, slice, reader.host), zone);
       const endpoint = { slice, address, named, own, target: named ? address : own };
       endpoints.push(endpoint);

@@ -1,6 +1,13 @@
 /** A cluster's namespaces, by name and by number. */
-import type { NamespaceNumbers } from './client-table.ts';
 import { NameTable, type Named } from './name-table.ts';
+
+/** Assigns numbers to namespaces. A number remains valid while it is in use. */
+export interface NamespaceNumbers {
+  /** Returns a namespace's number, which is never 0. It remains valid until it is released. */
+  readonly of: (namespace: string) => number;
+  readonly hold: (id: number) => void;
+  readonly release: (id: number) => void;
+}
 
 /** A namespace, or a placeholder that gives services in an unknown namespace a number. */
 export interface NamespaceRecord extends Named {
