@@ -52,7 +52,7 @@ export function parseFilterLine(line: string): readonly GivenFilter[] {
     throw new Problem({ code: 'usage', text: `${last} needs a value` });
   }
   // Parse it now to report errors while the user is typing.
-  filterOf(filters, new Map());
+  filterOf(filters, new Map(), '');
   return filters;
 }
 

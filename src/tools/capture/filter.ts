@@ -88,13 +88,18 @@ export type Filter = (exchange: FilteredExchange) => boolean;
 
 /**
  * @param owners maps addresses to pods and services
+ * @param dashes precedes words in errors: empty if the user typed `word=value`
  * @throws Problem with code `usage`
  */
-export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): Filter {
+export function filterOf(
+  given: readonly GivenFilter[],
+  owners: AddressOwners,
+  dashes: '--' | '' = '--',
+): Filter {
   const wanted = new Map<FilterWord, Filter[]>();
   const unwanted: Filter[] = [];
   for (const { word, value, negated } of given) {
-    const test = testOf(word, value, owners);
+    const test = testOf(word, value, owners, `${dashes}${word}`);
     if (negated) unwanted.push(test);
     else wanted.set(word, [...(wanted.get(word) ?? []), test]);
   }
@@ -106,7 +111,8 @@ export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): 
     !unwanted.some((test) => test(exchange));
 }
 
-function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter {
+/** @param label the word in errors */
+function testOf(word: FilterWord, value: string, owners: AddressOwners, label: string): Filter {
   switch (word) {
     case 'from-pod':
       return ({ client }) => isPod(owners, client.address, value);
@@ -120,7 +126,7 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
     case 'workload': {
       const [name = '', kind, namespace, ...more] = value.split('/').toReversed();
       if (name === '' || kind === undefined || more.length > 0)
-        throw wrong(word, value, 'a kind and a name such as deploy/cart or shop/deploy/cart');
+        throw wrong(label, value, 'a kind and a name such as deploy/cart or shop/deploy/cart');
       const workload = `${shortKind(kind)}/${name}`;
       return ({ client }) => {
         const owner = owners.get(client.address);
@@ -138,13 +144,13 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
         );
       };
     case 'from-ip':
-      return byNet(value, word, (exchange) => [exchange.client.address]);
+      return byNet(value, label, (exchange) => [exchange.client.address]);
     case 'to-ip':
-      return byNet(value, word, serverAddresses);
+      return byNet(value, label, serverAddresses);
     case 'server-ip':
-      return byNet(value, word, ({ server }) => [server.address]);
+      return byNet(value, label, ({ server }) => [server.address]);
     case 'ip':
-      return byNet(value, word, (exchange) => [
+      return byNet(value, label, (exchange) => [
         exchange.client.address,
         ...serverAddresses(exchange),
       ]);
@@ -153,20 +159,20 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
     case 'type': {
       const type = typeNumber(value.toUpperCase());
       if (type === null)
-        throw wrong(word, value, 'a type such as A, AAAA or SRV', Object.keys(TYPE));
+        throw wrong(label, value, 'a type such as A, AAAA or SRV', Object.keys(TYPE));
       return (exchange) => exchange.type === type;
     }
     case 'rcode': {
       const rcode = rcodeNumber(value.toUpperCase());
       if (rcode === null)
-        throw wrong(word, value, 'a result code such as NXDOMAIN', Object.keys(RCODE));
+        throw wrong(label, value, 'a result code such as NXDOMAIN', Object.keys(RCODE));
       return (exchange) => exchange.rcode === rcode;
     }
     case 'verdict':
-      return byVerdict(value);
+      return byVerdict(value, label);
     case 'protocol':
       if (value !== 'udp' && value !== 'tcp')
-        throw wrong(word, value, 'udp or tcp', ['udp', 'tcp']);
+        throw wrong(label, value, 'udp or tcp', ['udp', 'tcp']);
       return (exchange) => exchange.protocol === value;
     case 'command': {
       const isWanted = value.endsWith('*')
@@ -178,7 +184,7 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
       return ({ asker }) => asker?.container?.id.startsWith(value.toLowerCase()) ?? false;
     case 'slower-than': {
       const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s)?$/.exec(value) ?? [];
-      if (number === undefined) throw wrong(word, value, 'a time such as 100ms or 1s');
+      if (number === undefined) throw wrong(label, value, 'a time such as 100ms or 1s');
       const least = Number(number) * (unit === 's' ? 1000 : 1);
       return (exchange) => (latencyOf(exchange) ?? (isLost(exchange) ? Infinity : 0)) > least;
     }
@@ -203,11 +209,11 @@ function serverAddresses({ server, hops }: FilteredExchange): readonly string[] 
 
 function byNet(
   value: string,
-  word: FilterWord,
+  label: string,
   addresses: (exchange: FilteredExchange) => readonly string[],
 ): Filter {
   const net: Net | null = parseNet(value);
-  if (net === null) throw wrong(word, value, 'an address or a prefix such as 10.244.0.0/16');
+  if (net === null) throw wrong(label, value, 'an address or a prefix such as 10.244.0.0/16');
   const known = new Map<string, boolean>();
   return (exchange) =>
     addresses(exchange).some((address) => {
@@ -231,7 +237,7 @@ function byName(value: string): Filter {
   return ({ name }) => (before ? name.endsWith(whole) : name === whole);
 }
 
-function byVerdict(value: string): Filter {
+function byVerdict(value: string, label: string): Filter {
   const verdicts: Readonly<Record<string, Filter>> = {
     answered: ({ ending }) => ending === 'answered',
     forwarded: ({ ending }) => ending === 'answered',
@@ -241,12 +247,12 @@ function byVerdict(value: string): Filter {
   };
   const test = Object.hasOwn(verdicts, value) ? verdicts[value] : undefined;
   if (test !== undefined) return test;
-  throw wrong('verdict', value, 'answered, lost or error', Object.keys(verdicts));
+  throw wrong(label, value, 'answered, lost or error', Object.keys(verdicts));
 }
 
 /** @param known the words that the filter accepts, if they are a closed list */
 function wrong(
-  word: FilterWord,
+  label: string,
   value: string,
   takes: string,
   known: readonly string[] = [],
@@ -254,6 +260,6 @@ function wrong(
   const meant = nearest(value, known);
   return new Problem({
     code: 'usage',
-    text: `--${word} takes ${takes}, not "${value}"${meant === null ? '' : `; did you mean ${meant}?`}`,
+    text: `${label} takes ${takes}, not "${value}"${meant === null ? '' : `; did you mean ${meant}?`}`,
   });
 }
