@@ -10,6 +10,7 @@ import {
 } from '../../../tools/capture/filter.ts';
 import { parseTerm } from '../../../tools/capture/filter-line.ts';
 import { namesCluster, ownerOptions } from '../cluster-options.ts';
+import { liveFilterWords } from '../live/live-filters.ts';
 import { liveSourceOptions, namespaceOf } from '../live-source-options.ts';
 import {
   group,
@@ -17,6 +18,7 @@ import {
   one,
   type Many,
   type One,
+  type OptionTable,
   type OptionValue,
   type OptionValues,
 } from '../option.ts';
@@ -57,9 +59,9 @@ const filterOptions = Object.fromEntries(
   }),
 ) as Readonly<Record<FilterWord, Many<string>>>;
 
-const negation: OptionValue<GivenFilter> = {
+const negation = (offered: readonly FilterWord[]): OptionValue<GivenFilter> => ({
   placeholder: 'FILTER=VALUE',
-  offers: { words: filterWords.map((word) => `${word}=`) },
+  offers: { words: offered.map((word) => `${word}=`) },
   read(given, name) {
     const filter = parseTerm(given, true);
     if (filter !== null) return filter;
@@ -69,7 +71,7 @@ const negation: OptionValue<GivenFilter> = {
       meant === null ? 'Example: --not namespace=kube-system' : `Did you mean ${meant}=VALUE?`,
     );
   },
-};
+});
 
 export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
   readonly dnstap: One<string>;
@@ -85,10 +87,19 @@ export const trafficOptions: TrafficTable = {
   }),
   ...group('Filters', {
     ...filterOptions,
-    not: many('--not', negation, 'exclude matches, as in --not namespace=kube-system'),
+    not: many('--not', negation(filterWords), 'exclude matches, as in --not namespace=kube-system'),
   }),
   ...group('Pod names', { ...ownerOptions }),
 };
+
+/** The options that help and completion list for a live view, which rejects the filters for processes with a hint. */
+export function withoutProcesses(table: OptionTable & Pick<TrafficTable, 'not'>): OptionTable {
+  const kept = Object.entries({
+    ...table,
+    not: { ...table.not, value: negation(liveFilterWords) },
+  });
+  return Object.fromEntries(kept.filter(([key]) => !ofProcesses.has(key as FilterWord)));
+}
 
 export interface TrafficSources {
   readonly files: readonly string[];

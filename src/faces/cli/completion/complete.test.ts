@@ -29,6 +29,9 @@ describe('completion offers', () => {
     ['cache explain ', []],
     ['doctor --explain ND30', ['ND3001']],
     ['capture --verdict l', ['lost']],
+    ['capture --not com', ['command=']],
+    ['top --com', []],
+    ['top --not con', []],
     ['nonsense ', []],
   ];
   for (const [line, words] of cases) {

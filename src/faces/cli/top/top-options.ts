@@ -2,7 +2,7 @@
 import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
 import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
 import { nearest } from '../../../server/base/problem.ts';
-import { filtersOf, trafficOptions } from '../capture/traffic-options.ts';
+import { filtersOf, trafficOptions, withoutProcesses } from '../capture/traffic-options.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { clustersOptionsOf, type ClustersOptions } from '../live/live-clusters.ts';
 import { contextsOption, serverOptions, speedOption, windowOptions } from '../live/live-options.ts';
@@ -69,7 +69,7 @@ export const topUsage: Usage = {
     ['node7.pcap --once --view findings', 'print one view, for scripts'],
   ],
   style: 'gnu',
-  options: table,
+  options: withoutProcesses(table),
   notes: [
     'Keys: 1 to 6 choose the view, / filters, s sorts, Enter shows details, p pauses, t traces the name as that client, y shows the equivalent command, ? lists all keys, q quits.',
     'Files: as for ndots capture; - is standard input: kubectl logs -f deploy/coredns -n kube-system --timestamps | ndots top -',

@@ -158,6 +158,7 @@ describe('wrong input', () => {
     ],
     [[capture, '--namespace', 'shop'], 3, /--namespace needs --cluster or --manifests/],
     [[capture, '--once', '--rcode', 'NIX'], 3, /--rcode takes a result code/],
+    [[capture, '--command', 'curl'], 3, /--command needs ndots capture --process/],
     [[capture, '--view', 'nothing'], 3, /--view/],
   ] as const)
     test(`${words.join(' ').replace(folder, '')} is reported`, async () => {
