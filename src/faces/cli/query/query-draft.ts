@@ -4,7 +4,7 @@ import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
 import type { TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
 import type { EdnsOption } from '../../../server/wire/edns.ts';
 import type { Protocol } from '../../../server/wire/transports.ts';
-import type { Option } from '../option.ts';
+import { flag, type Option } from '../option.ts';
 
 /** Transports that the command supports. */
 export type QueryProtocol = Exclude<Protocol, 'grpc'>;
@@ -151,4 +151,24 @@ export interface QueryOption<T = unknown> extends Option<T> {
 /** Combines an option with its effect. */
 export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
   return { ...option, set };
+}
+
+/** An option that stores its value. `+no…` restores the default. */
+export function stored<K extends keyof Draft>(
+  key: K,
+  option: Option<NonNullable<Draft[K]>>,
+): QueryOption {
+  return setting(option, (draft, value) => void (draft[key] = value ?? fresh[key]));
+}
+
+/** A flag that sets some properties. */
+export function sets(
+  names: string,
+  help: string,
+  properties: Partial<Draft>,
+  off: Partial<Draft> = properties,
+): QueryOption {
+  return setting(flag(names, help), (draft, _value, on) => {
+    Object.assign(draft, on ? properties : off);
+  });
 }

@@ -6,7 +6,14 @@ import { writeOption } from '../../../server/wire/edns-option.ts';
 import { OPCODE, OPTION } from '../../../server/wire/iana.ts';
 import { flag, group, maybe, one, type OptionValue } from '../option.ts';
 import { integer, readInteger, text, usage } from '../option-values.ts';
-import { setting, type Draft, type PrintedParts, type QueryOption } from './query-draft.ts';
+import {
+  sets,
+  setting,
+  stored,
+  type Draft,
+  type PrintedParts,
+  type QueryOption,
+} from './query-draft.ts';
 
 /** Boolean properties of a query. */
 type Toggle = {
@@ -53,19 +60,13 @@ const opcode: OptionValue<number> = {
   },
 };
 
+const plain = { output: 'dig' } as const;
+
 export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
-  short: setting(flag('+short', 'the data of the answer, nothing else'), (draft, _value, on) => {
-    draft.output = on ? 'short' : 'dig';
-  }),
-  json: setting(flag('+json', 'as -o json'), (draft, _value, on) => {
-    draft.output = on ? 'json' : 'dig';
-  }),
-  tcp: setting(flag('+tcp +vc', 'over TCP'), (draft, _value, on) => {
-    draft.transport = on ? 'tcp' : 'udp';
-  }),
-  tls: setting(flag('+tls', 'over TLS (RFC 7858), port 853'), (draft, _value, on) => {
-    draft.transport = on ? 'tls' : null;
-  }),
+  short: sets('+short', 'the data of the answer, nothing else', { output: 'short' }, plain),
+  json: sets('+json', 'as -o json', { output: 'json' }, plain),
+  tcp: sets('+tcp +vc', 'over TCP', { transport: 'tcp' }, { transport: 'udp' }),
+  tls: sets('+tls', 'over TLS (RFC 7858), port 853', { transport: 'tls' }, { transport: null }),
   https: setting(
     maybe('+https', text('/PATH'), 'over HTTPS (RFC 8484), port 443, path /dns-query'),
     (draft, path, on) => {
@@ -79,13 +80,13 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     flag('+showsearch', 'same; also print the replies along the way'),
     (draft, _value, on) => void (draft.search = draft.showSearch = on),
   ),
-  ndots: setting(
+  ndots: stored(
+    'ndots',
     one(
       '+ndots',
       integer('N', 0, 1000),
       'minimum number of dots for which +search sends a name unchanged',
     ),
-    (draft, ndots) => void (draft.ndots = ndots ?? null),
   ),
   domain: setting(
     one('+domain', text('NAME'), 'same, with only this domain'),
@@ -106,9 +107,9 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
       if (version !== undefined) draft.ednsVersion = version;
     },
   ),
-  bufsize: setting(
+  bufsize: stored(
+    'bufferSize',
     maybe('+bufsize', integer('N', 0, 65_535), 'maximum bytes of the answer (1232)'),
-    (draft, size) => void (draft.bufferSize = size ?? 1232),
   ),
   // As in dig, zero means one second or one try.
   timeout: setting(
@@ -176,9 +177,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   ttlid: part('+ttlid +ttl', 'ttl', 'the TTL of records'),
   class: part('+class +cl', 'class', 'the class of records'),
   idnin: toggle('+idnin', 'idn', 'send non-ASCII names in their xn-- form (on)'),
-  color: setting(flag('+color', 'colours'), (draft, _value, on) => {
-    draft.color = on ? 'always' : 'never';
-  }),
+  color: sets('+color', 'colours', { color: 'always' }, { color: 'never' }),
   always: setting(
     flag(
       '+cmd +idnout +multiline +besteffort +fail +defname +split +keepopen',

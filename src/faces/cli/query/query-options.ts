@@ -24,7 +24,9 @@ import {
 } from '../option-values.ts';
 import {
   fresh,
+  sets,
   setting,
+  stored,
   type Draft,
   type QueryOption,
   type QueryOptions,
@@ -96,9 +98,7 @@ const table: Readonly<Record<string, QueryOption>> = {
         if (given !== undefined) Object.assign(draft, given);
       },
     ),
-    class: setting(one('-c, --class', classValue, 'IN, CH, HS …'), (draft, given) => {
-      draft.class = given ?? 1;
-    }),
+    class: stored('class', one('-c, --class', classValue, 'IN, CH, HS …')),
     reverse: setting(
       one('-x, --reverse', text('IP'), 'look up the name of this address (PTR)'),
       nothing,
@@ -109,27 +109,11 @@ const table: Readonly<Record<string, QueryOption>> = {
         readServer(draft, given);
       },
     ),
-    port: setting(
-      one('-p, --port', integer('PORT', 1, 65_535), 'port of the server'),
-      (draft, port) => {
-        draft.port = port ?? null;
-      },
-    ),
-    ipv4: setting(flag('-4', 'use IPv4 for a server given by name'), (draft) => {
-      draft.family = 4;
-    }),
-    ipv6: setting(flag('-6', 'use IPv6 for a server given by name'), (draft) => {
-      draft.family = 6;
-    }),
-    source: setting(one('-b, --bind', source, 'send from this local address'), (draft, from) => {
-      draft.source = from ?? null;
-    }),
-    key: setting(
-      one('-y, --key', writtenKey, 'sign the query and verify the reply (TSIG)'),
-      (draft, key) => {
-        draft.key = key ?? null;
-      },
-    ),
+    port: stored('port', one('-p, --port', integer('PORT', 1, 65_535), 'port of the server')),
+    ipv4: sets('-4', 'use IPv4 for a server given by name', { family: 4 }),
+    ipv6: sets('-6', 'use IPv6 for a server given by name', { family: 6 }),
+    source: stored('source', one('-b, --bind', source, 'send from this local address')),
+    key: stored('key', one('-y, --key', writtenKey, 'sign the query and verify the reply (TSIG)')),
     keyFile: setting(
       one('-k, --key-file', file(), 'same, with the first key of a tsig-keygen file'),
       (draft, path = '') => {
@@ -140,34 +124,26 @@ const table: Readonly<Record<string, QueryOption>> = {
       one('-f, --file', file(), 'send the queries in this file, one per line (-: standard input)'),
       nothing,
     ),
-    tcp: setting(flag('--tcp', 'use TCP'), (draft) => {
-      draft.transport = 'tcp';
-    }),
-    resolvConf: setting(
+    tcp: sets('--tcp', 'use TCP', { transport: 'tcp' }),
+    resolvConf: stored(
+      'resolvConf',
       one(
         '--resolv-conf',
         file(),
         'take the server, and the search path for +search, from this file',
       ),
-      (draft, path = '') => {
-        draft.resolvConf = path;
-      },
     ),
-    timeout: setting(
+    timeout: stored(
+      'timeoutMs',
       one('--timeout', duration(1, 3_600_000), 'wait this long for a reply (5s)'),
-      (draft, ms) => {
-        draft.timeoutMs = ms ?? 5000;
-      },
     ),
-    maxRecords: setting(
+    maxRecords: stored(
+      'maxRecords',
       one(
         '--max-records',
         integer('COUNT', 1, 2 ** 40),
         'stop a zone transfer after COUNT records (100 million)',
       ),
-      (draft, count = 0) => {
-        draft.maxRecords = count;
-      },
     ),
   }),
   ...group('Output', {
@@ -177,15 +153,9 @@ const table: Readonly<Record<string, QueryOption>> = {
         draft.output = given === undefined || given === 'text' ? 'dig' : given;
       },
     ),
-    json: setting(flag('-J, --json', 'same as -o json'), (draft) => {
-      draft.output = 'json';
-    }),
-    short: setting(flag('--short', 'same as -o short'), (draft) => {
-      draft.output = 'short';
-    }),
-    color: setting(colourOptions.color, (draft, when) => {
-      draft.color = when ?? null;
-    }),
+    json: sets('-J, --json', 'same as -o json', { output: 'json' }),
+    short: sets('--short', 'same as -o short', { output: 'short' }),
+    color: stored('color', colourOptions.color),
     noColor: setting(colourOptions.noColor, (draft) => {
       draft.noColor = true;
     }),
