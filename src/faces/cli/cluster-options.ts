@@ -39,10 +39,8 @@ export const clusterOptions: ClusterTable = {
   asGroup: many('--as-group', text('GROUP'), 'group to impersonate; repeatable'),
 };
 
-/** Keys of these options in an option table. */
 export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
 
-/** Every option that selects a cluster. */
 export const clusterNames: readonly string[] = [
   '--cluster',
   ...Object.values(clusterOptions).flatMap(({ names }) => names),

@@ -19,12 +19,10 @@ export interface DnsPodChoice {
   readonly access: ClusterOptions;
 }
 
-/** A running pod. */
 export interface RunningDnsPod {
   readonly name: string;
   /** IP address, or empty if not assigned yet. */
   readonly address: string;
-  /** Node name. */
   readonly node: string;
 }
 
@@ -60,7 +58,6 @@ export async function dnsPods(
   });
 }
 
-/** Path of the API server's proxy for a pod. */
 export function podProxyPath(
   { namespace, port }: Pick<DnsPodChoice, 'namespace' | 'port'>,
   pod: string,

@@ -9,7 +9,6 @@ export function hasFields(object: JsonObject, kinds: Readonly<Record<string, Fie
   return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
 }
 
-/** True for a list of matching objects. */
 export function isListOf(value: unknown, fits: (one: JsonObject) => boolean): boolean {
   return Array.isArray(value) && value.every((one) => isObject(one) && fits(one));
 }

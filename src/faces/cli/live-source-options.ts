@@ -38,7 +38,6 @@ export const liveSourceOptions: {
   ports: one('--port', portsValue, 'ports of DNS servers (53,5353)'),
 };
 
-/** Options that select a live capture. */
 export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
   (key) => liveSourceOptions[key as keyof typeof liveSourceOptions].names,
 );

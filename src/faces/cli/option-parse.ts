@@ -4,7 +4,6 @@ import type { Option, OptionTable, OptionValues, Style } from './option.ts';
 import { listed, usage } from './option-values.ts';
 
 export interface GivenOption {
-  /** Key in the option table. */
   readonly key: string;
   /** Name as written. */
   readonly name: string;

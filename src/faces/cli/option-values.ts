@@ -59,7 +59,6 @@ export function readInteger(name: string, given: string, least: number, most: nu
   throw usage(`${name} takes a whole number from ${least} to ${most}, not "${given}"`);
 }
 
-/** One of several words. */
 export function choice<const T extends string>(
   placeholder: string,
   words: readonly T[],

@@ -18,7 +18,6 @@ export interface OptionValue<T = unknown> {
 /** Suggested words. In a list, they are suggested again after each comma. */
 export interface Offers {
   readonly words?: readonly string[] | ((context: OfferContext) => Promise<readonly string[]>);
-  /** File names. */
   readonly files?: boolean;
   /** True for a comma-separated list, where completion continues after each comma. */
   readonly list?: boolean;
@@ -126,7 +125,6 @@ export function maybe<T>(names: string, value: OptionValue<T>, help: string): Op
   return { names: split(names), value, kind: 'maybe', help, group: '' };
 }
 
-/** Groups options under a heading. */
 export function group<T extends OptionTable>(title: string, options: T): T {
   return Object.fromEntries(
     Object.entries(options).map(([key, option]) => [key, { ...option, group: title }]),

@@ -13,7 +13,6 @@ export function party(of: Party): TemplateResult {
     }${name === of.address || of.address === '' ? nothing : html` <span class="quiet">${of.address}</span>`}`;
 }
 
-/** A button that filters the Lookups page. */
 export function lookupsLink(text: string, filter: string): TemplateResult {
   return html`<button type="button" class="link" @click=${() => show('lookups', filter)}>
     ${text}

@@ -31,7 +31,6 @@ export interface EngineRequest<N extends EngineName = EngineName> {
   readonly input: Engines[N]['input'];
 }
 
-/** Sent by the worker. */
 export type EngineReply<N extends EngineName = EngineName> =
   | { readonly id: number; readonly kind: 'result'; readonly result: Engines[N]['result'] }
   | { readonly id: number; readonly kind: 'problems'; readonly problems: readonly ShownProblem[] }

@@ -5,7 +5,6 @@ import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './eng
 import type { Progress } from './engines/progress.ts';
 
 export type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
-/** Loads an engine on first use. */
 export type EngineLoaders = Readonly<Partial<Record<EngineName, () => Promise<RunEngine>>>>;
 
 /** Handles the page's messages in a worker. */

@@ -51,7 +51,6 @@ export function lineEditor(
   </div>`;
 }
 
-/** Selects a line in an editor and focuses it. */
 export function goToLine(id: string, line: number): void {
   const field = document.getElementById(id) as HTMLTextAreaElement | null;
   if (field === null) return;

@@ -51,7 +51,6 @@ const initial = new Map<Signal<string>, string>(
 /** True if the inputs are too long for an address. */
 export const tooLong: Signal<boolean> = signal(false);
 
-/** Reads the page and its inputs from the address. */
 function readAddress(): void {
   const { page: named, parameters } = parseHash(location.hash);
   const known = pageNames.find((name) => name === named);
@@ -78,7 +77,6 @@ function hashOf(name: PageName): string {
 /** Milliseconds between an edit and the address update. */
 const WRITE_MS = 300;
 
-/** Keeps the address in sync with the page. */
 export function followAddress(): void {
   readAddress();
   addEventListener('hashchange', readAddress);

@@ -1,13 +1,11 @@
 /** Tabs as described in the ARIA Authoring Practices, with a single tab stop, arrow keys, Home and End. */
 import { html, type TemplateResult } from 'lit-html';
 
-/** A tab and its label. */
 export interface Tab<Name extends string> {
   readonly name: Name;
   readonly label: string;
 }
 
-/** The element id of a tab's panel. */
 export function panelId(name: string): string {
   return `panel-${name}`;
 }

@@ -35,7 +35,6 @@ function choose(name: Theme): void {
   }
 }
 
-/** Applies the selected theme to the document. */
 export function applyTheme(): void {
   document.documentElement.dataset['theme'] = theme.value;
 }

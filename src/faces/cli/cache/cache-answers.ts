@@ -16,7 +16,6 @@ export interface CacheAnswer {
   readonly failure: AdminFailure | null;
 }
 
-/** The JSON form. */
 export interface CacheAnswerDocument {
   readonly server: string;
   readonly name: string;

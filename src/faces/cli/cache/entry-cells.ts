@@ -1,7 +1,6 @@
 /** Formats a cache entry as table cells for the terminal and the console. */
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 
-/** The column titles. */
 export const entryHeads = ['Name', 'Type', 'For', 'Result', 'Left', 'Hits', 'From'] as const;
 
 /** Returns the cells in the order of `entryHeads`. */

@@ -33,7 +33,6 @@ const ENCRYPTED = 853;
 /** Limit on dnstap connections, each of which may hold an incomplete frame of up to 1 MiB. */
 const SENDERS_MAX = 256;
 
-/** The packets to capture, and the place. */
 export interface PacketChoice {
   readonly device: string;
   readonly netns: string | null;

@@ -14,7 +14,6 @@ import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 import { problemText } from '../problem-text.ts';
 
-/** Options that select where names come from. */
 export interface NameChoice extends ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;

@@ -14,7 +14,6 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
   readonly action: 'show' | 'join';
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
-  /** The maximum number of clients to list, and whether they are part of the output or the summary. */
   readonly clients: { readonly most: number; readonly in: 'output' | 'summary' };
   readonly forMs: number | null;
   readonly output: CaptureOutput;
@@ -32,7 +31,6 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
 const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
 export type CaptureOutput = (typeof outputs)[number];
 
-/** Default client limits for the summary and for the client list. */
 const CLIENTS = { behind: 10, list: 1000 };
 
 const table = {

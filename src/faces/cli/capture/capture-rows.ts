@@ -201,7 +201,6 @@ export interface ExchangeDocument extends AskerDocuments {
   readonly question: { readonly name: string; readonly type: string };
   readonly verdict: string;
   readonly rcode: string | null;
-  /** Milliseconds. */
   readonly latencyMs: number | null;
   readonly attempt: number;
   readonly hops: readonly {

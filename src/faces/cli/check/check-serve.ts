@@ -40,7 +40,6 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
 export interface FileWatch {
   readonly watch: CheckSchedule;
   document(): object;
-  /** Runs until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 

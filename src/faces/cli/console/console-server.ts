@@ -72,7 +72,6 @@ export interface ConsoleCluster {
   readonly caches: ServerCaches;
 }
 
-/** A row in the cluster overview. */
 export interface ClusterRow {
   readonly name: string;
   readonly source: string;

@@ -21,7 +21,6 @@ import { comesOnce } from '../named-file.ts';
 import { tellProblems } from '../problem-text.ts';
 import { untilAborted } from '../until-signal.ts';
 
-/** The default duration of a live capture. */
 const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 

@@ -123,9 +123,7 @@ const table = {
   }),
 };
 
-/** Options allowed with --explain. */
 const ofExplain = ['explain', 'output', 'quiet', 'color', 'noColor'] as const;
-/** Options for running clusters only. */
 const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
 
 export const doctorUsage: Usage = {

@@ -105,7 +105,6 @@ function inOneLine({ message, hint, remedy }: Problem): string {
   return [message, hint, remedy].filter((part) => part !== null).join('. ');
 }
 
-/** Results of the captures. */
 interface Packets {
   /** Number of unreadable files. */
   readonly failed: number;

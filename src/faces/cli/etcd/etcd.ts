@@ -194,7 +194,6 @@ async function tellMissing(
 /** Keys per page. */
 const PAGE = 500;
 
-/** Reads a range page by page. */
 async function readAll(client: EtcdClient, range: KeyRange, found: KeyValue[]): Promise<void> {
   for (let { key } = range; ;) {
     const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });

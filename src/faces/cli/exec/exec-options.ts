@@ -19,14 +19,12 @@ import {
 
 export interface ExecOptions extends ClusterOptions {
   readonly pod: ResourceName;
-  /** The command and its words. */
   readonly words: readonly string[];
   readonly namespace: string | null;
   /** Null: the image of this version. */
   readonly image: string | null;
   readonly target: string | null;
   readonly capabilities: readonly string[];
-  /** Milliseconds. */
   readonly startMs: number;
 }
 

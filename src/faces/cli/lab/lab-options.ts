@@ -119,7 +119,6 @@ const table = {
   }),
 };
 
-/** Options for some actions only. */
 const ofActions: readonly (readonly [
   keys: readonly (keyof typeof table)[],
   actions: readonly LabAction[],

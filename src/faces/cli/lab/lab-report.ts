@@ -8,7 +8,6 @@ import { labHtml } from './lab-html.ts';
 import type { RunOptions } from './lab-options.ts';
 import { labText } from './lab-text.ts';
 
-/** Prints the outcomes of stories. */
 export function printOutcomes(
   outcomes: readonly StoryOutcome[],
   options: RunOptions,

@@ -11,7 +11,6 @@ import { parseCorefileText } from '../parse-corefile.ts';
 /** The story printed by `lab init`. */
 const example = fileURLToPath(new URL('../../../../examples/lab/story.yaml', import.meta.url));
 
-/** Prints a story as a template. */
 export function printExampleStory(io: Io): number {
   io.out(readFileText(example, FILE_MAX.small));
   return EXIT.ok;

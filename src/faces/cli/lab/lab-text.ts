@@ -14,7 +14,6 @@ const BAR = 24;
 /** On narrower terminals, titles are omitted. */
 const TITLE_MIN = 12;
 
-/** Prints all outcomes. */
 export function labText(
   outcomes: readonly StoryOutcome[],
   { colour, columns }: { readonly colour: boolean; readonly columns: number },

@@ -35,7 +35,6 @@ const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
 const file = join(folder, 'lab.json');
 /** Output of the lab's processes. */
 const log = join(folder, 'log');
-/** The default cluster. */
 const example = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
 /** Time limit for a lab to end, milliseconds. */
 const DOWN_MS = 10_000;

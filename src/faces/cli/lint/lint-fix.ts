@@ -16,7 +16,6 @@ import type { LintFinding } from '../../../tools/lint/finding.ts';
 import type { GivenFile } from '../../../tools/lint/gather.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-/** A file before and after its fixes. */
 export interface FileChange {
   readonly file: string;
   readonly before: string;

@@ -32,7 +32,6 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
   }
 }
 
-/** Describes the lint targets. */
 function targetText({ target }: LintReport): string {
   if (target === null) return 'for ndots; --target coredns checks for CoreDNS';
   return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;

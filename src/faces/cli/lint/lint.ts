@@ -113,7 +113,6 @@ function isLive(rule: LintRule): rule is LiveRule {
   return 'ask' in rule;
 }
 
-/** Attempts per query. */
 const TRIES = 2;
 
 function liveWorld({ timeoutMs }: LintOptions): ReturnType<typeof systemWorld> {

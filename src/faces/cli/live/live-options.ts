@@ -31,7 +31,6 @@ import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
 const CONSOLE_PORT = 9155;
-/** The environment variable for the servers' token, used if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
 
 /** A speed relative to recorded time: `10`, `0.5`, `10x` or `max`. */

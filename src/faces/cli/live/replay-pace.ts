@@ -68,7 +68,6 @@ export class ReplayPace {
     this.#wake();
   }
 
-  /** Resolves when the replay reaches this file time. */
   async reach(fileMs: number): Promise<void> {
     this.#anchor ??= { fileMs, nowMs: this.#clock.now() };
     while (!this.#isStopped) {

@@ -52,7 +52,6 @@ const port: OptionValue<number> = {
   },
 };
 
-/** A valid Linux interface name. */
 const interfaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {

@@ -15,14 +15,11 @@ import { isObjectName } from '../../../server/kube/store/object-name.ts';
 
 export interface NodeOptions extends ClusterOptions {
   readonly node: string;
-  /** The command and its words. */
   readonly words: readonly string[];
   readonly namespace: string | null;
   /** Null: the image of this version. */
   readonly image: string | null;
-  /** Milliseconds. */
   readonly startMs: number;
-  /** Milliseconds. */
   readonly limitMs: number;
 }
 

@@ -12,7 +12,6 @@ import { containerOf } from '../container-options.ts';
 import { untilSignal } from '../until-signal.ts';
 import { parseNodeOptions, type NodeOptions } from './node-options.ts';
 
-/** Milliseconds. */
 const REQUEST_MS = 10_000;
 
 export const node: Command = {

@@ -12,7 +12,6 @@ const MARK = 4;
 /** Limit of names shown per category. */
 const SHOWN = 10;
 
-/** Prints plans for people. */
 export function printPlans(
   found: readonly WorkloadPlan[],
   { columns }: Pick<Io, 'columns'>,

@@ -24,7 +24,6 @@ export interface Workload {
   readonly namespace: string;
   /** `deploy/cart`, `pod/web-0`, or empty if it is unknown who owns the addresses. */
   readonly name: string;
-  /** Number of client addresses. */
   readonly clients: number;
   /** dnsConfig of the pods, or null if there is none. */
   readonly dnsConfig: DnsConfig | null;

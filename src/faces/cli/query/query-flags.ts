@@ -25,14 +25,12 @@ function toggle(names: string, key: Toggle, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => void (draft[key] = on));
 }
 
-/** A flag for a part of the output. */
 function part(names: string, key: keyof PrintedParts, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => {
     draft.show = { ...draft.show, [key]: on };
   });
 }
 
-/** A flag for an EDNS option. */
 function edns<T>(
   names: string,
   code: number,

@@ -18,7 +18,6 @@ const mostSteps = 30;
 /** Limit of servers tried per zone. */
 const mostTries = 6;
 
-/** A reply from one of the zones. */
 interface DelegationStep {
   readonly server: QueryServer;
   readonly done: AnsweredExchange;

@@ -18,7 +18,6 @@ export interface AnsweredExchange extends Exchange {
   readonly reply: Uint8Array;
 }
 
-/** A query and its reply, with their times. */
 type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
 /**

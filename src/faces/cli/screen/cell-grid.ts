@@ -69,7 +69,6 @@ export class CellGrid {
     return at;
   }
 
-  /** Changes the style of cells. */
   restyle(column: number, row: number, width: number, style: (old: number) => number): void {
     if (row < 0 || row >= this.rows) return;
     const end = row * this.columns + Math.min(this.columns, column + width);
@@ -77,7 +76,6 @@ export class CellGrid {
       this.styles[at] = style(this.styles[at]!);
   }
 
-  /** Fills part of a row with blanks in a style. */
   fill(column: number, row: number, width: number, style: number): void {
     if (row < 0 || row >= this.rows) return;
     const end = Math.min(this.columns, column + width);

@@ -27,7 +27,6 @@ export type StyleName = keyof typeof table;
 
 const names = Object.keys(table) as StyleName[];
 
-/** Style numbers, as stored in cells. */
 export const STYLE: Readonly<Record<StyleName, number>> = Object.fromEntries(
   names.map((name, at) => [name, at]),
 ) as Record<StyleName, number>;

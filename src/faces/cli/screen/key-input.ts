@@ -1,7 +1,6 @@
 /** Decodes terminal input into keys, including escape sequences, control characters and pasted text. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
-/** A key press or pasted text. */
 export interface KeyPress {
   /** The typed character, or a name such as `up`, `enter`, `f1` or `paste`. */
   readonly name: string;

@@ -4,12 +4,10 @@ import type { Paint } from '../page.ts';
 import type { CellGrid } from './cell-grid.ts';
 import { STYLE, type StyleName } from './cell-style.ts';
 
-/** A part of a line. */
 export type StyledSpan = readonly [text: string, style: StyleName];
 /** A line, from left to right. */
 export type StyledLine = readonly StyledSpan[];
 
-/** A line of unstyled text. */
 export function plainLine(text: string): StyledLine {
   return [[text, 'plain']];
 }
@@ -55,7 +53,6 @@ export function paintLine(line: StyledLine, paint: Paint): string {
     .join('');
 }
 
-/** Width of a line, in columns. */
 export function lineWidth(line: StyledLine): number {
   return line.reduce((sum, [text]) => sum + text.length, 0);
 }

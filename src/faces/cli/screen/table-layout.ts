@@ -13,7 +13,6 @@ export interface ScreenColumn<Row> {
    * others are cut. Rank 0 always stays.
    */
   readonly rank: number;
-  /** Minimum width. */
   readonly least: number;
   /** True if the column may be cut down to `least`. Others always show their contents in full. */
   readonly shrinks: boolean;

@@ -268,7 +268,6 @@ async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise
   endProcess(code);
 }
 
-/** Number of lost log lines, as a metric. */
 function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',

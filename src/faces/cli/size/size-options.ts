@@ -120,7 +120,6 @@ const table = {
   }),
 };
 
-/** Options for each of the three modes. */
 const ofModes = {
   follow: [
     'follow',

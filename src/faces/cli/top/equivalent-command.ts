@@ -66,7 +66,6 @@ function sourceWords(source: CommandSource): readonly string[] {
   ];
 }
 
-/** The source of names for addresses, as options. */
 export function nameWords(options: CommandSource): readonly string[] {
   const { manifests, kubeconfig, context, as, asGroup } = options;
   const cluster = options.cluster && options.replicas === null;

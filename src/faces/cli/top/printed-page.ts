@@ -8,7 +8,6 @@ import { fitPage, seePage, unfiltered, type SeenView } from './pages/top-pages.t
 import type { TopOptions } from './top-options.ts';
 import { paragraph, type AskModel, type SortKey, type TopRow } from './pages/top-page.ts';
 
-/** Default limit of printed rows. */
 const ROWS = 200;
 
 function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {

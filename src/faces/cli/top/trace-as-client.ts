@@ -9,12 +9,10 @@ import { nameWords } from './equivalent-command.ts';
 import type { TopOptions } from './top-options.ts';
 import type { AskModel, TraceTarget } from './pages/top-page.ts';
 
-/** Resolvers that can be modelled. */
 const modelled: ReadonlySet<Kind> = new Set(['glibc', 'musl', 'go', 'c-ares', 'evdns']);
 
 export interface TracePlan {
   readonly words: readonly string[];
-  /** The assumptions, as text. */
   readonly notes: readonly string[];
 }
 

@@ -15,7 +15,6 @@ export function dig(document: TraceDocument): string {
   return `${parts.join('\n')}\n;; ${label(document)}: ${outcome(document)}\n`;
 }
 
-/** The equivalent dig command. */
 function command({ name, type, server, serverPort, protocol, edns, ad }: QueryDocument): string {
   const size = /^edns (\d+)/.exec(edns)?.[1];
   const words = [`dig @${server}`];

@@ -141,7 +141,6 @@ async function settingsOf(
   };
 }
 
-/** The search domains of a resolv.conf. */
 function searchOf(resolvConf: string | null): readonly string[] {
   const lines = linesOf(resolvConf ?? '').map(wordsOf);
   return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];

@@ -33,7 +33,6 @@ import { queryBytes, readReply } from '../../../tools/resolver/query-bytes.ts';
 import { replyBytes } from '../../../tools/resolver/reply-bytes.ts';
 import { parseStartedCorefile } from '../parse-corefile.ts';
 
-/** The Corefile for a server in this process. */
 export interface NamedCorefile {
   /** File name for messages. */
   readonly file: string;

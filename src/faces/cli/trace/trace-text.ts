@@ -11,7 +11,6 @@ import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { failure } from './trace-outcome.ts';
 import { glossaryOf, hint, serversOf } from './trace-words.ts';
 
-/** Prints a trace for a terminal. */
 export function printTrace(document: TraceDocument, options: TextOptions): string {
   const page = pageFor(options);
   const lines: string[] = [];

@@ -86,7 +86,6 @@ function blocksOf(
   }));
 }
 
-/** The last line that a directive occupies. */
 function lastLine({ at, args, block }: Pick<Directive, 'at' | 'args' | 'block'>): number {
   const lines = (block ?? []).map((each) =>
     lastLine({ at: each.name, args: each.args, block: each.block }),

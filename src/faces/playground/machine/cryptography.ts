@@ -54,12 +54,10 @@ export function hash(
   return encoding === 'buffer' ? made.digest() : made.digest(encoding);
 }
 
-/** Returns random bytes from the browser. */
 export function randomBytes(size: number): Buffer {
   return randomFillSync(Buffer.alloc(size));
 }
 
-/** Fills an array with random bytes from the browser. */
 export function randomFillSync<T extends Uint8Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>(
   into: T,
 ): T {

@@ -141,7 +141,6 @@ const notFoundColumns: readonly ScreenColumn<NotFoundRow>[] = [
   shrinking('REASON', { rank: 1, least: 24, cell: ({ reason }) => [reason, 'dim'] }),
 ];
 
-/** Converts a finding into a row for any page. */
 export function findingItem(row: FindingRow): TopItem {
   return {
     id: row.id,

@@ -64,7 +64,6 @@ export interface PageFit {
   readonly reversed: boolean;
 }
 
-/** A page with a single table. */
 export function tableBody<Row>(
   columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
@@ -79,7 +78,6 @@ export function tableBody<Row>(
   };
 }
 
-/** A table between other lines. */
 export function tableLines<Row>(
   columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],

@@ -19,7 +19,6 @@ export interface PageQuery {
   readonly lastMs: number | null;
 }
 
-/** Page titles, in the order of their keys. */
 export const pageTitles: Readonly<Record<ViewName, string>> = {
   now: 'Now',
   lookups: 'Lookups',
