@@ -19,13 +19,17 @@ export interface ScreenColumn<Row> {
   cell(row: Row): StyledSpan;
 }
 
-/** A column for numbers and short words. */
-export function fixed<Row>(
-  title: string,
-  parts: Partial<Pick<ScreenColumn<Row>, 'sort' | 'align' | 'least'>> &
-    Pick<ScreenColumn<Row>, 'rank' | 'cell'>,
-): ScreenColumn<Row> {
+type FixedParts<Row> = Partial<Pick<ScreenColumn<Row>, 'sort' | 'least'>> &
+  Pick<ScreenColumn<Row>, 'rank' | 'cell'>;
+
+/** A column for numbers. */
+export function fixed<Row>(title: string, parts: FixedParts<Row>): ScreenColumn<Row> {
   return { sort: '', align: 'right', least: title.length, shrinks: false, ...parts, title };
+}
+
+/** A column for short words. */
+export function word<Row>(title: string, parts: FixedParts<Row>): ScreenColumn<Row> {
+  return { ...fixed(title, parts), align: 'left' };
 }
 
 /** A column for names, which may be cut. */

@@ -28,7 +28,7 @@ export function equivalentWords(shown: ShownPage, options: CommandSource): reado
   // capture cannot read from the console directive, and doctor cannot listen for dnstap either.
   const isServed = options.servers.length > 0 || options.replicas !== null;
   const forDoctor = options.dnstap === null && !isServed;
-  if (item !== null && item.code !== null)
+  if (item?.code !== undefined)
     return forDoctor
       ? ['doctor', ...source, '--only', item.code, ...names]
       : ['doctor', '--explain', item.code];

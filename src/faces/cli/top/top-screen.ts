@@ -193,7 +193,7 @@ export class TopScreen {
     if (item === null) return keys;
     if (item.lookups !== null) keys.add('l');
     if (this.#view !== 'servers') keys.add('t');
-    if (pane === null || item.about !== null) keys.add('enter');
+    if (pane === null || item.about !== undefined) keys.add('enter');
     return keys;
   }
 
@@ -326,7 +326,7 @@ export class TopScreen {
     if (pane === undefined) {
       const item = this.#selected;
       if (item === null) return;
-      if (item.about !== null && this.#view === 'now') return this.#goTo(item.about);
+      if (item.about !== undefined && this.#view === 'now') return this.#goTo(item.about);
       return this.#show(item);
     }
     const about = pane.item?.about ?? null;
@@ -449,7 +449,7 @@ export class TopScreen {
   #trace(): void {
     const { ask, options, program } = this.#parts;
     const item = this.#panes.at(-1)?.item ?? this.#selected;
-    const target = item?.target(ask) ?? null;
+    const target = item?.target?.(ask) ?? null;
     if (target === null) return this.#say('This row has no lookup to trace.');
     const { words, notes } = planTrace(target, ask, options, (text) => this.#files.write(text));
     const stop = new AbortController();

@@ -3,12 +3,11 @@ import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { partyLabel, partyText, printSpan } from '../../live/figures.ts';
-import { leavesOut } from './leaves-out.ts';
 import { countColumns, countedItem, countFields } from './counted-row.ts';
 import {
   field,
+  listBody,
   paragraph,
-  tableBody,
   type PageFit,
   type TopBody,
   type TopItem,
@@ -46,13 +45,7 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
 }
 
 export function clientsBody(view: ClientsView, fit: PageFit): TopBody {
-  return {
-    ...tableBody(columns(view.atMs), view.rows, clientItem, {
-      ...fit,
-      sort: fit.sort ?? 'queries',
-    }),
-    leavesOut: leavesOut(view, 'client', 'clients'),
-  };
+  return listBody(columns(view.atMs), view, clientItem, fit, 'queries');
 }
 
 function clientItem(row: ClientRow): TopItem {

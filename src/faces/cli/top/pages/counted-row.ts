@@ -91,8 +91,6 @@ export function countedItem<Row extends { readonly id: string }>(
       const [last] = ask({ view: 'lookups', filters, most: 1 }).rows;
       return last === undefined ? null : targetOf(last);
     },
-    code: null,
-    about: null,
   };
 }
 

@@ -9,7 +9,7 @@ import type { Severity } from '../../../../tools/doctor/severity.ts';
 import { count } from '../../../../server/base/counted.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { fixed, shrinking, word, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   partyLabel,
@@ -22,14 +22,13 @@ import {
 } from '../../live/figures.ts';
 import { findingStates } from '../../live/finding-words.ts';
 import { NOTHING_SEEN, seesNothing } from '../../live/now-parts.ts';
-import { leavesOut } from './leaves-out.ts';
 import {
   asRow,
   field,
   heading,
+  listBody,
   listField,
   paragraph,
-  tableBody,
   tableLines,
   type PageFit,
   type TopBody,
@@ -64,24 +63,16 @@ function stateSpan(row: FindingRow): StyledSpan {
 
 function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
   return [
-    fixed('STATE', { rank: 2, sort: 'state', align: 'left', cell: stateSpan }),
-    fixed('SEVERITY', {
+    word('STATE', { rank: 2, sort: 'state', cell: stateSpan }),
+    word('SEVERITY', {
       rank: 1,
       sort: 'severity',
-      align: 'left',
       cell: (row) => [row.severity, findingStyle(row)],
     }),
-    fixed('CODE', {
-      rank: 0,
-      sort: 'code',
-      align: 'left',
-      least: 6,
-      cell: ({ code }) => [code, 'accent'],
-    }),
-    fixed('BEGAN', {
+    word('CODE', { rank: 0, sort: 'code', least: 6, cell: ({ code }) => [code, 'accent'] }),
+    word('BEGAN', {
       rank: 3,
       sort: 'began',
-      align: 'left',
       least: 8,
       cell: ({ beganMs }) => [printTime(beganMs), 'plain'],
     }),
@@ -109,11 +100,8 @@ function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
 
 /** Renders the findings, followed by faults that have been ruled out or cannot be checked. */
 export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
-  const table = tableBody(columns(view.atMs), view.rows, findingItem, {
-    ...fit,
-    sort: fit.sort ?? 'state',
-  });
-  const rows: TopRow[] = [...table.rows];
+  const body = listBody(columns(view.atMs), view, findingItem, fit, 'state');
+  const rows: TopRow[] = [...body.rows];
   if (rows.length === 0) {
     const none = view.checkedMs === null ? 'The rules have not run yet.' : 'No faults were found.';
     const text = seesNothing(view) ? NOTHING_SEEN : none;
@@ -122,11 +110,7 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
   }
   rows.push(...notFound('Ruled out', view.excluded, fit.width));
   rows.push(...notFound('Cannot be checked with this input', view.unknown, fit.width));
-  return {
-    header: view.rows.length === 0 ? [] : table.header,
-    rows,
-    leavesOut: leavesOut(view, 'finding', 'findings'),
-  };
+  return { ...body, header: view.rows.length === 0 ? [] : body.header, rows };
 }
 
 function notFound(title: string, rows: readonly NotFoundRow[], width: number): readonly TopRow[] {
@@ -136,7 +120,7 @@ function notFound(title: string, rows: readonly NotFoundRow[], width: number): r
 }
 
 const notFoundColumns: readonly ScreenColumn<NotFoundRow>[] = [
-  fixed('CODE', { rank: 0, align: 'left', least: 6, cell: ({ code }) => [code, 'dim'] }),
+  word('CODE', { rank: 0, least: 6, cell: ({ code }) => [code, 'dim'] }),
   shrinking('CAUSE', { rank: 0, least: 20, cell: ({ name }) => [name, 'plain'] }),
   shrinking('REASON', { rank: 1, least: 24, cell: ({ reason }) => [reason, 'dim'] }),
 ];
@@ -157,7 +141,6 @@ export function findingItem(row: FindingRow): TopItem {
       return { name, client, clientId, candidates: [name], server: server.address };
     },
     code: row.code,
-    about: null,
   };
 }
 
@@ -212,12 +195,11 @@ function whoText({ who: { clients, nodes, groups } }: FindingRow): string {
 }
 
 const exampleColumns: readonly ScreenColumn<ExampleRow>[] = [
-  fixed('TIME', { rank: 2, align: 'left', cell: ({ sentMs }) => [printMoment(sentMs), 'dim'] }),
+  word('TIME', { rank: 2, cell: ({ sentMs }) => [printMoment(sentMs), 'dim'] }),
   fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
-  fixed('TYPE', { rank: 1, align: 'left', cell: ({ type }) => [type, 'plain'] }),
-  fixed('RESULT', {
+  word('TYPE', { rank: 1, cell: ({ type }) => [type, 'plain'] }),
+  word('RESULT', {
     rank: 0,
-    align: 'left',
     least: 8,
     cell: ({ rcode }) => (rcode === '' ? ['no reply', 'bad'] : [rcode, 'plain']),
   }),

@@ -10,7 +10,7 @@ import { nameFilter } from '../../../../tools/watch/name-filter.ts';
 import { count } from '../../../../server/base/counted.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { fixed, shrinking, word, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   partyLabel,
@@ -19,12 +19,11 @@ import {
   printMoment,
   printNumber,
 } from '../../live/figures.ts';
-import { leavesOut } from './leaves-out.ts';
 import {
   field,
   heading,
+  listBody,
   paragraph,
-  tableBody,
   tableLines,
   type PageFit,
   type TopBody,
@@ -57,25 +56,15 @@ function mark({ outcome, lost, tookMs }: LookupRow): StyledSpan {
 }
 
 const columns: readonly ScreenColumn<LookupRow>[] = [
-  fixed('', { rank: 0, least: 1, align: 'left', cell: mark }),
-  fixed('TIME', {
-    rank: 4,
-    sort: 'time',
-    align: 'left',
-    cell: ({ startMs }) => [printMoment(startMs), 'dim'],
-  }),
+  word('', { rank: 0, least: 1, cell: mark }),
+  word('TIME', { rank: 4, sort: 'time', cell: ({ startMs }) => [printMoment(startMs), 'dim'] }),
   fixed('TOOK', {
     rank: 2,
     sort: 'took',
     least: 7,
     cell: ({ outcome, tookMs }) => (outcome === 'waiting' ? ['', 'dim'] : latencySpan(tookMs)),
   }),
-  fixed('RESULT', {
-    rank: 1,
-    align: 'left',
-    least: 9,
-    cell: ({ outcome, rcode }) => outcomeSpan(outcome, rcode),
-  }),
+  word('RESULT', { rank: 1, least: 9, cell: ({ outcome, rcode }) => outcomeSpan(outcome, rcode) }),
   fixed('QRY', {
     rank: 5,
     sort: 'queries',
@@ -85,10 +74,7 @@ const columns: readonly ScreenColumn<LookupRow>[] = [
     rank: 6,
     cell: ({ wasted }) => [String(wasted), wasted === 0 ? 'dim' : 'plain'],
   }),
-  fixed('LOST', {
-    rank: 6,
-    cell: ({ lost }) => [String(lost), lost === 0 ? 'dim' : 'bad'],
-  }),
+  fixed('LOST', { rank: 6, cell: ({ lost }) => [String(lost), lost === 0 ? 'dim' : 'bad'] }),
   shrinking('CLIENT', {
     rank: 3,
     sort: 'client',
@@ -99,10 +85,7 @@ const columns: readonly ScreenColumn<LookupRow>[] = [
 ];
 
 export function lookupsBody(view: LookupsView, fit: PageFit): TopBody {
-  return {
-    ...tableBody(columns, view.rows, lookupItem, { ...fit, sort: fit.sort ?? 'time' }),
-    leavesOut: leavesOut(view, 'lookup', 'lookups'),
-  };
+  return listBody(columns, view, lookupItem, fit, 'time');
 }
 
 /** A few lookups, shown below other content. */
@@ -123,7 +106,6 @@ function lookupItem(lookup: LookupRow): TopItem {
       nameFilter(lookup.name),
     ],
     target: () => targetOf(lookup),
-    code: null,
     about: { view: 'clients', id: lookup.clientId },
   };
 }
@@ -171,15 +153,10 @@ function lookupDetails(lookup: LookupRow, width: number): readonly StyledLine[] 
 const queryColumns: readonly ScreenColumn<QueryRow>[] = [
   fixed('AFTER', { rank: 2, least: 7, cell: ({ afterMs }) => [printLatency(afterMs), 'dim'] }),
   fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
-  fixed('TYPE', { rank: 0, align: 'left', cell: ({ type }) => [type, 'plain'] }),
-  fixed('RESULT', { rank: 0, align: 'left', least: 8, cell: queryResult }),
+  word('TYPE', { rank: 0, cell: ({ type }) => [type, 'plain'] }),
+  word('RESULT', { rank: 0, least: 8, cell: queryResult }),
   shrinking('NAME', { rank: 0, least: 24, cell: ({ name }) => [name, 'strong'] }),
-  fixed('WHY', {
-    rank: 3,
-    align: 'left',
-    least: 12,
-    cell: (query) => [reasonText(query), 'accent'],
-  }),
+  word('WHY', { rank: 3, least: 12, cell: (query) => [reasonText(query), 'accent'] }),
 ];
 /** The server column, for lookups that queried several servers. */
 const serverColumn: ScreenColumn<QueryRow> = shrinking('SERVER', {

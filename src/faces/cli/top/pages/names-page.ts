@@ -2,14 +2,13 @@
 import { nameFilter } from '../../../../tools/watch/name-filter.ts';
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { shrinking, word, type ScreenColumn } from '../../screen/table-layout.ts';
 import { printNumber } from '../../live/figures.ts';
 import { countColumns, countedItem, countFields, manyOf } from './counted-row.ts';
-import { leavesOut } from './leaves-out.ts';
 import {
   field,
+  listBody,
   paragraph,
-  tableBody,
   type PageFit,
   type TopBody,
   type TopItem,
@@ -19,12 +18,7 @@ import { outcomeSpan } from './lookups-page.ts';
 function columns(atMs: number): readonly ScreenColumn<NameRow>[] {
   return [
     shrinking('NAME', { rank: 0, sort: 'name', least: 28, cell: ({ name }) => [name, 'strong'] }),
-    fixed('LAST', {
-      rank: 3,
-      align: 'left',
-      least: 9,
-      cell: ({ outcome }) => outcomeSpan(outcome, ''),
-    }),
+    word('LAST', { rank: 3, least: 9, cell: ({ outcome }) => outcomeSpan(outcome, '') }),
     ...countColumns(atMs, {
       lookups: 1,
       queries: 4,
@@ -35,21 +29,13 @@ function columns(atMs: number): readonly ScreenColumn<NameRow>[] {
       p99: 5,
       clients: 6,
     }),
-    fixed('TYPES', {
-      rank: 8,
-      align: 'left',
-      least: 6,
-      cell: ({ types }) => [types.slice(0, 3).join(' '), 'dim'],
-    }),
+    word('TYPES', { rank: 8, least: 6, cell: ({ types }) => [types.slice(0, 3).join(' '), 'dim'] }),
     ...countColumns(atMs, { seen: 9 }),
   ];
 }
 
 export function namesBody(view: NamesView, fit: PageFit): TopBody {
-  return {
-    ...tableBody(columns(view.atMs), view.rows, nameItem, { ...fit, sort: fit.sort ?? 'lookups' }),
-    leavesOut: leavesOut(view, 'name', 'names'),
-  };
+  return listBody(columns(view.atMs), view, nameItem, fit, 'lookups');
 }
 
 function nameItem(row: NameRow): TopItem {

@@ -4,7 +4,7 @@ import type { ReloadMark } from '../../../../tools/watch/reload-shape.ts';
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
 import { count } from '../../../../server/base/counted.ts';
 import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
-import { fitTable, fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { fitTable, fixed, shrinking, word, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   printAge,
@@ -176,9 +176,9 @@ function findings(view: NowView, width: number): readonly TopRow[] {
     return [...title, ...paragraph(text, width, { style })].map(asRow);
   }
   const columns: readonly ScreenColumn<FindingRow>[] = [
-    fixed('', { rank: 0, align: 'left', cell: (row) => [row.severity, findingStyle(row)] }),
-    fixed('', { rank: 1, align: 'left', cell: ({ code }) => [code, 'accent'] }),
-    fixed('', { rank: 2, align: 'left', cell: (row) => [findingTime(row, atMs), 'dim'] }),
+    word('', { rank: 0, cell: (row) => [row.severity, findingStyle(row)] }),
+    word('', { rank: 1, cell: ({ code }) => [code, 'accent'] }),
+    word('', { rank: 2, cell: (row) => [findingTime(row, atMs), 'dim'] }),
     shrinking('', {
       rank: 0,
       least: 24,
@@ -200,10 +200,7 @@ const wasteColumns: readonly ScreenColumn<WasteRow>[] = [
   shrinking('WORKLOAD', { rank: 0, least: 16, cell: ({ id }) => [id, 'strong'] }),
   fixed('CLIENTS', { rank: 4, cell: ({ clients }) => [printNumber(clients), 'plain'] }),
   fixed('QUERIES', { rank: 3, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
-  fixed('WASTED', {
-    rank: 0,
-    cell: ({ wasted, queries }) => [printPart(wasted, queries), 'warn'],
-  }),
+  fixed('WASTED', { rank: 0, cell: ({ wasted, queries }) => [printPart(wasted, queries), 'warn'] }),
   fixed('RATE', { rank: 2, least: 7, cell: ({ wastedRate }) => [printRate(wastedRate), 'plain'] }),
   shrinking('WHAT ENDS IT', { rank: 1, least: 20, cell: ({ plan }) => [planText(plan), 'good'] }),
 ];
@@ -235,9 +232,6 @@ function wasteItem(row: WasteRow): TopItem {
     id: `waste ${row.id}`,
     details: (_ask, width) => wasteDetails(row, width),
     lookups: wasteFilters(row),
-    target: () => null,
-    code: null,
-    about: null,
   };
 }
 
@@ -307,12 +301,8 @@ function changes({ changes: list, reloads }: NowView, width: number): readonly T
   if (list.rows.length === 0) return [];
   const rows = list.rows.slice(0, NOW_LISTED);
   const columns: readonly ScreenColumn<ChangeRow>[] = [
-    fixed('', { rank: 0, align: 'left', cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
-    fixed('', {
-      rank: 0,
-      align: 'left',
-      cell: ({ kind }) => [changeWords[kind], changeStyles[kind]],
-    }),
+    word('', { rank: 0, cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
+    word('', { rank: 0, cell: ({ kind }) => [changeWords[kind], changeStyles[kind]] }),
     shrinking('', { rank: 0, least: 20, cell: ({ text }) => [text, 'plain'] }),
   ];
   const table = fitTable(columns, rows, width, new Map(), null);
@@ -361,8 +351,6 @@ function changeItem(
       ...(found === undefined ? [] : reloadDetails(found, width)),
     ],
     lookups: null,
-    target: () => null,
-    code: null,
-    about: about === null ? null : { view: about.view, id: String(about.id) },
+    ...(about !== null && { about: { view: about.view, id: String(about.id) } }),
   };
 }

@@ -1,14 +1,13 @@
 /** The Servers page: the servers that clients query, the pods behind them, and their upstreams. */
 import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
+import { fixed, shrinking, word, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countColumns, countedItem, countFields, manyOf } from './counted-row.ts';
 import { latencySpan, partyLabel, partyText, printPart, printSpan } from '../../live/figures.ts';
-import { leavesOut } from './leaves-out.ts';
 import {
   field,
+  listBody,
   paragraph,
-  tableBody,
   type PageFit,
   type TopBody,
   type TopItem,
@@ -22,7 +21,7 @@ function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
       least: 24,
       cell: (row) => [serverName(row), row.isGone ? 'dim' : 'strong'],
     }),
-    fixed('ROLE', { rank: 4, align: 'left', least: 8, cell: ({ role }) => [role, 'dim'] }),
+    word('ROLE', { rank: 4, least: 8, cell: ({ role }) => [role, 'dim'] }),
     ...countColumns(atMs, { queries: 1, lost: 1, errors: 2 }),
     fixed('NXDOMAIN', { rank: 6, cell: (row) => [nxdomainShare(row), 'plain'] }),
     ...countColumns(atMs, { p50: 3, p99: 2 }),
@@ -33,13 +32,7 @@ function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
 }
 
 export function serversBody(view: ServersView, fit: PageFit): TopBody {
-  return {
-    ...tableBody(columns(view.atMs), view.rows, serverItem, {
-      ...fit,
-      sort: fit.sort ?? 'queries',
-    }),
-    leavesOut: leavesOut(view, 'server', 'servers'),
-  };
+  return listBody(columns(view.atMs), view, serverItem, fit, 'queries');
 }
 
 /** A name or address, with the port unless it is the default. */

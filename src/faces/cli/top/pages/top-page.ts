@@ -1,7 +1,16 @@
 /** The parts of a live view page, which are lines and rows that can be opened. */
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
-import type { Party, SortKeys, ViewName, ViewQuery, Views } from '../../../../tools/watch/view.ts';
+import type {
+  Listed,
+  Party,
+  SortKeys,
+  ViewHead,
+  ViewName,
+  ViewQuery,
+  Views,
+} from '../../../../tools/watch/view.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
+import { printNumber, printShare } from '../../live/figures.ts';
 import { wrap } from '../../page.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import { fit, type StyledLine } from '../../screen/styled-line.ts';
@@ -30,11 +39,11 @@ export interface TopItem {
   /** Filters for the lookups that the row counts, or null if there are none. */
   readonly lookups: readonly GivenFilter[] | null;
   /** The lookup to trace, or null if there is none. */
-  target(ask: AskModel): TraceTarget | null;
-  /** A finding's code. Null for other rows. */
-  readonly code: string | null;
-  /** The related row in another view, or null if there is none. */
-  readonly about: { readonly view: ViewName; readonly id: string } | null;
+  target?(ask: AskModel): TraceTarget | null;
+  /** A finding's code. */
+  readonly code?: string;
+  /** The related row in another view. */
+  readonly about?: { readonly view: ViewName; readonly id: string };
 }
 
 /** A line on a page, and the item it belongs to. */
@@ -64,7 +73,7 @@ export interface PageFit {
   readonly reversed: boolean;
 }
 
-export function tableBody<Row>(
+function tableBody<Row>(
   columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
   itemOf: (row: Row) => TopItem,
@@ -76,6 +85,41 @@ export function tableBody<Row>(
     header: [table.header],
     rows: rows.map((row) => ({ line: table.row(row), item: itemOf(row) })),
   };
+}
+
+/**
+ * A page with nothing but a list.
+ * @param usual the sort key if none is chosen
+ */
+export function listBody<Row>(
+  columns: readonly ScreenColumn<Row>[],
+  view: ViewHead<ViewName> & Listed<Row>,
+  itemOf: (row: Row) => TopItem,
+  fit: PageFit,
+  usual: SortKey,
+): TopBody {
+  return {
+    ...tableBody(columns, view.rows, itemOf, { ...fit, sort: fit.sort ?? usual }),
+    leavesOut: leavesOut(view),
+  };
+}
+
+/**
+ * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Includes kernel drops even if there were
+ * none, so that readers can trust the counts.
+ */
+function leavesOut(list: ViewHead<ViewName> & Listed<unknown>): string {
+  const { view, shown, total, leftOut, lostByKernel, sampledShare, error } = list;
+  const noun = total === 1 ? view.slice(0, -1) : view;
+  return [
+    shown < total
+      ? `${printNumber(shown)} of ${printNumber(total)} ${noun}`
+      : `all ${printNumber(total)} ${noun}`,
+    ...(leftOut > 0 ? [`${printNumber(leftOut)} more did not fit into memory`] : []),
+    `kernel lost ${printNumber(lostByKernel)}`,
+    ...(sampledShare < 1 ? [`from ${printShare(sampledShare)} of all lookups`] : []),
+    ...(error > 0 ? [`counts up to ${printNumber(error)} too low`] : []),
+  ].join(', ');
 }
 
 export function tableLines<Row>(
