@@ -1,7 +1,8 @@
 /** `--client`: selects the client. */
-import { nearest, Problem } from '../../server/base/problem.ts';
+import { Problem } from '../../server/base/problem.ts';
 import type { Client } from '../../tools/resolver/client.ts';
 import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';
+import { didYouMean } from './option-values.ts';
 
 /**
  * The clients with these labels, where `all` selects every client.
@@ -18,11 +19,10 @@ export function clientsNamed(labels: readonly string[]): readonly Client[] {
 export function clientNamed(label: string): Client {
   const client = findClient(label);
   if (client !== null) return client;
-  const meant = nearest(label, [...clients.map((known) => known.name), ...clientLabels]);
   throw new Problem({
     code: 'usage',
     text: `there is no client "${label}"`,
-    hint: meant === null ? undefined : `Did you mean ${meant}?`,
+    hint: didYouMean(label, [...clients.map((known) => known.name), ...clientLabels]),
     remedy: `Known: ${clientLabels.join(' ')}`,
   });
 }

@@ -8,6 +8,30 @@ export function usage(text: string, hint?: string): Problem {
   return new Problem({ code: 'usage', text, hint });
 }
 
+/** A hint with the word that was probably meant, or else `otherwise`. */
+export function didYouMean(
+  given: string,
+  known: Iterable<string>,
+  otherwise?: string,
+): string | undefined {
+  const meant = nearest(given, known);
+  return meant === null ? otherwise : `Did you mean ${meant}?`;
+}
+
+/**
+ * The action that a command's first word names.
+ * @param given empty if there is none
+ * @throws Problem (`usage`)
+ */
+export function readAction<const T extends string>(given: string, actions: readonly T[]): T {
+  const action = actions.find((each) => each === given);
+  if (action !== undefined) return action;
+  throw usage(
+    given === '' ? 'which action?' : `there is no action "${given}"`,
+    didYouMean(given, actions, `Known: ${actions.join(', ')}`),
+  );
+}
+
 export function text(placeholder: string, offers?: Offers): OptionValue<string> {
   return { placeholder, read: (given) => given, ...(offers === undefined ? {} : { offers }) };
 }
@@ -69,11 +93,7 @@ export function choice<const T extends string>(
     read(given, name) {
       const found = words.find((word) => word === given);
       if (found !== undefined) return found;
-      const meant = nearest(given, words);
-      throw usage(
-        `${name} takes ${listed(words)}, not "${given}"`,
-        meant === null ? undefined : `Did you mean ${meant}?`,
-      );
+      throw usage(`${name} takes ${listed(words)}, not "${given}"`, didYouMean(given, words));
     },
   };
 }

@@ -1,5 +1,4 @@
 /** The command line of `ndots cache`. */
-import { nearest } from '../../../server/base/problem.ts';
 import { clusterNames, clusterOptions, namesCluster } from '../cluster-options.ts';
 import { beside, flag, group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
@@ -11,6 +10,7 @@ import {
   integer,
   labelSelector,
   namespaceName,
+  readAction,
   usage,
 } from '../option-values.ts';
 import type { AdminChoice } from './admin-servers.ts';
@@ -92,12 +92,7 @@ export const cacheUsage: Usage = {
 export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   const { values, words } = parseOptions(table, given);
   const [first = '', ...names] = words;
-  const action = actions.find((one) => one === first);
-  if (action === undefined) {
-    const what = first === '' ? 'which action?' : `there is no action "${first}"`;
-    const meant = nearest(first, actions);
-    throw usage(what, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
-  }
+  const action = readAction(first, actions);
   const { all, ca, cert, key, tokenFile, servers } = values;
   if (all === names.length > 0)
     throw usage(all ? '--all or names, not both' : `${action} needs a name, or --all`);

@@ -1,9 +1,9 @@
 /** `ndots completion SHELL`: prints a completion script that calls `ndots __complete` (`complete.ts`). */
-import { nearest, type Problem } from '../../../server/base/problem.ts';
+import type { Problem } from '../../../server/base/problem.ts';
 import { EXIT, type Command } from '../command.ts';
 import type { Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
-import { usage } from '../option-values.ts';
+import { didYouMean, usage } from '../option-values.ts';
 
 const bash = `# bash completion for ndots
 _ndots() {
@@ -107,9 +107,8 @@ function wrongShell(shell: string, more: readonly string[]): Problem {
   const known = `Known: ${Object.keys(shells).join(', ')}`;
   if (shell === '') return usage('which shell?', known);
   if (more.length > 0) return usage('completion needs the name of one shell', known);
-  const meant = nearest(shell, Object.keys(shells));
   return usage(
     `there is no completion for "${shell}"`,
-    meant === null ? known : `Did you mean ${meant}?`,
+    didYouMean(shell, Object.keys(shells), known),
   );
 }

@@ -1,11 +1,10 @@
 /** The command line of `ndots etcd`. */
-import { nearest } from '../../../server/base/problem.ts';
 import type { EtcdAccess } from '../../../server/etcd/client.ts';
 import { parseEndpoint, type EtcdEndpoint } from '../../../server/etcd/endpoint.ts';
 import { normalPrefix } from '../../../server/plugins/etcd/path.ts';
 import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
-import { choice, file, integer, text, usage } from '../option-values.ts';
+import { choice, file, integer, readAction, text, usage } from '../option-values.ts';
 
 export const actions = ['put', 'get', 'list', 'rm'] as const;
 export type EtcdAction = (typeof actions)[number];
@@ -124,12 +123,7 @@ export function parseEtcdOptions(
 ): EtcdVerbOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [given = '', ...names] = rest;
-  const action = actions.find((one) => one === given);
-  if (action === undefined) {
-    const text = given === '' ? 'which action?' : `there is no action "${given}"`;
-    const meant = nearest(given, actions);
-    throw usage(text, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
-  }
+  const action = readAction(given, actions);
   if (names.length === 0 && action !== 'list') throw usage(`${action} needs a name`);
   if (action === 'put' && names.length > 2)
     throw usage(`put accepts one name and one host, but not "${names[2]}"`);

@@ -1,5 +1,4 @@
 /** The command line of `ndots lab`. */
-import { nearest } from '../../../server/base/problem.ts';
 import { parseNet } from '../../../server/base/ip.ts';
 import type { ProxyOptions } from '../../../tools/lab/proxy-rules/traffic.ts';
 import { defaultProxy } from '../../../tools/lab/proxy-rules/traffic.ts';
@@ -13,7 +12,7 @@ import {
 import { flag, group, one, type OfferContext, type OptionValue, type Usage } from '../option.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
-import { addresses, choice, file, integer, text, usage } from '../option-values.ts';
+import { addresses, choice, file, integer, readAction, text, usage } from '../option-values.ts';
 
 export const labActions = ['list', 'run', 'report', 'init', 'up', 'exec', 'down', 'rules'] as const;
 export type LabAction = (typeof labActions)[number];
@@ -185,15 +184,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   const program = end < 0 ? [] : words.slice(end + 1);
   const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
   const [given = '', ...others] = rest;
-  const action = labActions.find((each) => each === given);
-  if (action === undefined) {
-    const text = given === '' ? 'which action?' : `there is no action "${given}"`;
-    const meant = nearest(given, labActions);
-    throw usage(
-      text,
-      meant === null ? `Known: ${labActions.join(', ')}` : `Did you mean ${meant}?`,
-    );
-  }
+  const action = readAction(given, labActions);
   if (values.manifests !== null && namesCluster(values))
     throw usage('--manifests cannot be combined with --kubeconfig or --context');
   if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');

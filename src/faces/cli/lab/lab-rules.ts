@@ -1,5 +1,5 @@
 /** `ndots lab rules`: prints kube-proxy's rules without running kube-proxy. */
-import { Problem, nearest } from '../../../server/base/problem.ts';
+import { Problem } from '../../../server/base/problem.ts';
 import {
   apiObjects,
   clusterState,
@@ -13,7 +13,7 @@ import type { ClusterState } from '../../../tools/lab/proxy-rules/traffic.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import { EXIT, type Io } from '../command.ts';
 import type { RulesOptions } from './lab-options.ts';
-import { usage } from '../option-values.ts';
+import { didYouMean, usage } from '../option-values.ts';
 import { tellProblems } from '../problem-text.ts';
 
 /** @param services to print, as NAMESPACE/NAME; if empty, all of them */
@@ -47,14 +47,14 @@ function onlyServices(state: ClusterState, services: readonly string[]): Cluster
   const known = new Set(state.ports.map(({ namespace, service }) => `${namespace}/${service}`));
   for (const wanted of services) {
     if (known.has(wanted)) continue;
-    const meant = nearest(wanted, known);
     throw new Problem({
       code: 'no-such-service',
       text: `there is no service ${wanted} with kube-proxy rules`,
-      hint:
-        meant === null
-          ? 'Services without a cluster IP of this family (headless, ExternalName) have no rules.'
-          : `Did you mean ${meant}?`,
+      hint: didYouMean(
+        wanted,
+        known,
+        'Services without a cluster IP of this family (headless, ExternalName) have no rules.',
+      ),
     });
   }
   const ports = state.ports.filter(({ namespace, service }) =>

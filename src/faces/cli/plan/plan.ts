@@ -2,10 +2,10 @@
  * `ndots plan`: computes how many queries a lower `ndots` or trailing dots would save for the names in a capture, and
  * which names would break.
  */
-import { nearest, type Problem } from '../../../server/base/problem.ts';
+import type { Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import { EXIT, type Command } from '../command.ts';
-import { usage } from '../option-values.ts';
+import { didYouMean, usage } from '../option-values.ts';
 import { readNames } from './plan-names.ts';
 import { parsePlanOptions, type PlanOptions } from './plan-options.ts';
 import { printPatch, printPlans } from './plan-text.ts';
@@ -60,12 +60,10 @@ function isWanted(
 
 function noWorkload(given: string, all: readonly WorkloadPlan[]): Problem {
   const names = all.map(({ workload }) => workload.name).filter((name) => name !== '');
-  const meant = nearest(given, names);
+  const some = names.slice(0, 10).join(', ') || 'none is known';
   return usage(
     `the input contains no lookups by ${given}`,
-    meant === null
-      ? `Workloads in it: ${names.slice(0, 10).join(', ') || 'none is known'}`
-      : `Did you mean ${meant}?`,
+    didYouMean(given, names, `Workloads in it: ${some}`),
   );
 }
 

@@ -6,7 +6,6 @@ import { domainToASCII } from 'node:url';
 import { parseAddress } from '../../../server/base/ip.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
 import { nameOfAddress } from '../../../server/wire/reverse-name.ts';
-import { nearest } from '../../../server/base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../../../server/wire/iana.ts';
 import { colourOptions } from '../colour-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
@@ -14,6 +13,7 @@ import { readOptions, type GivenOption } from '../option-parse.ts';
 import { transports } from '../../../server/wire/transports.ts';
 import {
   choice,
+  didYouMean,
   duration,
   file,
   integer,
@@ -58,9 +58,7 @@ const typeValue: OptionValue<TypeGiven> = {
   read(given) {
     const found = typeOf(given);
     if (found !== null) return found;
-    const meant = nearest(given, commonTypes);
-    const hint = meant === null ? undefined : `Did you mean ${meant}?`;
-    throw usage(`"${given}" is not a record type`, hint);
+    throw usage(`"${given}" is not a record type`, didYouMean(given, commonTypes));
   },
 };
 
@@ -293,13 +291,11 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
   }
   if (/^TYPE\d+$/i.test(word) && could)
     throw usage(`"${word}" is not a record type`, 'Type numbers go up to 65535: TYPE65535.');
-  if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
-    const meant = nearest(word, commonTypes);
+  if (draft.name !== null && /^[A-Z]{2,10}$/.test(word))
     throw usage(
       `"${word}" is not a record type`,
-      meant === null ? `If it is a name, write it with a dot: ${word}.` : `Did you mean ${meant}?`,
+      didYouMean(word, commonTypes, `If it is a name, write it with a dot: ${word}.`),
     );
-  }
   return false;
 }
 

@@ -1,16 +1,17 @@
 /** The command line of `ndots rollout`. */
-import { nearest } from '../../../server/base/problem.ts';
 import type { RolloutTimes } from '../../../tools/lab/rehearsal.ts';
 import type { RunOptions } from '../lab/lab-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
 import { colourOptions } from '../colour-options.ts';
 import { parseOptions } from '../option-parse.ts';
-import { choice, duration, file, integer, usage } from '../option-values.ts';
+import { choice, duration, file, integer, readAction, usage } from '../option-values.ts';
 
 export interface RolloutOptions {
   readonly times: RolloutTimes;
   readonly run: RunOptions;
 }
+
+const actions = ['rehearse'] as const;
 
 const hour = duration(0, 3_600_000);
 
@@ -93,36 +94,30 @@ export const rolloutUsage: Usage = {
     'The command first simulates each query in virtual time. It then rehearses the rollout in network namespaces: without lameduck, as given, and with a probe that fails during lameduck. It does not touch this machine’s network. Without root, it only predicts.',
     'Exit codes: 0 as predicted, 1 not as predicted, 2 could not run, 3 usage error.',
   ],
-  words: { words: ['rehearse'] },
+  words: { words: actions },
 };
 
 /** Parses the words after `ndots rollout`. */
 export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   const { values, words: rest } = parseOptions(table, words);
-  const [action, ...others] = rest;
-  if (action !== 'rehearse') {
-    const meant = nearest(action ?? '', ['rehearse']);
-    throw usage(
-      action === undefined ? 'which action?' : `there is no action "${action}"`,
-      meant === null ? 'Known: rehearse' : `Did you mean ${meant}?`,
-    );
-  }
+  const [given = '', ...others] = rest;
+  readAction(given, actions);
   if (others.length > 0)
     throw usage(`unexpected word "${others[0]}": rehearse accepts only options`);
   const { output, save, model, mode, color, noColor } = values;
   if (model && mode !== null)
     throw usage('--model does not use kube-proxy rules, so --mode does not apply');
-  const given = values.ports ?? 500;
-  if (given === 'random' && !model)
+  const used = values.ports ?? 500;
+  if (used === 'random' && !model)
     throw usage('--ports random can only be predicted', 'Add --model, or set --ports to a number.');
   const rate = values.rate ?? 100;
   const conntrackMs = values.conntrack ?? 30_000;
-  const portTimes = { ports: given === 'random' ? LINUX_PORTS : given, rate, conntrackMs };
+  const portTimes = { ports: used === 'random' ? LINUX_PORTS : used, rate, conntrackMs };
   return {
     times: {
       ...portTimes,
-      randomPorts: given === 'random',
-      warmMs: given === 'random' ? conntrackMs : turnMs(portTimes),
+      randomPorts: used === 'random',
+      warmMs: used === 'random' ? conntrackMs : turnMs(portTimes),
       pods: values.pods ?? 2,
       unavailable: values.unavailable === 1 ? 1 : 0,
       readyMs: values.readyAfter ?? 1000,

@@ -1,5 +1,4 @@
 /** The command line of `ndots webhook`. */
-import { nearest } from '../../../server/base/problem.ts';
 import type { Mode } from '../../../addons/webhook/admission.ts';
 import {
   clusterGiven,
@@ -9,7 +8,7 @@ import {
 } from '../cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
-import { choice, file, integer, namespaceName, text, usage } from '../option-values.ts';
+import { choice, file, integer, namespaceName, readAction, text, usage } from '../option-values.ts';
 
 const actions = ['serve', 'policy'] as const;
 
@@ -123,14 +122,7 @@ export function parseWebhookOptions(
 ): WebhookOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [given = '', ...more] = rest;
-  const action = actions.find((one) => one === given);
-  if (action === undefined) {
-    const meant = nearest(given, actions);
-    throw usage(
-      given === '' ? 'which action?' : `there is no action "${given}"`,
-      meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`,
-    );
-  }
+  const action = readAction(given, actions);
   if (more.length > 0) throw usage(`unexpected word "${more[0]}"`);
   const others: readonly (keyof typeof table)[] = action === 'serve' ? ofPolicy : ofServe;
   const other = firstGiven(table, values, others);
