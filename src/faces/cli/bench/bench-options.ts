@@ -85,14 +85,12 @@ export function parseBenchOptions(words: readonly string[]): BenchOptions {
       'Leave them out.',
     );
   return {
+    ...values,
     servers: rest.map((word) => {
       const { server: host, port } = readServer(word.replace(/^@/, ''));
       return { host, port: port ?? 53 };
     }),
-    names: values.names,
-    recorded: values.recorded,
     client: values.client ?? 'glibc',
-    resolvConf: values.resolvConf,
     rate: values.rate ?? 1000,
     lastsMs: values.for ?? 10_000,
     clients: values.clients ?? 16,

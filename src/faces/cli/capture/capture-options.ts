@@ -1,7 +1,7 @@
 /** The command line of `ndots capture`. */
 import { CLIENTS_MAX } from '../../../tools/doctor/observe/client-list.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
-import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
+import type { ClusterOptions } from '../cluster-options.ts';
 import { redactionKey, redactionOptions } from '../live-source-options.ts';
 import { beside, flag, group, one, type Usage } from '../option.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
@@ -115,22 +115,14 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {
+    ...values,
     action: joins ? 'join' : 'show',
     ...sources,
     filters,
-    count: values.count,
     clients: { most: values.clients ?? usual, in: isOutput ? 'output' : 'summary' },
     forMs: values.for,
     output,
-    write: values.write,
     redactKey: redactionKey(values),
-    manifests: values.manifests,
     cluster,
-    ...clusterGiven(values),
-    color: values.color,
-    noColor: values.noColor,
-    quiet: values.quiet,
-    process: values.process,
-    bpf: values.bpf,
   };
 }

@@ -126,18 +126,12 @@ const LOOPBACK = '127.0.0.1';
 export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
   const { values, words } = parseOptions(table, given);
   return {
+    ...values,
     ...clustersOptionsOf(values, words),
     listen: values.listen ?? { host: LOOPBACK, port: 0 },
-    hosts: values.hosts,
-    tokenFile: values.tokenFile,
     isDelegated: isDelegated(values),
     privacy: values.privacy ?? 'full',
-    corefile: values.corefile,
-    admin: values.admin,
-    adminToken: values.adminToken,
     mayFlush: values.allow.includes('flush'),
-    checks: values.checks,
-    grafana: values.grafana,
     opens: !values.noOpen,
   };
 }

@@ -1,12 +1,7 @@
 /** The command line of `ndots doctor`. */
 import { existsSync } from 'node:fs';
 import { nearest } from '../../../server/base/problem.ts';
-import {
-  clusterGiven,
-  namesCluster,
-  ownerOptions,
-  type ClusterOptions,
-} from '../cluster-options.ts';
+import { namesCluster, ownerOptions, type ClusterOptions } from '../cluster-options.ts';
 import { parseName, printName } from '../../../server/wire/name.ts';
 import {
   liveNames,
@@ -183,31 +178,22 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   if (living && (values.redact || values.redactKey !== null))
     throw usage('--redact needs a capture', 'A report on a running cluster contains its names.');
   return {
+    ...values,
     files: words,
     living,
     namespace: values.namespace ?? 'kube-system',
     domain: values.domain === null ? null : absolute(values.domain).slice(0, -1),
     names: values.names.map(absolute),
     timeoutMs: values.timeout ?? 2000,
-    rbac: values.rbac,
     device,
     netns,
     forMs: values.for,
-    ports: values.ports,
     only: values.only.flat(),
     skip: values.skip.flat(),
     failOn: values.failOn ?? 'critical',
     output: values.output ?? 'text',
-    evidence: values.evidence,
-    explain: values.explain,
-    ruledOut: values.ruledOut,
     redactKey: redactionKey(values),
-    manifests: values.manifests,
     cluster: values.cluster || namesCluster(values),
-    ...clusterGiven(values),
-    color: values.color,
-    noColor: values.noColor,
-    quiet: values.quiet,
   };
 }
 

@@ -2,12 +2,7 @@
 import type { Client } from '../../../tools/resolver/client.ts';
 import { clientLabels } from '../../../tools/resolver/clients.ts';
 import { clientsNamed } from '../client-choice.ts';
-import {
-  clusterGiven,
-  clusterOptions,
-  namesCluster,
-  type ClusterOptions,
-} from '../cluster-options.ts';
+import { clusterOptions, namesCluster, type ClusterOptions } from '../cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { addresses, choice, file, integer, namespaceName, text, usage } from '../option-values.ts';
@@ -116,17 +111,11 @@ export function parsePlanOptions(given: readonly string[]): PlanOptions {
     throw usage('--from needs --manifests or --cluster');
   const clients = values.clients.flat();
   return {
+    ...values,
     files: words,
     clients: clients.length > 0 ? clients : clientsNamed(usualClients),
-    from: values.from,
-    namespace: values.namespace,
-    resolvConf: values.resolvConf,
-    manifests: values.manifests,
     cluster,
-    ...clusterGiven(values),
     clusterDomain: (values.clusterDomain ?? 'cluster.local').replace(/\.$/, '').toLowerCase(),
-    clusterDns: values.clusterDns,
-    workload: values.workload,
     most: values.most ?? 200,
     output: values.output ?? 'text',
   };

@@ -100,17 +100,13 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
     );
   }
   return {
+    ...values,
     ...clusters,
     filters,
     view,
-    sort: values.sort,
     reversed: values.reverse,
-    most: values.most,
     speed: values.speed ?? (values.once ? Infinity : 1),
     forMs: values.for ?? (values.once && live ? ONCE_MS : null),
-    once: values.once,
     output: values.output ?? 'text',
-    color: values.color,
-    noColor: values.noColor,
   };
 }

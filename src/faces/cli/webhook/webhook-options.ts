@@ -1,11 +1,6 @@
 /** The command line of `ndots webhook`. */
 import type { Mode } from '../../../addons/webhook/admission.ts';
-import {
-  clusterGiven,
-  clusterKeys,
-  clusterOptions,
-  type ClusterOptions,
-} from '../cluster-options.ts';
+import { clusterKeys, clusterOptions, type ClusterOptions } from '../cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, file, integer, namespaceName, readAction, text, usage } from '../option-values.ts';
@@ -130,10 +125,9 @@ export function parseWebhookOptions(
   const { cert, key } = values;
   if ((cert === null) !== (key === null)) throw usage('--cert and --key must be given together');
   return {
+    ...values,
     action,
     mode: values.mode ?? 'advise',
-    ndots: values.ndots,
-    advice: values.advice,
     host: values.host ?? '::',
     port: values.port ?? 8443,
     namespace: values.namespace ?? env['MY_POD_NAMESPACE'] ?? null,
@@ -141,7 +135,6 @@ export function parseWebhookOptions(
     secret: values.secret ?? 'ndots-webhook',
     configuration: values.configuration ?? 'ndots-webhook',
     files: cert === null || key === null ? null : { cert, key },
-    ...clusterGiven(values),
     name: values.name ?? 'ndots-dns',
     namespaceLabels: Object.fromEntries(values.labels),
   };
