@@ -13,6 +13,7 @@ import { clientNamed } from '../client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
 import { givenText, readText } from '../named-file.ts';
 import { wrap } from '../page.ts';
+import { imageSettings } from '../trace/image-settings.ts';
 
 export const bench: Command = {
   name: 'bench',
@@ -55,14 +56,7 @@ async function loadOf(
     file === null ? usualNames : readNames(await givenText(file, 'list of names', io), file);
   const resolvConf =
     options.resolvConf === null ? podConf : readText(options.resolvConf, 'resolv.conf');
-  const queries = await loadQueries(names, client, {
-    resolvConf,
-    nsswitch: null,
-    hosts: null,
-    hostAliases: null,
-    env: {},
-    host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
-  });
+  const queries = await loadQueries(names, client, imageSettings(resolvConf, null));
   return {
     queries,
     what: `${names.length} names as ${options.client} looks them up, ${queries.length} queries a round`,

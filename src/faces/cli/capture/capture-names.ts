@@ -1,6 +1,5 @@
 /** Readable names for addresses: `shop/cart-7d4b9c` for a pod or `svc kube-system/kube-dns` for a service. */
 import { printHostPort } from '../../../server/base/ip.ts';
-import { Problem } from '../../../server/base/problem.ts';
 import type { Redaction } from '../../../tools/capture/redaction.ts';
 import {
   clusterOwners,
@@ -12,6 +11,7 @@ import type { Peer } from '../../../server/wire/exchange.ts';
 import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
+import { usage } from '../option-values.ts';
 import { problemText } from '../problem-text.ts';
 
 export interface NameChoice extends ClusterOptions {
@@ -29,8 +29,7 @@ export async function addressOwners(
   note: (text: string) => void,
 ): Promise<AddressOwners> {
   const { manifests, cluster } = choice;
-  if (manifests !== null && cluster)
-    throw new Problem({ code: 'usage', text: '--manifests cannot be combined with --cluster' });
+  if (manifests !== null && cluster) throw usage('--manifests cannot be combined with --cluster');
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problemText(problem)));
   if (!cluster) return new Map();
   return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);

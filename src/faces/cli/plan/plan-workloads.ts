@@ -16,6 +16,7 @@ import { NameFacts } from './plan-facts.ts';
 import { spelledName } from '../../../tools/capture/pair/spelled-name.ts';
 import type { SeenNames, SeenWalk } from './plan-names.ts';
 import type { PlanOptions } from './plan-options.ts';
+import { imageSettings } from '../trace/image-settings.ts';
 import { settingsBehind, usualDns } from '../trace/trace-pod.ts';
 import { readText } from '../named-file.ts';
 
@@ -48,6 +49,8 @@ interface WorkloadGroup {
   readonly clients: Set<string>;
   readonly walks: SeenWalk[];
 }
+
+const HOSTS = '127.0.0.1 localhost\n';
 
 /** Groups clients and plans for each group. */
 export class WorkloadPlanning {
@@ -118,7 +121,7 @@ export class WorkloadPlanning {
       namespace,
       this.#nodeSearchOf(clients),
     );
-    const settings = settingsWith(text);
+    const settings = imageSettings(text, HOSTS);
     const conf = this.#options.clients[0]!.conf(settings);
     const names = new Map<string, { lookups: number; both: boolean }>();
     for (const walk of walks) {
@@ -165,7 +168,7 @@ export class WorkloadPlanning {
       ([each, lookups]) => [each, { lookups, both: true }] as const,
     );
     const workload = { namespace: where, name, clients: 0, dnsConfig: own };
-    return this.#planWith(workload, settingsWith(text), new Map(names), true);
+    return this.#planWith(workload, imageSettings(text, HOSTS), new Map(names), true);
   }
 
   async #planWith(
@@ -230,16 +233,4 @@ export class WorkloadPlanning {
 /** `deploy/cart` in its namespace: `deploy/shop/cart`. */
 function named(name: string, namespace: string): string {
   return name.replace('/', `/${namespace}/`);
-}
-
-/** Settings for a container whose image does not include such files. */
-function settingsWith(resolvConf: string): Settings {
-  return {
-    resolvConf,
-    nsswitch: null,
-    hosts: '127.0.0.1 localhost\n',
-    hostAliases: null,
-    env: {},
-    host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
-  };
 }

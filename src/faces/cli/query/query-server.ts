@@ -6,6 +6,7 @@ import { Problem } from '../../../server/base/problem.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { linesOf, wordsOf } from '../../../tools/resolver/resolv-conf.ts';
+import { usage } from '../option-values.ts';
 import type { QueryOptions } from './query-draft.ts';
 
 export interface QueryServer {
@@ -24,10 +25,9 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   if (bytes !== null) {
     const own = bytes.length === 4 ? 4 : 6;
     if (family !== null && family !== own)
-      throw new Problem({
-        code: 'usage',
-        text: `${name} is an IPv${own} address, and ${options.family === null ? `-b ${source?.host ?? ''} is not` : `-${family} is set`}`,
-      });
+      throw usage(
+        `${name} is an IPv${own} address, and ${options.family === null ? `-b ${source?.host ?? ''} is not` : `-${family} is set`}`,
+      );
     return { address: name, name };
   }
   // The certificate is checked against the name.

@@ -11,11 +11,11 @@ export const imageAddresses: readonly string[] = ['10.244.0.10', 'fe80::1'];
 export const imageHostname = 'pod';
 
 /** The same settings with a different resolv.conf, as in `ndots trace --resolv-conf FILE`. */
-export function imageSettings(resolvConf: string): Settings {
+export function imageSettings(resolvConf: string, hosts: string | null = imageHosts): Settings {
   return {
     resolvConf,
     nsswitch: null,
-    hosts: imageHosts,
+    hosts,
     hostAliases: null,
     env: {},
     host: { hostname: imageHostname, addresses: imageAddresses, loopback: [4, 6] },

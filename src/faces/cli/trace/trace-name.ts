@@ -2,44 +2,37 @@
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { byteLength } from '../../../tools/resolver/search-list.ts';
+import { usage } from '../option-values.ts';
 
 /**
  * Returns the name unchanged.
  * @throws Problem if no program would look it up
  */
 export function checkedName(name: string | null): string {
-  if (name === null || name === '') {
+  if (name === null || name === '')
     throw new Problem({
       code: 'usage',
       text: 'which name?',
       remedy: 'Example: ndots trace redis.cache',
     });
-  }
-  if (name.includes('\uFFFD')) {
+  if (name.includes('\uFFFD'))
     throw new Problem({
       code: 'usage',
       text: 'the name is not valid UTF-8',
       remedy: 'Write non-ASCII names in their xn-- form.',
     });
-  }
   // A name that no client can send is still worth tracing, whereas text that does not look like a name is not.
-  if (byteLength(name) > 4096) {
-    throw new Problem({
-      code: 'usage',
-      text: `the name is ${byteLength(name)} bytes long; the DNS limit is 255`,
-    });
-  }
+  if (byteLength(name) > 4096)
+    throw usage(`the name is ${byteLength(name)} bytes long; the DNS limit is 255`);
   // eslint-disable-next-line no-control-regex -- matches control characters
-  if (/[\u0000-\u0020\u007f]/.test(name)) {
-    throw new Problem({ code: 'usage', text: 'the name contains a blank or a control character' });
-  }
+  if (/[\u0000-\u0020\u007f]/.test(name))
+    throw usage('the name contains a blank or a control character');
   const host = hostWithin(name);
   if (host !== null)
-    throw new Problem({
-      code: 'usage',
-      text: `${name} is not a host name: programs look up only its host part`,
-      hint: isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
-    });
+    throw usage(
+      `${name} is not a host name: programs look up only its host part`,
+      isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
+    );
   return name;
 }
 

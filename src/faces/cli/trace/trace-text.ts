@@ -8,7 +8,7 @@ import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace
 import { count } from '../../../server/base/counted.ts';
 import { clip, packed, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
-import { failure } from './trace-outcome.ts';
+import { failure, label } from './trace-outcome.ts';
 import { glossaryOf, hint, serversOf } from './trace-words.ts';
 
 export function printTrace(document: TraceDocument, options: TextOptions): string {
@@ -29,27 +29,19 @@ export function printTrace(document: TraceDocument, options: TextOptions): strin
 }
 
 function header(document: TraceDocument, page: Page): string[] {
-  const { client, conf, result, totals, live } = document;
+  const { conf, result, totals, live } = document;
   const { paint } = page;
-  const label = client.version === '' ? client.name : `${client.name} ${client.version}`;
   const kinds = document.families.map((family) => `IPv${family}`).join(' and ');
-  const how = `   as ${label} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`;
+  const how = `   as ${label(document)} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`;
   const name = paint.strong(clip(document.name, page.columns - 10));
   const lines = wrap(`${name}${how}`, '', page);
   const search = conf.search.length === 0 ? 'no search list' : `search ${conf.search.join(' ')}`;
-  lines.push(
-    ...wrap(
-      `nameserver ${serversOf(document)} · ${search} · ndots:${conf.ndots}`,
-      'resolv.conf  ',
-      page,
-    ).map((line) => paint.dim(line)),
-  );
+  const settings = `nameserver ${serversOf(document)} · ${search} · ndots:${conf.ndots}`;
+  lines.push(...wrap(settings, 'resolv.conf  ', page).map(paint.dim));
   if (document.from !== null)
-    lines.push(
-      ...wrap(`of ${document.from}`, '             ', page).map((line) => paint.dim(line)),
-    );
+    lines.push(...wrap(`of ${document.from}`, '             ', page).map(paint.dim));
   if (document.assumed !== null)
-    lines.push(...wrap(document.assumed, '             ', page).map((line) => paint.warn(line)));
+    lines.push(...wrap(document.assumed, '             ', page).map(paint.warn));
   for (const remark of document.remarks) {
     const place = remark.line === 0 ? '' : `line ${remark.line}: `;
     lines.push(...wrap(`${place}${remark.text}`, '          !  ', page));
@@ -62,11 +54,8 @@ function header(document: TraceDocument, page: Page): string[] {
     const more = result.addresses.length > 4 ? ` and ${result.addresses.length - 4} more` : '';
     const what =
       result.addresses.length === 0 ? 'done, without an address' : `found ${shown}${more}`;
-    lines.push(...wrap(`✓ ${what} ${cost}`, '', page).map((line) => paint.good(line)));
-  } else
-    lines.push(
-      ...wrap(`✗ fails ${cost}: ${failure(result)}`, '', page).map((line) => paint.bad(line)),
-    );
+    lines.push(...wrap(`✓ ${what} ${cost}`, '', page).map(paint.good));
+  } else lines.push(...wrap(`✗ fails ${cost}: ${failure(result)}`, '', page).map(paint.bad));
   return lines;
 }
 
@@ -148,7 +137,7 @@ function printRow(
       : [`${start}${page.paint.strong(first.name.padEnd(width))} ${tails.shift() ?? ''}`];
   lines.push(...tails.map((tail) => `${margin}${tail}`));
   const indent = page.narrow ? '    ' : ' '.repeat(lead);
-  lines.push(...wrap(first.why, `${indent}why   `, page).map((line) => page.paint.dim(line)));
+  lines.push(...wrap(first.why, `${indent}why   `, page).map(page.paint.dim));
   const then = outcomeOf(row);
   if (then === '') return lines;
   const again = before !== undefined && outcomeOf(before) === then;
@@ -212,7 +201,7 @@ function waited({ waitedMs }: QueryDocument, before: string): string {
 function stepsBefore(document: TraceDocument, from: number, to: number, page: Page): string[] {
   return document.steps
     .filter((step) => step.afterQuery >= from && step.afterQuery < to)
-    .flatMap((step) => wrap(step.text, '  · ', page).map((line) => page.paint.dim(line)));
+    .flatMap((step) => wrap(step.text, '  · ', page).map(page.paint.dim));
 }
 
 function footer(document: TraceDocument, page: Page): string[] {
@@ -241,8 +230,7 @@ function footer(document: TraceDocument, page: Page): string[] {
         page,
       ),
     );
-    if (one.caution !== '')
-      lines.push(...wrap(one.caution, '            ', page).map((line) => paint.dim(line)));
+    if (one.caution !== '') lines.push(...wrap(one.caution, '            ', page).map(paint.dim));
   });
   if (!document.live && totals.queries > 0 && queries.every((one) => one.answer === 'NXDOMAIN')) {
     const list =
@@ -258,22 +246,15 @@ function footer(document: TraceDocument, page: Page): string[] {
     );
   }
   const advice = hint(document);
-  if (advice !== null)
-    lines.push(...wrap(advice, 'HINT      ', page).map((line) => paint.warn(line)));
+  if (advice !== null) lines.push(...wrap(advice, 'HINT      ', page).map(paint.warn));
   const words = glossaryOf(document);
   words.forEach(([word, meaning], index) => {
-    lines.push(
-      ...wrap(`${word}: ${meaning}`, index === 0 ? 'WORDS     ' : '          ', page).map((line) =>
-        paint.dim(line),
-      ),
-    );
+    const indent = index === 0 ? 'WORDS     ' : '          ';
+    lines.push(...wrap(`${word}: ${meaning}`, indent, page).map(paint.dim));
   });
   if (document.anyOrder && totals.queries > 1) {
-    lines.push(
-      ...wrap('This client sends simultaneous queries in random order.', 'ORDER     ', page).map(
-        (line) => paint.dim(line),
-      ),
-    );
+    const order = 'This client sends simultaneous queries in random order.';
+    lines.push(...wrap(order, 'ORDER     ', page).map(paint.dim));
   }
   return lines;
 }
