@@ -1,7 +1,7 @@
 /** The lists of clients, names and servers. */
 import { typeName } from '../../server/wire/iana.ts';
 import type { ClientResolvers } from './client-resolvers.ts';
-import type { KeyCounts, KeySum } from './key-counts.ts';
+import type { KeyCounts, KeySum as Sum } from './key-counts.ts';
 import {
   byMost,
   byText,
@@ -26,8 +26,6 @@ export interface ListParts {
   readonly fromMs: number;
   readonly leftOut: Pick<LeftOutOfList, 'lostByKernel' | 'sampledShare'>;
 }
-
-type Sum<Extra> = KeySum<Extra>;
 
 export function clientRows(parts: ListParts, query: ViewQuery<'clients'>): Listed<ClientRow> {
   const { counts, parties, resolvers, fromMs } = parts;

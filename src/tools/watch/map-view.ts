@@ -3,26 +3,15 @@
  * filter and counts the lookups that match it.
  */
 import { filterOf } from '../capture/filter.ts';
-import type { LookupRing } from './lookup-ring.ts';
 import { MapCounts } from './map-counts.ts';
 import type { MapQuery, MapView } from './map-shape.ts';
-import type { Parties } from './parties.ts';
-import type { InputRow } from './view.ts';
+import type { ViewedModel } from './model-views.ts';
 
 /** The number of lookups in full detail to count, newest first. The lookup list reads just as many. */
 const SCAN_MAX = 50_000;
 
-export interface MappedModel {
-  readonly nowMs: number;
-  readonly limits: { readonly windowMs: number };
-  readonly ring: LookupRing;
-  readonly parties: Parties;
-  readonly inputs: readonly { row(): InputRow }[];
-  lostSince(fromMs: number): number;
-}
-
 /** Computes the map. @throws Problem with code `usage` for an invalid filter */
-export function mapView(model: MappedModel, { filters = [] }: MapQuery): MapView {
+export function mapView(model: ViewedModel, { filters = [] }: MapQuery): MapView {
   const { nowMs, limits, parties } = model;
   const atMs = Number.isFinite(nowMs) ? nowMs : 0;
   const counted = new MapCounts(parties);

@@ -190,7 +190,7 @@ function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): N
         leftOut,
       ),
     },
-    findings: ordered(findings.rows.filter(({ endedMs }) => endedMs === null)),
+    findings: findings.rows.filter(({ endedMs }) => endedMs === null).toSorted(byGravity),
     excluded: findings.excluded.length,
     unknown: findings.unknown.length,
     changes: listRows(
@@ -313,10 +313,6 @@ function awayRemarks(inputs: readonly LiveInput[]): readonly string[] {
     ...(rest === 0 ? [] : [`${rest} more for other reasons`]),
   ].join('; ');
   return [`${away.length} of ${inputs.length} inputs ${verb} away since ${since} UTC. ${why}`];
-}
-
-function ordered(rows: readonly FindingRow[]): readonly FindingRow[] {
-  return rows.toSorted(byGravity);
 }
 
 /** Active findings come first, then the most severe, then those that started most recently. */

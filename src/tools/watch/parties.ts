@@ -64,10 +64,6 @@ export class Parties {
     return idOf(address, at < 0 ? tenancies.length - 1 : at);
   }
 
-  of(id: string, ms: number): Party {
-    return this.at(addressOfId(id), ms);
-  }
-
   #end(address: string, tenancy: Tenancy, nowMs: number, left: Party[]): void {
     tenancy.untilMs = nowMs;
     const gone = { address, tenancy };
