@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { partyName, printNumber, printRcodes, printShare, printSpan } from '../cli/live/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
-import { liveTable } from './live-table.ts';
+import { facts, liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
 import { lookupsLink, party } from './party-text.ts';
 
@@ -24,42 +24,39 @@ export function clientsPage(view: ClientsView): TemplateResult {
       ...countColumns,
     ],
     details: ({ resolver, lookups, failedLookups, slowLookups, servers, rcodes, ...client }) =>
-      html`<dl class="facts">
-        <dt>Client</dt>
-        <dd>
-          ${party(client)}
+      facts([
+        [
+          'Client',
+          html`${party(client)}
           ${client.workload === '' ? nothing : html` · ${client.namespace}/${client.workload}`}
-          ${client.node === '' ? nothing : html` · ${client.node}`}
-        </dd>
-        <dt>Resolver</dt>
-        <dd>
-          ${resolver.kinds.length === 0 ? 'unknown' : resolver.kinds.join(', ')}${
+          ${client.node === '' ? nothing : html` · ${client.node}`}`,
+        ],
+        [
+          'Resolver',
+          html`${resolver.kinds.length === 0 ? 'unknown' : resolver.kinds.join(', ')}${
             resolver.confidence === null ? '' : `, ${printShare(resolver.confidence)} sure`
-          }${resolver.why === '' ? nothing : html` <span class="quiet">${resolver.why}</span>`}
-        </dd>
-        <dt>Count</dt>
-        <dd>
-          ${printNumber(lookups)} lookups; ${printNumber(failedLookups)} failed,
-          ${printNumber(slowLookups)} took 1 s or more
-        </dd>
-        <dt>Replies</dt>
-        <dd>${printRcodes(rcodes)}</dd>
-        <dt>Servers</dt>
-        <dd>${servers.map((server) => html`${party(server)} `)}</dd>
-        <dt>Seen</dt>
-        <dd>${printSpan(client.firstMs, client.lastMs)} UTC</dd>
-        ${
-          showsClients
-            ? html`<dt>Lookups</dt>
-                <dd>${lookupsLink('show them', `from-ip=${client.address}`)}</dd>
-                <dt>Trace</dt>
-                <dd>
-                  <a class="link" href=${`#trace?client=${encodeURIComponent(client.address)}`}>
-                    look up a name as this client
-                  </a>
-                </dd>`
-            : nothing
-        }
-      </dl>`,
+          }${resolver.why === '' ? nothing : html` <span class="quiet">${resolver.why}</span>`}`,
+        ],
+        [
+          'Count',
+          `${printNumber(lookups)} lookups; ${printNumber(failedLookups)} failed, ${printNumber(slowLookups)} took 1 s or more`,
+        ],
+        ['Replies', printRcodes(rcodes)],
+        ['Servers', servers.map((server) => html`${party(server)} `)],
+        ['Seen', `${printSpan(client.firstMs, client.lastMs)} UTC`],
+        ...(showsClients ? linksOf(client) : []),
+      ]),
   });
+}
+
+function linksOf({ address }: Pick<ClientRow, 'address'>): Parameters<typeof facts>[0] {
+  return [
+    ['Lookups', lookupsLink('show them', `from-ip=${address}`)],
+    [
+      'Trace',
+      html`<a class="link" href=${`#trace?client=${encodeURIComponent(address)}`}>
+        look up a name as this client
+      </a>`,
+    ],
+  ];
 }

@@ -5,30 +5,12 @@ import type { LiveColumn } from './live-table.ts';
 
 /** Queries, lost, errors, wasted, median and p99. */
 export const countColumns: readonly LiveColumn<LiveCounts>[] = [
-  {
-    head: 'Queries',
-    sort: 'queries',
-    numeric: true,
-    cell: ({ queries }) => printNumber(queries),
-  },
+  { head: 'Queries', sort: 'queries', numeric: true, cell: ({ queries }) => printNumber(queries) },
   { head: 'Lost', sort: 'lost', numeric: true, cell: ({ lost }) => printNumber(lost) },
   { head: 'Errors', sort: 'errors', numeric: true, cell: ({ failed }) => printNumber(failed) },
-  {
-    head: 'Wasted',
-    numeric: true,
-    cell: ({ wasted, queries }) => printPart(wasted, queries),
-  },
-  {
-    head: 'Median',
-    numeric: true,
-    cell: ({ latency }) => printLatency(latency.p50),
-  },
-  {
-    head: 'p99',
-    sort: 'latency',
-    numeric: true,
-    cell: ({ latency }) => printLatency(latency.p99),
-  },
+  { head: 'Wasted', numeric: true, cell: ({ wasted, queries }) => printPart(wasted, queries) },
+  { head: 'Median', numeric: true, cell: ({ latency }) => printLatency(latency.p50) },
+  { head: 'p99', sort: 'latency', numeric: true, cell: ({ latency }) => printLatency(latency.p99) },
 ];
 
 export const clientsColumn: LiveColumn<{ readonly clients: number | null }> = {

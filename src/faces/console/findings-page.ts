@@ -12,7 +12,7 @@ import { findingStates } from '../cli/live/finding-words.ts';
 import { NOTHING_SEEN, seesNothing } from '../cli/live/now-parts.ts';
 import { copyButton } from '../web/copy-button.ts';
 import { table } from '../web/table.ts';
-import { liveTable } from './live-table.ts';
+import { facts, liveTable } from './live-table.ts';
 import { grafanaLink } from './grafana-link.ts';
 import { counted } from './now-figures.ts';
 
@@ -73,60 +73,55 @@ function notFound(rows: FindingsView['excluded']): TemplateResult {
   </ul>`;
 }
 
+const items = (texts: readonly string[]): readonly TemplateResult[] =>
+  texts.map((text) => html`<li>${text}</li>`);
+
 function findingDetails(row: FindingRow): TemplateResult {
   const { seen, why, fix, prove, disproved, who, examples, queries, confidence } = row;
-  return html`<dl class="facts">
-      <dt>Why</dt>
-      <dd>${why}</dd>
-      <dt>Seen</dt>
-      <dd>
-        <ul>
-          ${seen.map((text) => html`<li>${text}</li>`)}
-        </ul>
-      </dd>
-      <dt>Who</dt>
-      <dd>
-        ${counted(who.clients, 'client')}${who.nodes > 1 ? ` on ${counted(who.nodes, 'node')}` : ''}
-        ${who.groups.map(
-          ({ name, clients, share }) => html`<br />${name}: ${clients} (${printShare(share)})`,
-        )}
-      </dd>
-      <dt>Fix</dt>
-      <dd>
-        <ol>
-          ${fix.map((text) => html`<li>${text}</li>`)}
-        </ol>
-      </dd>
-      <dt>Proof</dt>
-      <dd><code>${prove}</code> ${prove === '' ? nothing : copyButton('Copy', () => prove)}</dd>
-      ${
-        disproved === ''
-          ? nothing
-          : html`<dt>Not this if</dt>
-              <dd>${disproved}</dd>`
-      }
-      <dt>Confidence</dt>
-      <dd>${printShare(confidence)}</dd>
-    </dl>
-    ${grafanaLink('Grafana at that time', row.beganMs, row.endedMs ?? row.lastSeenMs)}
-    ${
-      examples.length === 0
-        ? nothing
-        : table(
-            `Example queries: ${examples.length} of ${queries}`,
-            [
-              { head: 'Time', code: true, cell: ({ sentMs }) => printMoment(sentMs) },
-              { head: 'Client', code: true, cell: ({ client }) => partyName(client) },
-              { head: 'Server', code: true, cell: ({ server }) => partyName(server) },
-              { head: 'Type', code: true, cell: ({ type }) => type },
-              {
-                head: 'Reply',
-                cell: ({ rcode }) => (rcode === '' ? 'none' : rcode),
-              },
-              { head: 'Took', numeric: true, cell: ({ tookMs }) => printLatency(tookMs) },
-              { head: 'Name', code: true, cell: ({ name }) => name },
-            ],
-            examples,
-          )
-    }`;
+  return html`${facts([
+    ['Why', why],
+    [
+      'Seen',
+      html`<ul>
+        ${items(seen)}
+      </ul>`,
+    ],
+    [
+      'Who',
+      html`${counted(who.clients, 'client')}${who.nodes > 1 ? ` on ${counted(who.nodes, 'node')}` : ''}
+      ${who.groups.map(
+        ({ name, clients, share }) => html`<br />${name}: ${clients} (${printShare(share)})`,
+      )}`,
+    ],
+    [
+      'Fix',
+      html`<ol>
+        ${items(fix)}
+      </ol>`,
+    ],
+    [
+      'Proof',
+      html`<code>${prove}</code> ${prove === '' ? nothing : copyButton('Copy', () => prove)}`,
+    ],
+    ...(disproved === '' ? [] : [['Not this if', disproved] as const]),
+    ['Confidence', printShare(confidence)],
+  ])}
+  ${grafanaLink('Grafana at that time', row.beganMs, row.endedMs ?? row.lastSeenMs)}
+  ${
+    examples.length === 0
+      ? nothing
+      : table(
+          `Example queries: ${examples.length} of ${queries}`,
+          [
+            { head: 'Time', code: true, cell: ({ sentMs }) => printMoment(sentMs) },
+            { head: 'Client', code: true, cell: ({ client }) => partyName(client) },
+            { head: 'Server', code: true, cell: ({ server }) => partyName(server) },
+            { head: 'Type', code: true, cell: ({ type }) => type },
+            { head: 'Reply', cell: ({ rcode }) => (rcode === '' ? 'none' : rcode) },
+            { head: 'Took', numeric: true, cell: ({ tookMs }) => printLatency(tookMs) },
+            { head: 'Name', code: true, cell: ({ name }) => name },
+          ],
+          examples,
+        )
+  }`;
 }

@@ -2,16 +2,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Listed } from '../../tools/watch/view.ts';
+import { classOf, type Cell, type Column } from '../web/table.ts';
 import { leftOut } from './now-figures.ts';
 import { opened, reversed, sort, sortBy } from './page-state.ts';
 
-export interface LiveColumn<Row> {
-  readonly head: string;
+export interface LiveColumn<Row> extends Column<Row> {
   /** The server's sort key. Absent if the column cannot be sorted. */
   readonly sort?: string;
-  readonly numeric?: boolean;
-  readonly code?: boolean;
-  readonly cell: (row: Row) => string | TemplateResult;
 }
 
 export interface LiveTableParts<Row> {
@@ -67,6 +64,19 @@ export function liveTable<Row>(parts: LiveTableParts<Row>): TemplateResult {
     }`;
 }
 
+/** The facts in a row's details. */
+export function facts(rows: readonly (readonly [term: string, fact: Fact])[]): TemplateResult {
+  return html`<dl class="facts">
+    ${rows.map(
+      ([term, fact]) =>
+        html`<dt>${term}</dt>
+          <dd>${fact}</dd>`,
+    )}
+  </dl>`;
+}
+
+type Fact = Cell | readonly TemplateResult[];
+
 /** Opens or closes a row. A click on a control or the end of a text selection does something else. */
 function clicked({ target }: Event, id: string): void {
   if ((target as Element).closest('button, a') !== null) return;
@@ -99,12 +109,9 @@ function headCell<Row>(
 
 /** @param id identifies the row, for its first cell; null for any other cell */
 function bodyCell<Row>(column: LiveColumn<Row>, row: Row, id: string | null): TemplateResult {
-  const classes = [column.numeric === true ? 'number' : '', column.code === true ? 'code' : '']
-    .join(' ')
-    .trim();
-  if (id === null) return html`<td class=${classes || nothing}>${column.cell(row)}</td>`;
+  if (id === null) return html`<td class=${classOf(column)}>${column.cell(row)}</td>`;
   const isOpen = opened.value === id;
-  return html`<th scope="row" class=${classes || nothing}>
+  return html`<th scope="row" class=${classOf(column)}>
     <button
       type="button"
       class="row"

@@ -162,11 +162,7 @@ function edgeTable(edges: readonly MapEdge[], named: ReadonlyMap<string, MapNode
       },
       { head: 'Queries', numeric: true, cell: ({ queries }) => printNumber(queries) },
       { head: 'A second', numeric: true, cell: ({ rate }) => printRate(rate) },
-      {
-        head: 'Lost',
-        numeric: true,
-        cell: ({ lost, queries }) => printPart(lost, queries),
-      },
+      { head: 'Lost', numeric: true, cell: ({ lost, queries }) => printPart(lost, queries) },
       { head: 'Errors', numeric: true, cell: ({ failed }) => printNumber(failed) },
       { head: 'Median', numeric: true, cell: ({ latency }) => printLatency(latency.p50) },
       { head: 'p99', numeric: true, cell: ({ latency }) => printLatency(latency.p99) },

@@ -4,7 +4,7 @@ import type { NameRow, NamesView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
-import { liveTable } from './live-table.ts';
+import { facts, liveTable } from './live-table.ts';
 import { cacheLink, nameLink, traceLink } from './party-text.ts';
 
 export function namesPage(view: NamesView): TemplateResult {
@@ -27,19 +27,16 @@ export function namesPage(view: NamesView): TemplateResult {
       ...countColumns,
     ],
     details: ({ name, types, failedLookups, rcodes, lastMs, error }) =>
-      html`<dl class="facts">
-        <dt>Types</dt>
-        <dd>${types.join(', ')}</dd>
-        <dt>Replies</dt>
-        <dd>${printRcodes(rcodes)}; ${printNumber(failedLookups)} lookups failed</dd>
-        <dt>Last seen</dt>
-        <dd>${printTime(lastMs)} UTC</dd>
-        <dt>Count</dt>
-        <dd>${error === 0 ? 'exact' : `at most ${printNumber(error)} too low`}</dd>
-        <dt>Lookups</dt>
-        <dd>${nameLink('show them', name)}</dd>
-        <dt>Trace</dt>
-        <dd>${traceLink('compare the clients', name)} ${cacheLink('cache entries', name)}</dd>
-      </dl>`,
+      facts([
+        ['Types', types.join(', ')],
+        ['Replies', `${printRcodes(rcodes)}; ${printNumber(failedLookups)} lookups failed`],
+        ['Last seen', `${printTime(lastMs)} UTC`],
+        ['Count', error === 0 ? 'exact' : `at most ${printNumber(error)} too low`],
+        ['Lookups', nameLink('show them', name)],
+        [
+          'Trace',
+          html`${traceLink('compare the clients', name)} ${cacheLink('cache entries', name)}`,
+        ],
+      ]),
   });
 }

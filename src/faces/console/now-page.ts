@@ -171,15 +171,8 @@ function waste({ waste: { workloads } }: NowView): TemplateResult {
         cell: ({ namespace, workload, id }) => (workload === '' ? id : `${namespace}/${workload}`),
       },
       { head: 'Queries', numeric: true, cell: ({ queries }) => printNumber(queries) },
-      {
-        head: 'Wasted',
-        numeric: true,
-        cell: ({ wasted, queries }) => printPart(wasted, queries),
-      },
-      {
-        head: 'What ends it',
-        cell: ({ plan }) => planText(plan),
-      },
+      { head: 'Wasted', numeric: true, cell: ({ wasted, queries }) => printPart(wasted, queries) },
+      { head: 'What ends it', cell: ({ plan }) => planText(plan) },
     ],
     workloads.rows.slice(0, NOW_LISTED),
   )}${more(workloads, 'more')}`;

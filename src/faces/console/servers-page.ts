@@ -1,9 +1,9 @@
 /** The Servers page: latency and losses for servers and upstreams, with outliers marked. */
-import { html, nothing, type TemplateResult } from 'lit-html';
+import { html, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { partyName, printLatencies, printRcodes, printSpan } from '../cli/live/figures.ts';
 import { clientsColumn, countColumns, toneOf } from './count-columns.ts';
-import { liveTable } from './live-table.ts';
+import { facts, liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
 import { lookupsLink, party } from './party-text.ts';
 
@@ -36,35 +36,22 @@ export function serversPage(view: ServersView): TemplateResult {
       ...countColumns,
     ],
     details: ({ odd, behind, rcodes, latency, firstMs, lastMs, ...server }) =>
-      html`<dl class="facts">
-        <dt>Server</dt>
-        <dd>${party(server)}</dd>
-        ${
-          odd === ''
-            ? nothing
-            : html`<dt>Unlike the others</dt>
-                <dd>${odd}</dd>`
-        }
-        <dt>Reply time</dt>
-        <dd>${printLatencies(latency).replaceAll('  ', ' · ')}</dd>
-        <dt>Replies</dt>
-        <dd>${printRcodes(rcodes)}</dd>
-        ${
-          behind.length === 0
-            ? nothing
-            : html`<dt>Behind it</dt>
-                <dd>${behind.map((each) => html`${party(each)} `)}</dd>`
-        }
-        <dt>Seen</dt>
-        <dd>${printSpan(firstMs, lastMs)} UTC</dd>
-        ${
-          server.role === 'behind' && !showsClients
-            ? nothing
-            : html`<dt>Lookups</dt>
-                <dd>
-                  ${lookupsLink('show them', `${server.role === 'behind' ? 'to-ip' : 'server-ip'}=${server.address}`)}
-                </dd>`
-        }
-      </dl>`,
+      facts([
+        ['Server', party(server)],
+        ...(odd === '' ? [] : [['Unlike the others', odd] as const]),
+        ['Reply time', printLatencies(latency).replaceAll('  ', ' · ')],
+        ['Replies', printRcodes(rcodes)],
+        ...(behind.length === 0
+          ? []
+          : [['Behind it', behind.map((each) => html`${party(each)} `)] as const]),
+        ['Seen', `${printSpan(firstMs, lastMs)} UTC`],
+        ...(server.role === 'behind' && !showsClients
+          ? []
+          : [['Lookups', lookupsLink('show them', filterOf(server))] as const]),
+      ]),
   });
+}
+
+function filterOf({ role, address }: Pick<ServerRow, 'role' | 'address'>): string {
+  return `${role === 'behind' ? 'to-ip' : 'server-ip'}=${address}`;
 }

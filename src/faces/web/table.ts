@@ -19,8 +19,6 @@ export function table<Row>(
   rows: readonly Row[],
   rowClass: (row: Row) => string = () => '',
 ): TemplateResult {
-  const classOf = ({ numeric, code }: Column<Row>): string =>
-    [numeric === true ? 'number' : '', code === true ? 'code' : ''].join(' ').trim();
   return html`<div class="table" role="region" tabindex="0" aria-label=${caption}>
     <table>
       <caption class="hidden">
@@ -29,8 +27,7 @@ export function table<Row>(
       <thead>
         <tr>
           ${columns.map(
-            (column) =>
-              html`<th scope="col" class=${classOf(column) || nothing}>${column.head}</th>`,
+            (column) => html`<th scope="col" class=${classOf(column)}>${column.head}</th>`,
           )}
         </tr>
       </thead>
@@ -40,14 +37,18 @@ export function table<Row>(
             html`<tr class=${rowClass(row) || nothing}>
               ${columns.map((column, index) =>
                 index === 0
-                  ? html`<th scope="row" class=${classOf(column) || nothing}>
-                      ${column.cell(row)}
-                    </th>`
-                  : html`<td class=${classOf(column) || nothing}>${column.cell(row)}</td>`,
+                  ? html`<th scope="row" class=${classOf(column)}>${column.cell(row)}</th>`
+                  : html`<td class=${classOf(column)}>${column.cell(row)}</td>`,
               )}
             </tr>`,
         )}
       </tbody>
     </table>
   </div>`;
+}
+
+/** The class attribute of a column's cells. */
+export function classOf<Row>({ numeric, code }: Column<Row>): string | typeof nothing {
+  const classes = [numeric === true ? 'number' : '', code === true ? 'code' : ''];
+  return classes.join(' ').trim() || nothing;
 }
