@@ -131,6 +131,17 @@ export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
+/** The lines of a table. By default, all columns but the first have numbers, which are on the right. */
+export function aligned(
+  rows: readonly (readonly string[])[],
+  { gap = '  ', numbers = true }: { readonly gap?: string; readonly numbers?: boolean } = {},
+): string[] {
+  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((cells) => cells[at]!.length)));
+  const padded = (cell: string, at: number): string =>
+    numbers && at > 0 ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!);
+  return rows.map((cells) => cells.map(padded).join(gap).trimEnd());
+}
+
 /** Fits as many parts on a line as possible. */
 export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];

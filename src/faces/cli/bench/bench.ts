@@ -12,7 +12,7 @@ import { EXIT, type Command, type Io } from '../command.ts';
 import { clientNamed } from '../client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
 import { givenText, readText } from '../named-file.ts';
-import { wrap } from '../page.ts';
+import { aligned, wrap } from '../page.ts';
 import { imageSettings } from '../trace/image-settings.ts';
 
 export const bench: Command = {
@@ -128,23 +128,12 @@ function printText(
       latencies.count === 0 ? '-' : printMs(latencies.quantile(q)),
     );
   row('longest', ({ latencies }) => (latencies.count === 0 ? '-' : printMs(latencies.max)));
-  const widths = rows[0]!.map((_, column) =>
-    Math.max(...rows.map((cells) => cells[column]!.length)),
-  );
-  const table = rows.map((cells) =>
-    cells
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
   return `${[
     ...wrap(`${options.rate} queries/s for ${printSpan(options.lastsMs)}: ${what}`, '', {
       columns,
     }),
     '',
-    ...table,
+    ...aligned(rows),
     ...loads.flatMap((load, nth) =>
       load.latencies.count === 0 ? [] : ['', nameOf(options, nth), ...picture(load, columns)],
     ),

@@ -1,7 +1,9 @@
 /** Queries or flushes the caches of several servers. */
+import { NameError, parseName } from '../../../server/wire/name.ts';
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';
 import { AdminFailure, type AdminServer } from './admin-servers.ts';
 import { readReports } from './cache-reports.ts';
+import { usage } from '../option-values.ts';
 
 /** Servers queried in parallel. */
 const PARALLEL = 8;
@@ -74,4 +76,14 @@ export function answerDocument({
 }: CacheAnswer): CacheAnswerDocument {
   const told = failure === null ? {} : { failure: failure.message, remedy: failure.remedy };
   return { server, name, caches: reports, ...told };
+}
+
+/** @throws Problem (`usage`) if no cache can have an entry for this name */
+export function checkName(name: string): void {
+  try {
+    parseName(name);
+  } catch (error) {
+    if (!(error instanceof NameError)) throw error;
+    throw usage(`this is not a domain name: ${error.message}`);
+  }
 }

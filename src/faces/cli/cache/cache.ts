@@ -1,13 +1,11 @@
 /** `ndots cache`: shows or flushes servers' cache entries for a name. */
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
-import { NameError, parseName } from '../../../server/wire/name.ts';
 import { adminServers } from './admin-servers.ts';
-import { answerDocument, askCaches, type CacheAnswer } from './cache-answers.ts';
+import { answerDocument, askCaches, checkName, type CacheAnswer } from './cache-answers.ts';
 import { parseCacheOptions, type CacheVerbOptions } from './cache-options.ts';
 import { entryCells, entryHeads } from './entry-cells.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
-import { usage } from '../option-values.ts';
-import { wrap } from '../page.ts';
+import { aligned, wrap } from '../page.ts';
 
 export const cache: Command = {
   name: 'cache',
@@ -27,15 +25,6 @@ export const cache: Command = {
     }
   },
 };
-
-function checkName(name: string): void {
-  try {
-    parseName(name);
-  } catch (error) {
-    if (!(error instanceof NameError)) throw error;
-    throw usage(`this is not a domain name: ${error.message}`);
-  }
-}
 
 function foundIn({ reports }: CacheAnswer): number {
   return reports.flatMap(({ told }) => told).reduce((sum, { found }) => sum + found, 0);
@@ -88,9 +77,8 @@ function row(worker: number, entry: EntryReport): readonly string[] {
 
 /** Formats a table, or a few lines per row if it is too wide. */
 function columns(rows: readonly (readonly string[])[], width: number): string {
-  const table = aligned(rows);
-  const isWide = table.split('\n').some((line) => line.length > width);
-  if (!isWide) return table;
+  const table = aligned(rows, { numbers: false }).map((line) => `  ${line}`);
+  if (table.every((line) => line.length <= width)) return `${table.join('\n')}\n`;
   return rows
     .slice(1)
     .map(([name = '', ...cells]) => {
@@ -98,18 +86,5 @@ function columns(rows: readonly (readonly string[])[], width: number): string {
       const page = { columns: width };
       return `${[...wrap(name, '  ', page), ...wrap(parts.join(', '), '    ', page)].join('\n')}\n`;
     })
-    .join('');
-}
-
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = head.map((_, at) => Math.max(...rows.map((cells) => cells[at]!.length)));
-  return rows
-    .map(
-      (cells) =>
-        `  ${cells
-          .map((cell, at) => cell.padEnd(widths[at]!))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
     .join('');
 }

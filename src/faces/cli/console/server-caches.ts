@@ -1,9 +1,9 @@
 /** Queries servers' caches for the Cache page through their `admin` directives. */
-import { NameError, parseName } from '../../../server/wire/name.ts';
 import { adminServers, type AdminChoice } from '../cache/admin-servers.ts';
 import {
   answerDocument,
   askCaches,
+  checkName,
   type CacheAction,
   type CacheAnswerDocument,
 } from '../cache/cache-answers.ts';
@@ -76,14 +76,5 @@ export class ServerCaches {
     } finally {
       close();
     }
-  }
-}
-
-function checkName(name: string): void {
-  try {
-    parseName(name);
-  } catch (error) {
-    if (!(error instanceof NameError)) throw error;
-    throw usage(`this is not a domain name: ${error.message}`);
   }
 }

@@ -14,19 +14,13 @@ import { Problem } from '../../../server/base/problem.ts';
 import { applyEdits } from '../../../tools/lint/edits.ts';
 import type { LintFinding } from '../../../tools/lint/finding.ts';
 import type { GivenFile } from '../../../tools/lint/gather.ts';
-import { unifiedDiff } from './unified-diff.ts';
-
-export interface FileChange {
-  readonly file: string;
-  readonly before: string;
-  readonly after: string;
-}
+import { unifiedDiff, type TextChange } from './unified-diff.ts';
 
 /** Makes the edits that findings suggest, and returns the changed files. */
 export function fixedTexts(
   findings: readonly LintFinding[],
   files: readonly GivenFile[],
-): readonly FileChange[] {
+): readonly TextChange[] {
   return files.flatMap(({ file, text }) => {
     const edits = findings.flatMap((finding) => finding.edits).filter((edit) => edit.file === file);
     const after = applyEdits(text, edits);
@@ -35,7 +29,7 @@ export function fixedTexts(
 }
 
 /** Formats the changes as a unified diff. */
-export function showChanges(changes: readonly FileChange[], colour: boolean): string {
+export function showChanges(changes: readonly TextChange[], colour: boolean): string {
   if (changes.length === 0) return 'No finding has an automatic fix.\n\n';
   return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
 }
@@ -44,7 +38,7 @@ export function showChanges(changes: readonly FileChange[], colour: boolean): st
  * Writes each file under a temporary name before renaming it.
  * @throws Problem (`unwritable-file`)
  */
-export function writeChanges(changes: readonly FileChange[]): void {
+export function writeChanges(changes: readonly TextChange[]): void {
   for (const { file, after } of changes) {
     const real = realpathSync(file);
     const beside = `${real}.${randomBytes(6).toString('hex')}.tmp`;

@@ -61,9 +61,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
   const fixable = findings.filter(({ edits }) => edits.length > 0).length;
   const places = findings.reduce((sum, { edits }) => sum + edits.length, 0);
   const where = places === fixable ? '' : ` at ${places} places`;
-  const [first] = findings.toSorted(
-    (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
-  );
+  const [first] = findings.toSorted(byWorst);
   const { notJudged } = report;
   const nothingIn = (each: (typeof notJudged)[number]): string =>
     `Nothing to lint in ${holdsText(each)}`;
@@ -140,6 +138,10 @@ function summary(report: LintReport): string {
   return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (${targetText(report)})`;
 }
 
+function byWorst(one: LintFinding, other: LintFinding): number {
+  return severities.indexOf(one.severity) - severities.indexOf(other.severity);
+}
+
 /** Prints GitHub workflow commands, starting with the worst because a step shows only ten of each severity. */
 function github({ findings }: LintReport): string {
   const word: Readonly<Record<LintSeverity, string>> = {
@@ -152,7 +154,7 @@ function github({ findings }: LintReport): string {
   const property = (text: string): string =>
     data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
   return findings
-    .toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
+    .toSorted(byWorst)
     .map(({ severity, spot, code, text, hint, remedy }) => {
       const place = `file=${property(spot.file)},line=${spot.line},col=${spot.column},endColumn=${spot.endColumn}`;
       const message = [text, hint, remedy].filter((part) => part !== null).join('\n');

@@ -3,7 +3,7 @@ import type { BrokenName, ClientPlan } from '../../../tools/resolver/ndots-plan.
 import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 import { count } from '../../../server/base/counted.ts';
-import { wrap } from '../page.ts';
+import { aligned, wrap } from '../page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
 /** Width of the mark before a name: `  ✗ `. */
@@ -49,10 +49,10 @@ function title({ namespace, name }: Workload): string {
 function fittedTable(plans: readonly ClientPlan[], columns: number): readonly string[] {
   const fits = (lines: readonly string[]): boolean => lines.every((line) => line.length <= columns);
   const rows = cells(plans);
-  const wide = aligned(rows);
+  const wide = indented(rows);
   if (fits(wide)) return wide;
   const turned = (from: number, to: number): readonly string[] =>
-    aligned(rows[0]!.map((head, at) => [head, ...rows.slice(from, to).map((row) => row[at]!)]));
+    indented(rows[0]!.map((head, at) => [head, ...rows.slice(from, to).map((row) => row[at]!)]));
   const tables: string[] = [];
   for (let from = 1; from < rows.length;) {
     let to = from + 1;
@@ -81,13 +81,8 @@ function cells(plans: readonly ClientPlan[]): readonly (readonly string[])[] {
   ];
 }
 
-function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
-  return rows.map((row) =>
-    `  ${row
-      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
-      .join('   ')}`.trimEnd(),
-  );
+function indented(rows: readonly (readonly string[])[]): readonly string[] {
+  return aligned(rows, { gap: '   ' }).map((line) => `  ${line}`);
 }
 
 /** Each name that breaks, and the highest `ndots` that breaks it. */
