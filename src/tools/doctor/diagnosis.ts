@@ -1,7 +1,13 @@
 /** Turns observations into findings, the gravest first, and into causes that are ruled out. */
 import type { Moment, Observations } from './observe/observations.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
-import { isFinding, type Finding, type FindingKind, type Verdict } from './findings/finding.ts';
+import {
+  findingOf,
+  type Finding,
+  type FindingKind,
+  type FoundCause,
+  type Verdict,
+} from './findings/finding.ts';
 import { Claims } from './observe/claims.ts';
 import type { ClusterFacts } from './cluster/facts.ts';
 import { findingKinds } from './findings/table.ts';
@@ -68,6 +74,7 @@ export function diagnoseCluster(
     findingKinds.flatMap((kind) =>
       kind.inCluster === undefined || !wanted(kind) ? [] : [[kind, kind.inCluster(facts)] as const],
     ),
+    { affected: [] },
   );
 }
 
@@ -96,25 +103,24 @@ function withoutWay<T extends Diagnosis>(diagnosis: T): T {
   };
 }
 
-/** Sums up verdicts, in their order. */
+/** Sums up verdicts, in their order. @param common parts that findings have unless they say otherwise */
 function diagnosisOf(
-  verdicts: readonly (readonly [
-    Pick<FindingKind, 'code' | 'name'>,
-    Verdict | readonly Finding[],
-  ])[],
+  verdicts: readonly (readonly [FindingKind, Verdict | readonly FoundCause[]])[],
+  common: Partial<FoundCause> = {},
 ): Diagnosis {
   const findings: Finding[] = [];
   const excluded: NotFound[] = [];
   const unknown: NotFound[] = [];
-  for (const [{ code, name }, verdict] of verdicts) {
-    if (isList(verdict)) findings.push(...verdict);
-    else if (isFinding(verdict)) findings.push(verdict);
-    else
+  for (const [kind, verdict] of verdicts) {
+    const { code, name } = kind;
+    if ('not' in verdict)
       (verdict.not === 'excluded' ? excluded : unknown).push({
         code,
         name,
         reason: verdict.reason,
       });
+    else
+      for (const found of [verdict].flat()) findings.push(findingOf(kind, { ...common, ...found }));
   }
   // Two kinds may show one cause in two ways.
   const codes = new Set(findings.map(({ code }) => code));
@@ -127,10 +133,6 @@ function diagnosisOf(
     excluded: onceByCode(excluded.filter((each) => lacks(each) && !unseen.has(each.code))),
     unknown: open,
   };
-}
-
-function isList(verdict: Verdict | readonly Finding[]): verdict is readonly Finding[] {
-  return Array.isArray(verdict);
 }
 
 function onceByCode(list: readonly NotFound[]): readonly NotFound[] {

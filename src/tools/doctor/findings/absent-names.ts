@@ -61,8 +61,6 @@ export const absentNames: FindingKind = {
       ({ name, negativeTtls }) => seen.has(name) && countsDown(negativeTtls),
     );
     return {
-      code: this.code,
-      title: this.title,
       severity: 'warning',
       confidence: 0.9,
       seen: [
@@ -73,18 +71,16 @@ export const absentNames: FindingKind = {
               `${address} (${percent(queries, absent.queries)} of these queries)`,
           ),
         )}`,
-        ...(few && cached !== undefined
-          ? [
-              `NXDOMAIN for ${cached.name} comes from a cache, because its TTL counts down (${countdown(
-                cached.negativeTtls,
-              )
-                .slice(0, 4)
-                .map(({ ttl }) => ttl)
-                .join(
-                  ', ',
-                )}). If the name has been created since, the cache keeps denying it for up to ${cached.longestTtl} s.`,
-            ]
-          : []),
+        few &&
+          cached !== undefined &&
+          `NXDOMAIN for ${cached.name} comes from a cache, because its TTL counts down (${countdown(
+            cached.negativeTtls,
+          )
+            .slice(0, 4)
+            .map(({ ttl }) => ttl)
+            .join(
+              ', ',
+            )}). If the name has been created since, the cache keeps denying it for up to ${cached.longestTtl} s.`,
         `${few ? `The same ${seen.size} names are queried again and again` : `New names are queried each time, ${seen.size} so far`}, ${domain === '.' ? 'with no common domain' : `all under ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
@@ -92,15 +88,13 @@ export const absentNames: FindingKind = {
         : 'A program generates names and queries each one once. Typical causes are hosts in a domain that has moved, a scan, a wildcard check, and data smuggled out in names (DNS tunnelling). Caches do not help with new names, so every query reaches the authoritative server.',
       fix: [
         `Find the program in the pods above, and find out why it queries ${few ? listed([...seen], 2) : `names under ${domain}`}; then correct the name or restore the Service.`,
-        ...(few && cached !== undefined
-          ? [
-              `If the upstream has ${cached.name} by now, a cache still denies it. Restart the DNS pods or wait, and shorten the negative TTL (cache { denial 9984 5 }).`,
-            ]
-          : []),
+        few &&
+          cached !== undefined &&
+          `If the upstream has ${cached.name} by now, a cache still denies it. Restart the DNS pods or wait, and shorten the negative TTL (cache { denial 9984 5 }).`,
         few
           ? 'Until then, make the program back off between retries. A negative cache (cache { denial }) keeps the load off the servers.'
           : `Until the program is found, limit the query rate per client, or answer ${domain === '.' ? 'such names' : domain} in the cluster.`,
-        ...(few ? [] : ['If the program cannot be identified, treat it as an intrusion.']),
+        !few && 'If the program cannot be identified, treat it as an intrusion.',
       ],
       prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
       disproved:

@@ -34,19 +34,14 @@ export const addressConflict: FindingKind = {
     takeSilence(observed, claims, losses);
     const errors = observed.rejections.filter(({ target }) => target === address).length;
     return {
-      code: this.code,
-      title: this.title,
       subject: address,
       severity: 'critical',
       confidence: 0.95,
       seen: [
         `${hardware.length} hardware addresses claim ${address} (ARP or neighbour discovery): ${listed(hardware)}. The claim changed ${changes} times.`,
         `${share(losses.length, askedOf(observed, address))} queries ${directionText(address, losses)} ${address} got no reply.`,
-        ...(errors > 0
-          ? [
-              `${errors} ${errors === 1 ? 'query was' : 'queries were'} rejected with an ICMP port unreachable, so one of the hosts with this address is not a DNS server.`,
-            ]
-          : []),
+        errors > 0 &&
+          `${errors} ${errors === 1 ? 'query was' : 'queries were'} rejected with an ICMP port unreachable, so one of the hosts with this address is not a DNS server.`,
       ],
       why: `Two hosts on this network use the address ${address}. Neighbours send packets to the one that answered last, so queries or replies reach the wrong host until the next ARP reply.`,
       fix: [

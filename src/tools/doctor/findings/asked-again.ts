@@ -34,19 +34,14 @@ export const askedAgain: FindingKind = {
     const ofServer = servers[0]![1] >= NEARLY_ALL * repeats.length && hasOtherServers(observed);
     const client = clients[0]![0];
     return {
-      code: this.code,
-      title: this.title,
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: repeats.length >= 2 * MIN_CASES ? 0.88 : 0.75,
       seen: [
         `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}, but ${repeats.length} were repeated, typically ${took(waits[waits.length >> 1]!)} later, as if no reply had come.`,
         `The most frequent repeated names are ${listed(names.map(([name]) => name))}`,
-        ...(ofOne ? [`All but ${repeats.length - clients[0]![1]} came from ${client}.`] : []),
-        ...(ofServer
-          ? [
-              `All but ${repeats.length - servers[0]![1]} of the replies came from ${servers[0]![0]}.`,
-            ]
-          : []),
+        ofOne && `All but ${repeats.length - clients[0]![1]} came from ${client}.`,
+        ofServer &&
+          `All but ${repeats.length - servers[0]![1]} of the replies came from ${servers[0]![0]}.`,
       ],
       why: 'The server answers, and its replies pass this point. The fault is between here and the clients. A rule, a full table or a link drops the replies, connection tracking has no entry for them, or the client’s kernel rejects their checksum. If the capture was taken at the client, the reply reaches the pod but not the program. A local firewall drops it, its checksum is wrong, or the resolver rejects it.',
       fix: [

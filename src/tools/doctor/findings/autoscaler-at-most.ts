@@ -1,6 +1,6 @@
 /** An autoscaler at its maximum, although the load needs more replicas. */
 import type { ClusterFacts } from '../cluster/facts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 /** An autoscaler at its maximum, although the load needs more replicas. */
 export const autoscalerAtMost: FindingKind = {
@@ -13,7 +13,7 @@ export const autoscalerAtMost: FindingKind = {
       ({ current, desired, most }) => most > 0 && desired >= most && current >= most,
     );
     if (full.length === 0) return excluded('no DNS autoscaler is at its maximum');
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.8,
       seen: full.map(({ name, most }) => `${name} runs ${most} replicas, its maximum.`),
@@ -24,6 +24,6 @@ export const autoscalerAtMost: FindingKind = {
       ],
       prove: 'ndots size --metrics … shows how many replicas the load needs',
       disproved: 'the load is normal for this time of day, and replies are fast',
-    });
+    };
   },
 };

@@ -43,7 +43,6 @@ export const brokenDelegation: FindingKind = {
       const resolvers = new Set(losses.map(({ client }) => client.address));
       const failed = views.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
       return {
-        code: this.code,
         title: `All servers of ${zone} fail: ${refusers} ${refusing.length === 1 ? 'refuses' : 'refuse'} (lame delegation), and ${mute} ${silent.length === 1 ? 'does' : 'do'} not answer`,
         subject: zone,
         severity: 'critical',
@@ -53,9 +52,8 @@ export const brokenDelegation: FindingKind = {
             `${listed([...resolvers])} ${resolvers.size === 1 ? 'follows' : 'follow'} the delegation of ${zone} (queries without RD) and ${resolvers.size === 1 ? 'gets' : 'get'} no answer from any of its servers, for ${listed([...names])}`,
           ),
           `${refusers} answered ${count} of these queries with REFUSED, and ${mute} left ${losses.length} without a reply.`,
-          ...(failed > 0
-            ? [`Clients got SERVFAIL for ${failed} queries for these names, or no reply in time.`]
-            : []),
+          failed > 0 &&
+            `Clients got SERVFAIL for ${failed} queries for these names, or no reply in time.`,
         ],
         why: `The delegation of ${zone} is broken. ${refusers} does not serve the zone (any more), and ${mute} is down or cannot be reached from here. The resolver tries both again and again, so clients get SERVFAIL late or give up. Other zones are not affected, and no cluster setting can repair this one.`,
         fix: [

@@ -33,7 +33,6 @@ export const burstLimit: FindingKind = {
         }))
         .filter((each) => each.most > 1);
       return {
-        code: this.code,
         title: `${isOne ? 'A client’s burst' : 'A burst'} of lookups exceeds the limit on concurrently forwarded queries`,
         subject: address,
         severity: 'critical',
@@ -43,11 +42,8 @@ export const burstLimit: FindingKind = {
             `${isOne ? busiest.address : 'Clients'} sent ${bursts === 1 ? 'a burst' : `${bursts} bursts`} of about ${limit.size} queries (${limit.lookups} lookups) within ${took(limit.spanMs)} to ${address}. In each, about ${limit.letThrough} were answered and all others refused at once`,
           ),
           `${share(limit.inTime, limit.refused)} of the refused queries came while (nearly) ${most} others were waiting, and ${most} is the most that ever waited. ${limit.accepted} queries that came while fewer waited were accepted.`,
-          ...(isOne
-            ? [
-                `${busiest.address} sent ${percent(busiest.queries, busiest.all)} of the refused queries.`,
-              ]
-            : []),
+          isOne &&
+            `${busiest.address} sent ${percent(busiest.queries, busiest.all)} of the refused queries.`,
           ...behind.map(
             (each) =>
               `${address} forwards to ${each.server}, where at most ${each.most} queries waited at a time.`,

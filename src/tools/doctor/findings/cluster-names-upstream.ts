@@ -60,8 +60,6 @@ export const clusterNamesUpstream: FindingKind = {
     const targets = [...upstream];
     const [example] = wanted;
     return {
-      code: this.code,
-      title: this.title,
       // It may serve only its own programs.
       severity: pods.length === 0 && knowing.size > 0 ? 'warning' : 'critical',
       confidence: pods.length > 0 && targets.length > 0 ? 0.97 : 0.92,
@@ -72,20 +70,15 @@ export const clusterNamesUpstream: FindingKind = {
         targets.length > 0
           ? `${listed(pods.length > 0 ? middle : senders)} ${servers.length === 1 ? 'sends' : 'send'} them to ${listed(targets)}, a resolver for the internet or the VPC${pods.length > 0 ? ` (from ${listed(senders)})` : ''}.`
           : `They were answered by ${listed(middle)}, a link-local address as node caches use, so the node cache forwards them to a resolver for the internet or the VPC. External names are answered.`,
-        ...(knowing.size > 0
-          ? [`${listed([...knowing])} ${knowing.size === 1 ? 'answers' : 'answer'} cluster names.`]
-          : []),
+        knowing.size > 0 &&
+          `${listed([...knowing])} ${knowing.size === 1 ? 'answers' : 'answer'} cluster names.`,
       ],
       why: `${listed(servers)} ${servers.length === 1 ? 'forwards' : 'forward'} everything, including cluster names. The configuration has no block for the cluster domain (cluster.local, in-addr.arpa, ip6.arpa) that forwards to the cluster’s DNS, or this block has a different domain. External names resolve, but pods that use it cannot find any Service.`,
       fix: [
         `Give ${listed(servers)} a block for the cluster domain: in NodeLocal DNSCache, cluster.local:53 { forward . __PILLAR__CLUSTER__DNS__ } beside .:53 { forward . __PILLAR__UPSTREAM__SERVERS__ }; in dnsmasq, server=/cluster.local/CLUSTER-DNS.`,
-        ...(pods.length > 0
-          ? [
-              'Until then, point the pods of this node at the address of the kube-dns Service (kubelet clusterDNS).',
-            ]
-          : [
-              `If ${listed(senders)} is a node and not one of the cluster’s DNS servers, pods there use the node’s resolver. Set dnsPolicy ClusterFirst (ClusterFirstWithHostNet with hostNetwork).`,
-            ]),
+        pods.length > 0
+          ? 'Until then, point the pods of this node at the address of the kube-dns Service (kubelet clusterDNS).'
+          : `If ${listed(senders)} is a node and not one of the cluster’s DNS servers, pods there use the node’s resolver. Set dnsPolicy ClusterFirst (ClusterFirstWithHostNet with hostNetwork).`,
       ],
       prove: `run ndots query ${example} @${middle[0] ?? servers[0]}, then the same @ the address of the kube-dns Service`,
       disproved: `the configuration of ${servers[0]} has a block for this domain that forwards to the cluster’s DNS`,

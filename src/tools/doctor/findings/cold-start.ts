@@ -1,7 +1,7 @@
 /** A webhook that is called before a DNS pod starts, and may itself wait for DNS. */
 import { capitalised } from '../texts.ts';
 import { START_WITHOUT_WEBHOOK } from '../cluster/wanted.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 /** A webhook is asked before a DNS pod starts, and may itself wait for DNS. */
 export const coldStart: FindingKind = {
@@ -13,7 +13,7 @@ export const coldStart: FindingKind = {
       return unknown('webhooks could not be listed');
     const found = (configuration?.findings ?? []).filter(({ code }) => code === WEBHOOK_RULE);
     if (found.length === 0) return excluded('no webhook has to answer before DNS pods start');
-    return clusterFinding(this, {
+    return {
       severity: 'info',
       confidence: 0.7,
       seen: found.slice(0, 5).map(({ text }) => `${capitalised(text)}.`),
@@ -22,7 +22,7 @@ export const coldStart: FindingKind = {
       prove:
         'run kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml and look for failurePolicy Fail, a Service, and rules that match pods in kube-system',
       disproved: 'the webhook’s pods do not need DNS to start (hostNetwork, IP addresses)',
-    });
+    };
   },
 };
 

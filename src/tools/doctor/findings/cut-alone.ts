@@ -37,8 +37,6 @@ export const cutAlone: FindingKind = {
       if (peers.length < CUT_CLIENT_OTHERS.clients) continue;
       claims.take(losses);
       return {
-        code: this.code,
-        title: this.title,
         severity: 'critical',
         confidence: 0.82,
         seen: [

@@ -50,19 +50,16 @@ export const cutForATime: FindingKind = {
       const isUntranslated = losses.every(({ hops }) => hops.length === 0);
       const accepted = openedDuring(observed, addresses, fromMs, toMs).length;
       return {
-        code: this.code,
         title: 'Some pods were cut off from DNS for a time, while others were not',
         severity: 'critical',
         confidence: accepted > 0 || cut.length > 1 ? 0.93 : 0.85,
         seen: [
           `All ${losses.length} queries that ${listed(addresses)} sent to ${server.address} ${fromTo(fromMs, toMs)} got no reply, from every port and for every name.`,
           `During this time, ${server.address} answered every query from ${listed(fine)}.`,
-          ...(isSeenBehind && isUntranslated
-            ? [
-                `The capture shows the lost queries only before ${server.address} was translated to a DNS pod, so they were dropped near the clients and not at a pod.`,
-              ]
-            : []),
-          ...(accepted > 0 ? [openedText(accepted, addresses)] : []),
+          isSeenBehind &&
+            isUntranslated &&
+            `The capture shows the lost queries only before ${server.address} was translated to a DNS pod, so they were dropped near the clients and not at a pod.`,
+          accepted > 0 && openedText(accepted, addresses),
           afterMs < Infinity
             ? `From ${clock(afterMs)} on, ${listed(addresses)} got replies, so the cause was fixed at that time.`
             : `Until ${clock(fromMs)}, these clients were answered, so something changed at that time.`,

@@ -46,8 +46,6 @@ export const cutOffCache: FindingKind = {
       if (claims.withoutTcp.size > 0)
         return excluded('DNS over TCP is blocked, which explains the failures at the node cache');
       return {
-        code: this.code,
-        title: this.title,
         subject: address,
         severity: 'critical',
         confidence: 0.9,

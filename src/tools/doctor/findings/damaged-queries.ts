@@ -21,8 +21,6 @@ export const damagedQueries: FindingKind = {
       takeSilence(observed, claims, all);
       const clients = listed([...new Set(losses.map(({ client }) => client.address))]);
       return {
-        code: this.code,
-        title: this.title,
         subject: address,
         severity: 'critical',
         confidence: 0.95,

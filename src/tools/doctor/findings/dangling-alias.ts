@@ -33,8 +33,6 @@ export const danglingAlias: FindingKind = {
     const servers = replies.servers.list.map(({ key }) => key);
     const asked = programs(observed).reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     return {
-      code: this.code,
-      title: this.title,
       severity: isOneFamily ? 'warning' : 'critical',
       confidence: 0.94,
       seen: [

@@ -3,14 +3,7 @@ import { podAt, ofPods } from '../cluster/facts.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import {
-  excluded,
-  unknown,
-  type Finding,
-  type FindingKind,
-  clusterFinding,
-  notAsked,
-} from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause, notAsked } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -75,8 +68,6 @@ export const deadBackend: FindingKind = {
     // These may include losses from before the last reply.
     const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [
@@ -91,11 +82,8 @@ export const deadBackend: FindingKind = {
           ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
           : `The pod ${hung.length > 0 ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`,
       fix: [
-        ...(isGone
-          ? [
-              `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
-            ]
-          : []),
+        isGone &&
+          `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
         `Check whether these pods are running: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}. Delete those that do not answer.`,
         'If they answer on their own node but not from another, check the network between nodes. For the VXLAN checksum bug, the receiver’s kernel logs "bad checksum"; run ethtool -K flannel.1 tx-checksum-ip-generic off on the sender.',
         'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
@@ -116,7 +104,7 @@ export const deadBackend: FindingKind = {
     if (replicas.length < 2) return unknown('fewer than two DNS pod addresses are known');
     if (silent.length === 0) return excluded(`all ${replicas.length} DNS pods answer`);
     if (silent.length === replicas.length) return unknown('no DNS pod answers');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.93,
       seen: [
@@ -131,7 +119,7 @@ export const deadBackend: FindingKind = {
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${silent[0]!.server}`,
       disproved:
         'a pod on another node gets an answer (then the network path from here to that node is at fault)',
-    });
+    };
   },
 };
 
@@ -233,15 +221,13 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
   return theirs.length >= MIN_CASES ? theirs : [];
 }
 
-function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
+function oneIsGone(losses: readonly SeenExchange[], claims: Claims): FoundCause {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
   // Earlier losses on such a socket, before the router gave up, have the same cause.
   const all = claims.open.filter(({ client }) => sockets.has(`${client.address} ${client.port}`));
   claims.take(all);
   return {
-    code: 'ND3008',
-    title: 'A DNS pod behind the Service does not answer',
     severity: 'critical',
     confidence: 0.9,
     seen: [

@@ -7,7 +7,7 @@ import type { NameView } from '../observe/name-view.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** DNS64 is on, but connections to its addresses fail. */
 export const deadNat64: FindingKind = {
@@ -48,43 +48,42 @@ export const deadNat64: FindingKind = {
       (server) => !makers.includes(server),
     );
     const clients = [...sum.clients.keys()];
-    if (isDead) for (const { server } of sum.failing) claims.addresses.add(server);
-    const shown: Pick<Finding, 'seen' | 'prove'> = {
-      seen: [
-        sentence(
-          `${listed(makers)} answered AAAA queries with addresses in ${prefix} that contain the IPv4 addresses of the same names. For example, ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} replied that there is no AAAA record.` : ''} This affects ${listed(names)}`,
-        ),
-        ...(isDead
-          ? [
-              `${share(sum.failed, sum.opened)} connections to these addresses failed (from ${listed(clients)}), and none was accepted.`,
-            ]
-          : [
-              'The capture contains no connections to these addresses, so it does not show whether NAT64 works.',
-            ]),
-      ],
-      prove: isDead
-        ? `in the pod: nc -vz -w 3 ${address} ${sum.failing[0]!.port}, and the same with ${ipv4}`
-        : `in a pod with IPv6: nc -vz -w 3 ${address} 443`,
-    };
-    const base = { code: this.code, exchanges: [], affected: isDead ? clients : makers };
+    const madeText = sentence(
+      `${listed(makers)} answered AAAA queries with addresses in ${prefix} that contain the IPv4 addresses of the same names. For example, ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} replied that there is no AAAA record.` : ''} This affects ${listed(names)}`,
+    );
     if (!isDead)
       return {
-        ...{ ...base, ...shown, severity: 'info', confidence: 0.9 },
         title: 'A DNS server creates IPv6 addresses from IPv4 ones (DNS64), which requires NAT64',
+        severity: 'info',
+        confidence: 0.9,
+        seen: [
+          madeText,
+          'The capture contains no connections to these addresses, so it does not show whether NAT64 works.',
+        ],
         why: 'DNS64 answers AAAA queries for names that have only A records. Clients with IPv6 prefer these addresses, and a NAT64 gateway has to translate their connections. Without one, each connection times out before the program falls back to IPv4.',
         fix: [`If there is no NAT64 gateway for ${prefix}, remove dns64 from the configuration.`],
+        prove: `in a pod with IPv6: nc -vz -w 3 ${address} 443`,
         disproved: 'connections to these addresses open',
+        affected: makers,
       };
+    for (const { server } of sum.failing) claims.addresses.add(server);
     return {
-      ...{ ...base, ...shown, severity: 'critical', confidence: 0.95, title: this.title },
-      counted: sum.clients,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        madeText,
+        `${share(sum.failed, sum.opened)} connections to these addresses failed (from ${listed(clients)}), and none was accepted.`,
+      ],
       why: `DNS64 is enabled in ${listed(makers)}, so names that have only A records get AAAA records in ${prefix}. Pods with an IPv6 address try these first, but no NAT64 gateway accepts the connections. Each one times out before the program falls back to IPv4. Pods without IPv6 are not affected.`,
       fix: [
         'Remove dns64 from the Corefile (or from the upstream resolver) if the cluster has no NAT64.',
         `Otherwise, repair NAT64: check the route to ${prefix} and the gateway (Jool, tayga, the provider’s NAT gateway).`,
         'Until then, remove the pods’ IPv6 address or default route.',
       ],
+      prove: `in the pod: nc -vz -w 3 ${address} ${sum.failing[0]!.port}, and the same with ${ipv4}`,
       disproved: `a connection to ${address} opens, or the zone itself has this AAAA record`,
+      affected: clients,
+      counted: sum.clients,
     };
   },
 };

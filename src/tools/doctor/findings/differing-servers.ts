@@ -21,7 +21,6 @@ import {
   type Finding,
   type FindingKind,
   type Verdict,
-  clusterFinding,
   notAsked,
   noUpstreams,
 } from './finding.ts';
@@ -123,17 +122,11 @@ export const zoneVersions: FindingKind = {
       confidence: isHidden ? 0.88 : 0.94,
       seen: [
         `The zone ${zone.slice(0, -1)} is served in two versions, as its SOA records show. ${versionText(newer, isStale)}, and ${versionText(older, isStale)}.`,
-        ...(refusing.length === 0
-          ? []
-          : [
-              `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed([...new Set(refusals.map(({ rcode }) => rcodeName(rcode)))])}.`,
-            ]),
+        refusing.length !== 0 &&
+          `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed([...new Set(refusals.map(({ rcode }) => rcodeName(rcode)))])}.`,
         ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
-        ...(isHidden
-          ? [
-              `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version. Capture on the node to see it.`,
-            ]
-          : []),
+        isHidden &&
+          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version. Capture on the node to see it.`,
       ],
       why: isStale
         ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone, because ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'it is a secondary server that no longer transfers the zone'}. New names are missing there, and changed names still have their old address. Which version a client gets is chance.`
@@ -297,7 +290,7 @@ export const replicasDiffer: FindingKind = {
         `the DNS pods’ answers for ${new Set(known.map(({ name }) => name)).size} Service names match the API server`,
       );
     const servers = new Set([...wrong, ...outside].map(({ server }) => server));
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: wrong.length > 1 ? 0.93 : 0.85,
       seen: [
@@ -307,11 +300,8 @@ export const replicasDiffer: FindingKind = {
             ({ server, name, outcome, data, expected }) =>
               `${podAt(facts, server)} answers ${name} with ${data.join(' ') || outcome}, but the Service has ${expected.join(' ') || 'an IPv6 address'}.`,
           ),
-        ...(outside.length > 0
-          ? [
-              `${outside[0]!.name} gets ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, depending on which DNS pod is queried.`,
-            ]
-          : []),
+        outside.length > 0 &&
+          `${outside[0]!.name} gets ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, depending on which DNS pod is queried.`,
       ],
       affected: [...servers].map((server) => podAt(facts, server)),
       why: 'One replica has a different view of the cluster from the others, because its connection to the API server hangs, it has an older Corefile, or its cache holds stale records. Which answer a client gets is chance.',
@@ -321,7 +311,7 @@ export const replicasDiffer: FindingKind = {
       ],
       prove: `run ndots query ${[...wrong, ...outside][0]!.name} @${[...servers][0]!}, then the same query at another DNS pod`,
       disproved: 'all replicas give the same answer a minute later (then the name was new)',
-    });
+    };
   },
 };
 
@@ -356,7 +346,7 @@ export const viewsDiffer: FindingKind = {
           )
         : excluded('the upstreams of each zone agree about the names that were queried');
     const [first] = found;
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.93,
       seen: found.map(
@@ -373,7 +363,7 @@ export const viewsDiffer: FindingKind = {
       prove: `run ndots query ${first!.name} @${first!.having[0]!}, then again with @${first!.lacking[0]!}`,
       disproved: 'both servers give the same answer when the query is repeated',
       places: several.map(({ place }) => place),
-    });
+    };
   },
 };
 

@@ -6,7 +6,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, lossRate, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { keysOf, listed } from '../texts.ts';
 import { staleTest } from '../observe/stale-domains.ts';
 import { waitingForThese } from '../observe/consequences.ts';
@@ -78,8 +78,6 @@ export const droppedAaaa: FindingKind = {
     const { asked, lost } = askedOf(observed, new Set(servers));
     const all = lost >= NEARLY_ALL * asked;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: losses.length >= 4 ? 0.93 : 0.8,
       seen: [
@@ -110,7 +108,7 @@ export const droppedAaaa: FindingKind = {
     );
     if (odd === 'unasked') return unknown('A and AAAA could not be queried at any server');
     if (odd === 'none') return excluded('AAAA queries are answered');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       ...odd,
       confidence: 0.92,
@@ -118,7 +116,7 @@ export const droppedAaaa: FindingKind = {
       fix: [
         'Let AAAA queries through, or answer them. The right answer for a name without IPv6 addresses is an empty reply with the zone’s SOA record.',
       ],
-    });
+    };
   },
 };
 

@@ -31,8 +31,6 @@ export const droppedCookies: FindingKind = {
       takeSilence(observed, claims, losses);
       const senders = listed([...server.cookieClients]);
       return {
-        code: this.code,
-        title: this.title,
         subject: address,
         severity: 'critical',
         confidence: same.length > 0 ? 0.95 : 0.8,

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { QueryCounts, ServerView } from '../observe/server-view.ts';
 import { asksBoth, isDeaf } from '../observe/edns-losses.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { SPARED_SHARE, MOST } from '../thresholds/evidence.ts';
@@ -45,17 +45,12 @@ export const droppedEdns: FindingKind = {
     const addresses = deaf.map(({ address }) => address);
     const isProven = observed.clients.list.some(asksBoth);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: isProven ? (losses.length >= 10 ? 0.93 : 0.85) : 0.75,
       seen: [
         `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply. Of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))} got none.`,
-        ...(isProven
-          ? []
-          : [
-              'No client sends queries both with and without EDNS. A rule for exactly these pods would look the same (ND3004), but they have nothing else in common.',
-            ]),
+        !isProven &&
+          'No client sends queries both with and without EDNS. A rule for exactly these pods would look the same (ND3004), but they have nothing else in common.',
       ],
       why: 'EDNS adds a record to the query (OPT, RFC 6891) that also states how large a reply may be. Old servers and firewalls that inspect DNS drop such queries. A client that uses EDNS waits until it times out, and some resolvers then retry without EDNS.',
       fix: [
@@ -125,14 +120,14 @@ function behindOne(
   { server, misread, names, spared }: MisledBehind,
   observed: Observations,
   claims: Claims,
-): Finding {
+): FoundCause {
   const finding = misreads([], observed, claims);
   return {
     ...finding,
     confidence: spared.length > 0 ? 0.93 : 0.85,
     seen: [
       `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}. All of them use EDNS and are for external names (${listed(names)}). Cluster names are answered.`,
-      ...(spared.length > 0 ? [`Queries without EDNS from ${listed(spared)} are answered.`] : []),
+      spared.length > 0 && `Queries without EDNS from ${listed(spared)} are answered.`,
     ],
     why: `${server} passes the client’s OPT record (EDNS) on to an upstream that does not support it and answers FORMERR. ${finding.why}`,
     fix: [
@@ -144,14 +139,16 @@ function behindOne(
   };
 }
 
-function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
+function misreads(
+  servers: readonly ServerView[],
+  observed: Observations,
+  claims: Claims,
+): FoundCause {
   const addresses = servers.map(({ address }) => address);
   const exchanges = observed.affectedExchanges((each) => each.udpSize > 0 && isFailure(each));
   // Failures of these are expected.
   for (const { name } of exchanges) claims.names.add(name);
   return {
-    code: 'ND4009',
-    title: 'A server does not answer queries over TCP or with EDNS',
     severity: 'critical',
     confidence: total(servers, 'plain', 'asked') > 0 ? 0.95 : 0.8,
     seen: [

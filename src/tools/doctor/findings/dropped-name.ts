@@ -49,7 +49,6 @@ export const droppedName: FindingKind = {
     claims.take(found.cut);
     claims.take(waitingForThese(claims, losses));
     return {
-      code: this.code,
       title: outside ? 'External names get no reply, while cluster names do' : this.title,
       severity: 'critical',
       // A failed connection of the server is the cause, and comes first.
@@ -57,35 +56,21 @@ export const droppedName: FindingKind = {
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
         `During that time, ${server} answered ${answered.length} other ${answered.length === 1 ? 'name' : 'names'}${outside ? ', all of them cluster names' : ''}.`,
-        ...(own === undefined
-          ? []
-          : [
-              sentence(
-                `A DNS server’s own connections fail, which explains the losses: ${own.text}`,
-              ),
-            ]),
-        ...(isLarge
-          ? [
-              `All of them are ${listed(types)} queries that allow replies larger than one packet (EDNS), so it is possible that only their answers are lost, as fragments (ND3012).`,
-            ]
-          : []),
-        ...(suffix !== '' && names.length > 1 ? [`All of these names end in ${suffix}`] : []),
+        own !== undefined &&
+          sentence(`A DNS server’s own connections fail, which explains the losses: ${own.text}`),
+        isLarge &&
+          `All of them are ${listed(types)} queries that allow replies larger than one packet (EDNS), so it is possible that only their answers are lost, as fragments (ND3012).`,
+        suffix !== '' && names.length > 1 && `All of these names end in ${suffix}`,
       ],
       why: outside
         ? `${server} forwards queries for external names but gets no reply in time, because its upstream is down, unreachable or does not answer it. It waits longer than its clients do. Cluster names are answered from memory.`
         : 'Losses that depend on the name are caused by something that reads names. Either the upstream for this zone does not answer, or a filter drops the query. The server in between waits longer than its clients do.',
       fix: [
-        ...(outside
-          ? [
-              `Capture at ${server}, or at the DNS pods behind it, to find the upstream that does not answer. From there, query each forward upstream in the Corefile over the configured transport (UDP, TCP or TLS).`,
-            ]
-          : []),
+        outside &&
+          `Capture at ${server}, or at the DNS pods behind it, to find the upstream that does not answer. From there, query each forward upstream in the Corefile over the configured transport (UDP, TCP or TLS).`,
         `Check whether ${suffix === '' ? 'these names have' : `${suffix} has`} a separate forward in the Corefile, whether a firewall filters by name, and whether one of the zone’s servers is down.`,
-        ...(isLarge
-          ? [
-              'If the answer is larger than one packet (TXT, DNSKEY), its fragments may be dropped in transit. Compare dig +bufsize=4096 with +bufsize=1232 (which uses TCP), and set bufsize 1232 in the Corefile.',
-            ]
-          : []),
+        isLarge &&
+          'If the answer is larger than one packet (TXT, DNSKEY), its fragments may be dropped in transit. Compare dig +bufsize=4096 with +bufsize=1232 (which uses TCP), and set bufsize 1232 in the Corefile.',
         'If a search domain inherited from the nodes creates these names, remove it from the nodes’ resolv.conf (kubelet --resolv-conf), since no program needs them.',
         'Make the server give up sooner than its clients (forward { max_connect_attempts } or a shorter timeout), so that they get SERVFAIL and move on.',
       ],

@@ -43,8 +43,6 @@ export const droppedPorts: FindingKind = {
     claims.take(losses);
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: silent >= 2 * PORT_RANGE_SOCKETS.silent ? 0.9 : 0.8,
       seen: [

@@ -49,7 +49,6 @@ export const expiredZone: FindingKind = {
       takeSilence(observed, claims, losses);
       for (const { name } of views) claims.names.add(name);
       return {
-        code: this.code,
         title: `${server} cannot refresh the zone ${zone} and answers SERVFAIL for it`,
         subject: server,
         severity: 'critical',
@@ -59,14 +58,10 @@ export const expiredZone: FindingKind = {
             `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
           ),
           `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
-          ...(otherZones.length === 0
-            ? []
-            : [sentence(`${server} still answers names of other zones: ${listed(otherZones)}`)]),
-          ...(others.size === 0
-            ? []
-            : [
-                `${listed([...others])} ${others.size === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
-              ]),
+          otherZones.length !== 0 &&
+            sentence(`${server} still answers names of other zones: ${listed(otherZones)}`),
+          others.size !== 0 &&
+            `${listed([...others])} ${others.size === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
         ],
         why: 'A secondary server copies the zone from its primary server. If it cannot refresh the copy for the time that the SOA record allows (expire), it discards the zone and answers SERVFAIL. Clients that reach it fail, while those that reach another server of the zone do not.',
         fix: [

@@ -11,10 +11,10 @@ import { staleServer } from '../observe/stale-server.ts';
 import { stuckText, stuckWhy, type StuckSender } from '../observe/stuck-connections.ts';
 import { listed, sentence } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 
 /** The reason that connections fail. */
-type Cause = Pick<Finding, 'why' | 'fix'> & Partial<Pick<Finding, 'title' | 'seen'>>;
+type Cause = Pick<FoundCause, 'why' | 'fix'> & Partial<Pick<FoundCause, 'title' | 'seen'>>;
 
 /** The lookup returned an address, but the connection to it fails. */
 export const failedConnections: FindingKind = {
@@ -71,27 +71,20 @@ export const failedConnections: FindingKind = {
               'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.')
             : `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`,
         fix: [
-          ...(proxied === undefined
-            ? []
-            : [
-                `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
-              ]),
+          proxied !== undefined &&
+            `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
           behind?.fix ?? endpointFix(failing),
-          ...(failing[0]!.name === null
-            ? [
-                observed.cut.messages > 0
-                  ? 'The capture has only the beginning of some replies, so it does not show which name has the address. Capture whole packets (tcpdump -s 0).'
-                  : 'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.',
-              ]
-            : []),
+          failing[0]!.name === null &&
+            (observed.cut.messages > 0
+              ? 'The capture has only the beginning of some replies, so it does not show which name has the address. Capture whole packets (tcpdump -s 0).'
+              : 'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.'),
           'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
         ],
       },
     ];
     const cause = causes.find((each) => each !== false)!;
     return {
-      code: this.code,
-      title: cause.title ?? this.title,
+      title: cause.title,
       severity:
         held?.newer === undefined && (stale?.servers.length ?? 0) === 0 ? 'warning' : 'critical',
       confidence: 0.9,
@@ -102,16 +95,12 @@ export const failedConnections: FindingKind = {
           .filter(({ contact }) => held?.newer === undefined || contact.server !== held.server)
           .slice(0, MAX_LISTED_CONTACTS)
           .flatMap((each) => [sentence(each.text), ...[certificateText(each)?.text ?? []].flat()]),
-        ...(failing.length > MAX_LISTED_CONTACTS
-          ? [`Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
-          : []),
-        ...(stuck === null ? [] : [stuckText(stuck)]),
-        ...(proxied === undefined
-          ? []
-          : [
-              `${proxied.name} was answered by ${proxied.proxy}, a DNS proxy in the pod, rather than by the cluster’s DNS.`,
-            ]),
-        ...(isIpv6 ? ['All of them are IPv6 addresses, while IPv4 connections succeed.'] : []),
+        failing.length > MAX_LISTED_CONTACTS &&
+          `Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`,
+        stuck !== null && stuckText(stuck),
+        proxied !== undefined &&
+          `${proxied.name} was answered by ${proxied.proxy}, a DNS proxy in the pod, rather than by the cluster’s DNS.`,
+        isIpv6 && 'All of them are IPv6 addresses, while IPv4 connections succeed.',
       ],
       why: cause.why,
       fix: cause.fix,
@@ -127,7 +116,6 @@ export const failedConnections: FindingKind = {
           : behind === null || stale !== null || isIpv6 || proxied !== undefined
             ? 'the name now has another address, and connections to that one succeed'
             : 'that command succeeds, although the program still fails',
-      exchanges: [],
       hits: failing.reduce((sum, { failed }) => sum + failed, 0),
       counted,
     };

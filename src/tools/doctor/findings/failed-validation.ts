@@ -33,7 +33,6 @@ export const failedValidation: FindingKind = {
     const isValid = isSigned && !isExpired && inceptionMs <= atMs;
     const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
     return {
-      code: this.code,
       title: isExpired
         ? 'A zone’s DNSSEC signatures have expired, so validating resolvers answer SERVFAIL'
         : isValid
@@ -45,11 +44,9 @@ export const failedValidation: FindingKind = {
         sentence(
           `${failures} queries got SERVFAIL, while ${count} with the CD bit (checking disabled) ${count === 1 ? 'was' : 'were'} answered. They are for ${listed(names)}`,
         ),
-        ...(isSigned
-          ? [
-              `The signature of ${name} is valid from ${day(inceptionMs)} to ${day(expirationMs)}. The capture was taken on ${day(atMs)}, when it ${isExpired ? `had already expired` : isValid ? 'was valid' : 'was not yet valid'}.`,
-            ]
-          : ['The answers contained no signatures, because the queries did not set the DO bit.']),
+        isSigned
+          ? `The signature of ${name} is valid from ${day(inceptionMs)} to ${day(expirationMs)}. The capture was taken on ${day(atMs)}, when it ${isExpired ? `had already expired` : isValid ? 'was valid' : 'was not yet valid'}.`
+          : 'The answers contained no signatures, because the queries did not set the DO bit.',
       ],
       why: isExpired
         ? 'The zone’s owner did not sign it again in time. Validating resolvers answer SERVFAIL for all its names, while others still resolve them.'

@@ -67,7 +67,6 @@ export const failingType: FindingKind = {
       // The upstream that the server waits for is the cause.
       const server = servers.find((each) => behind.has(each)) ?? servers[0] ?? 'SERVER';
       return {
-        code: this.code,
         title: `${called} queries fail, while others are answered`,
         severity: 'critical',
         confidence: 0.9,
@@ -75,12 +74,9 @@ export const failingType: FindingKind = {
           sentence(
             `${share(bad, asked)} ${called} queries to ${server} got ${what}. They are for ${listed(views.map(({ name }) => name))}`,
           ),
-          ...(late > 0
-            ? [
-                `${late} of these errors came after a second or more, because the server waited for an upstream that does not answer ${called} queries.`,
-              ]
-            : []),
-          ...(isOutside ? [`${called} queries for cluster names are answered.`] : []),
+          late > 0 &&
+            `${late} of these errors came after a second or more, because the server waited for an upstream that does not answer ${called} queries.`,
+          isOutside && `${called} queries for cluster names are answered.`,
           `Of the A queries, ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
         ],
         why: `Something between here and the servers for these names drops or refuses this type. It may be a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes and curl for HTTPS; database and directory clients for SRV) are slow or fail.`,

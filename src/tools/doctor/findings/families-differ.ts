@@ -1,7 +1,7 @@
 /** Names that exist in some replies from one address but not in others. */
 import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { pairsText } from '../observe/mixed-names.ts';
@@ -21,8 +21,6 @@ export const familiesDiffer: FindingKind = {
     if (both.length > 0) return [];
     const cluster = mixed.filter((name) => name.includes('.svc.')).length > 0;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: cluster ? 0.9 : 0.8,
       seen: [`The same query for ${listed(mixed)} alternately gets an answer and NXDOMAIN.`],
@@ -50,7 +48,7 @@ export const familiesDiffer: FindingKind = {
     );
     if (odd === 'unasked') return unknown('A and AAAA could not be queried at any server');
     if (odd === 'none') return excluded('A and AAAA replies agree about which names exist');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
@@ -59,6 +57,6 @@ export const familiesDiffer: FindingKind = {
         'In template, use rcode NOERROR with an SOA record instead of NXDOMAIN.',
         'If the Corefile has autopath @kubernetes and several replicas run, remove it or use autopath @name (ndots).',
       ],
-    });
+    };
   },
 };

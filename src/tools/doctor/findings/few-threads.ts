@@ -19,17 +19,12 @@ export const fewThreads: FindingKind = {
       return excluded('no client starts its next lookup just as another one ends');
     const { address, threads, full, handed, meanMs } = worst;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'info',
       confidence: 0.7,
       seen: [
         `${address} has at most ${threads} lookups in progress. In ${percent(handed, full)} of ${full} cases, the next one starts as soon as another ends. Each takes ${Math.round(meanMs)} ms.`,
-        ...(waiting.length > 1
-          ? [
-              `The same applies to ${listed(waiting.flatMap((each) => (each === worst ? [] : each.address)))}.`,
-            ]
-          : []),
+        waiting.length > 1 &&
+          `The same applies to ${listed(waiting.flatMap((each) => (each === worst ? [] : each.address)))}.`,
       ],
       why: 'Many programs run lookups on a small thread pool. Node.js (libuv) has four threads, which also handle file access. While these wait for DNS, all other lookups queue inside the program. To the program, a lookup takes seconds although DNS took milliseconds, and no packet shows the wait.',
       fix: [
@@ -39,7 +34,6 @@ export const fewThreads: FindingKind = {
       prove: `run ndots capture FILE --ip ${address} -o flow; it never shows more than ${threads} names at a time`,
       disproved:
         'the program has nothing else to look up at the time (for example, its workers look up one name after another)',
-      exchanges: [],
       counted: new Map(
         waiting.map((each) => [each.address, clients.get(each.address)?.lookups ?? 0] as const),
       ),

@@ -40,7 +40,6 @@ export const filledLimit: FindingKind = {
     claims.late.add(server);
     const own = new Set(names);
     return {
-      code: this.code,
       title: 'A limit on waiting queries is used up because the servers of a zone do not answer',
       subject: server,
       severity: 'critical',
@@ -50,18 +49,12 @@ export const filledLimit: FindingKind = {
           `${server} refused ${refused.length} queries at once, ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
         ),
         `${share(inTime, refused.length)} of them came while up to ${most} different queries for names in ${zone} waited there without ever getting a reply.`,
-        ...(others.length === 0
-          ? []
-          : [
-              sentence(
-                `Other names are also refused, although they are answered before or afterwards: ${listed(others)}`,
-              ),
-            ]),
-        ...(top === null
-          ? []
-          : [
-              `${top.address} sends ${percent(top.queries, top.all)} of the queries for ${zone}, and uses up the limit that all clients share.`,
-            ]),
+        others.length !== 0 &&
+          sentence(
+            `Other names are also refused, although they are answered before or afterwards: ${listed(others)}`,
+          ),
+        top !== null &&
+          `${top.address} sends ${percent(top.queries, top.all)} of the queries for ${zone}, and uses up the limit that all clients share.`,
       ],
       why: `${server} forwards a limited number of queries at a time (dns-forward-max in dnsmasq, 150 by default, or max_concurrent in CoreDNS’s forward) and refuses any more at once. The servers of ${zone} do not answer, so each query for it occupies a place until it times out. Cached and cluster names are not forwarded, so they are still answered.`,
       fix: [

@@ -41,10 +41,23 @@ export interface Finding {
   readonly places?: readonly string[];
 }
 
-/**
- * A finding, or the reason that there is none: the cause is ruled out, or the input cannot tell.
- */
-export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
+/** A text of a finding. Those that are not texts do not apply, and are left out. */
+type PartialText = string | false | null | undefined;
+
+/** What a kind has found. The kind's code and title are added to it, unless it has its own title. */
+export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'fix' | 'exchanges'> {
+  readonly code?: string;
+  readonly title?: string | undefined;
+  readonly seen: readonly PartialText[];
+  readonly fix: readonly PartialText[];
+  /** None if it is left out. */
+  readonly exchanges?: readonly SeenExchange[];
+}
+
+/** What was found, or why there is no finding: the cause is ruled out, or the input cannot tell. */
+export type Verdict =
+  | FoundCause
+  | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
 
 /** One thing that doctor looks for: in captures and logs, in running clusters, or in both. */
 export interface FindingKind {
@@ -54,7 +67,7 @@ export interface FindingKind {
   /** For the list of what it is not. */
   readonly name: string;
   /** @returns a list where there may be several findings; an empty one says nothing */
-  inCapture?(observed: Observations, claims: Claims): Verdict | readonly Finding[];
+  inCapture?(observed: Observations, claims: Claims): Verdict | readonly FoundCause[];
   inCluster?(facts: ClusterFacts): Verdict;
 }
 
@@ -68,16 +81,23 @@ export function unknown(reason: string): Verdict {
   return { not: 'unknown', reason };
 }
 
-export function isFinding(verdict: Verdict): verdict is Finding {
-  return !('not' in verdict);
+/** The finding of this kind. */
+export function findingOf({ code, title }: FindingKind, found: FoundCause): Finding {
+  return {
+    ...{ code, exchanges: [], ...found },
+    title: found.title ?? title,
+    seen: textsOf(found.seen),
+    fix: textsOf(found.fix),
+  };
+}
+
+function textsOf(texts: readonly PartialText[]): readonly string[] {
+  return texts.filter((text) => typeof text === 'string');
 }
 
 /** A finding about a cluster: no packets show it. */
-export function clusterFinding(
-  { code, title }: FindingKind,
-  parts: Omit<Finding, 'code' | 'title' | 'exchanges'>,
-): Finding {
-  return { affected: [], ...parts, code, title, exchanges: [] };
+export function clusterFinding(_kind: FindingKind, found: FoundCause): FoundCause {
+  return found;
 }
 
 /** Verdicts of several kinds where a part of the facts is missing. */

@@ -70,7 +70,6 @@ export const foreignResolver: FindingKind = {
     const denied = denials.reduce((sum, { count }) => sum + count, 0);
     const asked = askedOf(observed, strangers);
     return {
-      code: this.code,
       title:
         both.length > 0
           ? 'Pods also query a second name server that does not know the cluster'

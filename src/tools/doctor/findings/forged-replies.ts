@@ -18,8 +18,6 @@ export const forgedReplies: FindingKind = {
     for (const name of names) claims.names.add(name);
     const { exchange, first, second } = list[0]!;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.96,
       seen: [

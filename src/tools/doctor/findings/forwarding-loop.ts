@@ -1,6 +1,6 @@
 /** Name servers that query each other in a circle. */
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 import { listed, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -25,9 +25,7 @@ import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 /** The seconds for which queries wait for a looping one. */
 const back: readonly number[] = Array.from({ length: LOOP_SECONDS }, (_, earlier) => earlier);
 
-const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
-  code: 'ND4004',
-  title: 'Name servers forward to each other in a loop',
+const loop: Omit<FoundCause, 'confidence' | 'seen'> = {
   severity: 'critical',
   why: 'A server forwards to another that forwards back to it. The node’s resolv.conf points to a stub on the node (127.0.0.53), the cluster’s own DNS address, or a corporate server that returns the cluster’s zone. A query loops until one of the servers gives up.',
   fix: [
@@ -41,8 +39,8 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
 
 /** Servers forward to each other, or to themselves, in a loop. */
 export const forwardingLoop: FindingKind = {
-  code: loop.code,
-  title: loop.title,
+  code: 'ND4004',
+  title: 'Name servers forward to each other in a loop',
   name: 'a forwarding loop',
   inCapture(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
@@ -96,11 +94,10 @@ export const forwardingLoop: FindingKind = {
       ...loop,
       confidence: said > 0 ? 0.98 : 0.9,
       seen: [
-        ...(circle === undefined ? [] : [roundText(observed, circle)]),
-        ...(names.length > 0
-          ? [`The same questions loop (${going[0]?.outcomes.asked ?? 0} times): ${listed(names)}`]
-          : []),
-        ...(said > 0 ? ['CoreDNS’s loop plugin also reports a loop.'] : []),
+        circle !== undefined && roundText(observed, circle),
+        names.length > 0 &&
+          `The same questions loop (${going[0]?.outcomes.asked ?? 0} times): ${listed(names)}`,
+        said > 0 && 'CoreDNS’s loop plugin also reports a loop.',
         ...refusedText(observed, claims),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
@@ -363,7 +360,11 @@ function onLoopback({ losses, affected, unreachable }: Observations): OnLoopback
   return null;
 }
 
-function toItself(observed: Observations, claims: Claims, { server, nested }: OnLoopback): Finding {
+function toItself(
+  observed: Observations,
+  claims: Claims,
+  { server, nested }: OnLoopback,
+): FoundCause {
   const names = new Set(nested.map(({ name }) => name));
   for (const name of names) claims.names.add(name);
   const lost = claims.open.filter(({ name }) => names.has(name));
@@ -392,7 +393,7 @@ function returned(
   claims: Claims,
   { server, asked, from, exchanges }: Returning,
   how: string,
-): Finding {
+): FoundCause {
   const names = new Set(exchanges.map(({ name }) => name));
   for (const name of names) claims.names.add(name);
   for (const address of [server, asked]) {

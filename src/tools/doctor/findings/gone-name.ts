@@ -39,7 +39,6 @@ export const goneName: FindingKind = {
     const isHeadless = hasPods || (isNodata && names.length === 1 && !returns);
     if (hasPods) claims.names.add(common);
     return {
-      code: this.code,
       title: isHeadless
         ? `A headless Service has lost its ready endpoints: ${service}.${namespace}`
         : returns

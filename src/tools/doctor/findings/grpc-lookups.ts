@@ -16,8 +16,6 @@ export const grpcLookups: FindingKind = {
         `${percent(asked, total.asked)} of the queries are for gRPC service configurations`,
       );
     return {
-      code: this.code,
-      title: this.title,
       // They only cost extra queries. No lookup fails or waits.
       severity: 'info',
       confidence: 1,
@@ -31,7 +29,6 @@ export const grpcLookups: FindingKind = {
       ],
       prove: 'ndots capture FILE --name "_grpc*"',
       disproved: '',
-      exchanges: [],
     };
   },
 };

@@ -68,7 +68,6 @@ export const hardCodedDomain: FindingKind = {
       ({ name, outcomes }) => outcomes.found > 0 && isBelow(name, right),
     );
     return {
-      code: this.code,
       title: `Programs write Service names under ${domain}, but this cluster’s domain is ${right}`,
       subject: domain,
       severity: 'critical',
@@ -80,7 +79,7 @@ export const hardCodedDomain: FindingKind = {
         sentence(
           `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
         ),
-        ...(clients.length === 0 ? [] : [`These names are queried by ${listed(clients, 6)}.`]),
+        clients.length !== 0 && `These names are queried by ${listed(clients, 6)}.`,
       ],
       why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path ends in ${right}`,
       fix: [

@@ -55,7 +55,6 @@ export const hiddenUpstream: FindingKind = {
         outside.zone === '' ? 'external names' : `names in ${outside.zone.slice(0, -1)}`;
       claims.late.add(address);
       return {
-        code: this.code,
         title: mayBeIdle
           ? `An upstream, or an idle connection to it, does not answer, so ${where} often take 2 s`
           : `One of the upstreams does not answer, so ${where} often take 2 s`,
@@ -64,20 +63,14 @@ export const hiddenUpstream: FindingKind = {
         seen: [
           outside.text,
           `${share(waited.length, late.length)} late replies took ${took(ms)} and at most ${took(marginMs)} more, which is the time after which CoreDNS gives up on one upstream and queries another. ${share(asked - late.length, asked)} replies for external names were not late.`,
-          ...(mayBeIdle
-            ? [
-                `Before ${share(rested.length, waited.length)} of these queries, none for an external name was sent for ${took(idleMs)} or longer.`,
-              ]
-            : []),
+          mayBeIdle &&
+            `Before ${share(rested.length, waited.length)} of these queries, none for an external name was sent for ${took(idleMs)} or longer.`,
           `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ],
         why: `${address || LOGGED} answers cluster names at once, and external names either quickly or after (nearly) exactly 2 s. It forwards to several upstreams, and one of them does not answer, or a firewall drops the packets to it. Each query that goes there first waits 2 s (the read timeout of CoreDNS’s forward). Names in its cache are quick.${mayBeIdle ? ' If forward uses TCP or TLS (force_tcp, tls://), a firewall may instead have dropped idle connections that CoreDNS reuses after a pause.' : ''}`,
         fix: [
-          ...(mayBeIdle
-            ? [
-                'If forward uses TCP or TLS, set its expire to less than the idle timeout of the firewalls on the way.',
-              ]
-            : []),
+          mayBeIdle &&
+            'If forward uses TCP or TLS, set its expire to less than the idle timeout of the firewalls on the way.',
           'Query each upstream of the DNS pods (forward in the Corefile, or the nodes’ resolv.conf) from a node with a DNS pod. Remove the one that does not answer, or repair the path to it.',
           'Let forward check its upstreams, so that it skips dead ones. max_fails 0 turns that off.',
           'To see the address of the dead upstream, run ndots doctor -i any on a node with a DNS pod.',

@@ -35,17 +35,12 @@ export const idleConnections: FindingKind = {
     const mostMs = Math.max(...hit.map(({ idleMs }) => idleMs));
     const untranslated = hit.filter(({ exchange, before }) => exchange.server.address !== before);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: untranslated.length > 0 ? 0.95 : 0.9,
       seen: [
         `${share(hit.length, hit.length + spared)} queries from ${listed(clients)} to ${listed(servers)} on TCP connections that had been idle for ${took(leastMs)}${took(mostMs) === took(leastMs) ? '' : ` to ${took(mostMs)}`} got no reply. During the same time, ${quick} queries on new or busy connections were answered.`,
-        ...(untranslated.length > 0
-          ? [
-              `The same connections had been answered by ${listed(keysOf(untranslated, ({ before }) => before))} before. After the pause, the packets went to ${listed(servers)} untranslated, so the node’s connection tracking had forgotten these connections.`,
-            ]
-          : []),
+        untranslated.length > 0 &&
+          `The same connections had been answered by ${listed(keysOf(untranslated, ({ before }) => before))} before. After the pause, the packets went to ${listed(servers)} untranslated, so the node’s connection tracking had forgotten these connections.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
       why: `${listed(clients)} keeps its TCP connections open and reuses them. Something on the way (the node’s connection tracking, a firewall, a load balancer) forgets a connection that is idle for about ${took(leastMs)} and then silently drops its packets. The sender repeats them for seconds before it opens a new connection, and every query in between waits.`,

@@ -32,8 +32,6 @@ export const ipv6Only: FindingKind = {
     const servers = [...new Set(empty.flatMap((view) => [...view.servers].map(([each]) => each)))];
     for (const name of wanted) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.85,
       seen: [
@@ -49,7 +47,6 @@ export const ipv6Only: FindingKind = {
       ],
       prove: `run ndots query ${wanted[0]!} A, then the same for AAAA; only A returns an address`,
       disproved: 'these names have no IPv4 address either',
-      exchanges: [],
       affected: clients,
     };
   },

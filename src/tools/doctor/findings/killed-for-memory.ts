@@ -1,6 +1,6 @@
 /** DNS pods that were killed for their memory use, or are close to it. */
 import { nameOf } from '../cluster/facts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+import { type FindingKind, excluded, unknown, noPods } from './finding.ts';
 import { MEMORY_FULL } from '../thresholds/lateness.ts';
 
 /** DNS pods that were killed for their memory use, or are close to it. */
@@ -23,7 +23,7 @@ export const killedForMemory: FindingKind = {
         ? unknown('no DNS pod is known')
         : excluded('no DNS pod was killed for memory, and none is near its limit');
     const [first] = killed;
-    return clusterFinding(this, {
+    return {
       severity: killed.length > 0 ? 'critical' : 'warning',
       confidence: killed.length > 0 ? 0.92 : 0.7,
       seen: [
@@ -49,7 +49,7 @@ export const killedForMemory: FindingKind = {
       ],
       prove: `kubectl -n ${facts.namespace} get pod ${(first ?? near[0]!.pod).name} -o jsonpath='{.status.containerStatuses[*].lastState}'`,
       disproved: 'the last kill was long ago, and memory has stayed flat since',
-    });
+    };
   },
 };
 

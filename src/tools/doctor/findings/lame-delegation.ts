@@ -37,7 +37,6 @@ export const lameDelegation: FindingKind = {
       delegation === null ? [] : delegationText(zone, delegation, server, observed),
     );
     return {
-      code: this.code,
       title: 'A zone is delegated to a server that does not serve it (lame delegation)',
       subject: server,
       severity: 'critical',

@@ -38,8 +38,6 @@ export const largeUpstreamReplies: FindingKind = {
     const size = failed.reduce((most, { udpSize }) => Math.max(most, udpSize), 0);
     for (const name of names) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.85,
       seen: [

@@ -2,7 +2,7 @@
 import { lintCommand } from '../cluster/lint-command.ts';
 import type { LintFinding } from '../../lint/finding.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 /** Errors in the configuration. */
 export const flaws: FindingKind = {
@@ -18,7 +18,7 @@ export const flaws: FindingKind = {
       return excluded(
         `ndots lint finds no errors${warnings.length > 0 ? `, only warnings (${listed(codesOf(warnings), 6)})` : ''}`,
       );
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.8,
       seen: errors.slice(0, 5).map(({ code, text }) => `${code}: ${text}.`),
@@ -38,7 +38,7 @@ export const flaws: FindingKind = {
         .map(
           ({ spot, within }) => `${spot.file}${within === null ? '' : ` ${within}`}:${spot.line}`,
         ),
-    });
+    };
   },
 };
 

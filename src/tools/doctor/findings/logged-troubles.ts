@@ -5,7 +5,7 @@ import type { ContactFailure } from '../observe/contacts.ts';
 import { certificateText, DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
-import { type Finding, type FindingKind } from './finding.ts';
+import { type FindingKind, type FoundCause } from './finding.ts';
 import type { Severity } from '../severity.ts';
 import { listed, sentence } from '../texts.ts';
 import { MAX_LOGGED_UPSTREAMS } from '../thresholds/errors.ts';
@@ -383,9 +383,9 @@ const causesOfFailures: Partial<Record<ContactFailure, LoggedCause>> = {
 };
 
 /** Findings about upstreams that are queried over TLS. */
-function ofConnections(text: CauseText, observed: Observations): readonly Finding[] {
+function ofConnections(text: CauseText, observed: Observations): readonly FoundCause[] {
   const failing = failedContacts(observed, ({ port }) => port === DNS_OVER_TLS);
-  return failing.flatMap((each): Finding[] => {
+  return failing.flatMap((each): FoundCause[] => {
     const { contact, failed, how, text: seen } = each;
     const { server, port, opened, clients } = contact;
     const cause = causesOfFailures[how];
@@ -395,13 +395,12 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
     const untimely = certificate === null ? null : ofCertificate(certificate.isExpired, server);
     return [
       {
-        code: text.code,
         title: `${untimely?.title ?? text.title}: ${upstream}`,
         subject: upstream,
         severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
         confidence: 0.93,
         seen: [
-          ...(certificate === null ? [] : [certificate.text]),
+          certificate !== null && certificate.text,
           sentence(`A DNS over TLS connection failed: ${seen}`),
         ],
         why:
@@ -445,7 +444,7 @@ function findingOf(
   trouble: LoggedTrouble,
   rest: readonly LoggedTrouble[],
   observed: Observations,
-): Finding {
+): FoundCause {
   const { upstream, count, names, pods } = trouble;
   const lines = `${count} ${count === 1 ? 'line' : 'lines'} in the log`;
   const ofNames =
@@ -453,8 +452,7 @@ function findingOf(
       ? ''
       : ` about ${names.size === 1 ? 'one name' : `${names.size >= 1000 ? 'more than ' : ''}${names.size} names`} (${listed([...names], 5)})`;
   return {
-    code: text.code,
-    title: upstream === '' ? text.title : `${text.title}: ${upstream}`,
+    title: upstream === '' ? undefined : `${text.title}: ${upstream}`,
     subject: upstream,
     severity: severityOf(text, trouble, observed),
     confidence: count >= MANY_LINES ? 0.95 : count >= MIN_CASES ? 0.85 : 0.7,
@@ -463,20 +461,16 @@ function findingOf(
         `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, from ${listed([...pods], 5)}`}`,
       ),
       sentence(`For example: ${trouble.text}`),
-      ...(rest.length === 0
-        ? []
-        : [
-            `${rest.reduce((sum, each) => sum + each.count, 0)} more lines report the same for ${rest.length} other upstreams: ${listed(
-              rest.map((each) => each.upstream),
-              10,
-            )}.`,
-          ]),
+      rest.length !== 0 &&
+        `${rest.reduce((sum, each) => sum + each.count, 0)} more lines report the same for ${rest.length} other upstreams: ${listed(
+          rest.map((each) => each.upstream),
+          10,
+        )}.`,
     ],
     why: text.why,
     fix: text.fix,
     prove: text.prove(upstream, names.values().next().value),
     disproved: text.disproved,
-    exchanges: [],
     affected: [...pods].slice(0, 20),
   };
 }

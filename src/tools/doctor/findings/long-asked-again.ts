@@ -34,17 +34,13 @@ export const longAskedAgain: FindingKind = {
     if (asked - repeats.length < MIN_CASES) return unknown('only large replies were requested');
     const most = Math.max(...repeats.map(({ first }) => first.replyBytes));
     return {
-      code: this.code,
-      title: this.title,
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
         `${listed([...clients])} repeated ${repeats.length} queries although replies of up to ${most} bytes had passed this point. They are for ${listed(keysOf(repeats, ({ first }) => first.name))}`,
-        ...(onTimeout.length === 0
-          ? [`Of the queries with smaller replies, ${share(small.length, asked)} were repeated.`]
-          : [
-              `Each repeat came ${took(onTimeout[0]!.again.sentMs - onTimeout[0]!.first.sentMs)} after its query, which is the program’s timeout.`,
-            ]),
+        onTimeout.length === 0
+          ? `Of the queries with smaller replies, ${share(small.length, asked)} were repeated.`
+          : `Each repeat came ${took(onTimeout[0]!.again.sentMs - onTimeout[0]!.first.sentMs)} after its query, which is the program’s timeout.`,
       ],
       why: 'The server answers, but large packets are lost between this point and the clients, without an ICMP error. The MTU of a link or tunnel is smaller than the hosts assume (an overlay takes up 50 bytes or more). Small packets get through.',
       fix: [

@@ -30,7 +30,6 @@ export const longDenial: FindingKind = {
     const shown = countdown(negativeTtls);
     const { server } = shown[0]!;
     return {
-      code: this.code,
       title: 'A cache stores for too long that a Service does not exist',
       severity: 'warning',
       confidence: 0.85,

@@ -1,6 +1,6 @@
 /** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
 import { capitalised } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 /** kube-proxy keeps sending known source ports to a terminating pod until it is unready. */
 export const lossyRollouts: FindingKind = {
@@ -14,7 +14,7 @@ export const lossyRollouts: FindingKind = {
       return excluded(
         'no DNS pod is known to have a readiness probe that fails only after lameduck',
       );
-    return clusterFinding(this, {
+    return {
       severity: 'info',
       confidence: 0.8,
       seen: found.slice(0, 5).map(({ text }) => `${capitalised(text)}.`),
@@ -22,7 +22,7 @@ export const lossyRollouts: FindingKind = {
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove: 'ndots rollout rehearse --model --max-unavailable 1 --ports random --rate 300',
       disproved: 'the nodes do not use kube-proxy, or the DNS pods have no Service',
-    });
+    };
   },
 };
 

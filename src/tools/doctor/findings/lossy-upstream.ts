@@ -39,7 +39,6 @@ export const lossyUpstream: FindingKind = {
       claims.late.add(address);
       for (const pod of pods) claims.late.add(pod);
       return {
-        code: this.code,
         title:
           uncached === null
             ? this.title
@@ -51,16 +50,10 @@ export const lossyUpstream: FindingKind = {
         confidence: load === null ? 0.75 : 0.85,
         seen: [
           `${share(losses.length, outcomes.asked)} queries from ${listed(pods)} to ${address} got no reply. It answered half of the others within ${took(server.quantile(0.5))}, and lost and answered queries alternate.`,
-          ...(load === null
-            ? []
-            : [
-                `The loss grows with the load: it was ${percent(load.calm.share, 1)} at up to ${load.calm.rate} queries a second, and ${percent(load.busy.share, 1)} at ${load.busy.rate} or more.`,
-              ]),
-          ...(uncached === null
-            ? []
-            : [
-                `${share(uncached.asked, outcomes.asked)} queries are for ${uncached.name} Its answers have TTL 0, so no cache keeps them, and each lookup goes upstream.`,
-              ]),
+          load !== null &&
+            `The loss grows with the load: it was ${percent(load.calm.share, 1)} at up to ${load.calm.rate} queries a second, and ${percent(load.busy.share, 1)} at ${load.busy.rate} or more.`,
+          uncached !== null &&
+            `${share(uncached.asked, outcomes.asked)} queries are for ${uncached.name} Its answers have TTL 0, so no cache keeps them, and each lookup goes upstream.`,
           `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ],
         why: `${address} is up and quick. Either something drops queries above a certain rate, or packets are lost on the path. Resolvers limit the rate for each client, and clouds limit the packets of each network interface (1024 a second at AWS). CoreDNS waits 2 s for a lost query before it tries again, so its clients get late replies or SERVFAIL.`,

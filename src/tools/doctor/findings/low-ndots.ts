@@ -68,17 +68,14 @@ export const lowNdots: FindingKind = {
     );
     for (const { name } of all) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: sure.length > 0 || elsewhere.length > 0 ? 0.93 : 0.8,
       seen: [
         sentence(
           `${share(all.length, theirs)} lookups from ${listed(clients)} queried Service names as written and stopped at the NXDOMAIN. The names are ${listed(names)}`,
         ),
-        ...(elsewhere.length > 0
-          ? [sentence(`They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`)]
-          : []),
+        elsewhere.length > 0 &&
+          sentence(`They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`),
         searching.length > 0
           ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, dots)} or lower.`
           : `These pods never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,

@@ -85,7 +85,6 @@ export const madeUpNames: FindingKind = {
     }
     const exchanges = observed.affectedExchanges(({ name }) => below(name));
     return {
-      code: this.code,
       title: isReal
         ? 'A client queries very many different names, which no cache can answer'
         : isPassedOn
@@ -102,7 +101,7 @@ export const madeUpNames: FindingKind = {
           ? `${percent(asked, flood.length)} of these names came through ${most}, which passes on its clients’ queries. This capture does not show the client behind it.`
           : `${most} queried ${percent(asked, flood.length)} of these names.`,
         `${share(all.asked, total.asked)} queries were for such names. Of these, ${fates(all)}.`,
-        ...(restBad > 0 ? [`Of all other queries, ${share(restBad, rest)} failed.`] : []),
+        restBad > 0 && `Of all other queries, ${share(restBad, rest)} failed.`,
       ],
       why: isReal
         ? `Names below ${domain} exist, so a program visits many hosts there, as a crawler or a mail server does. Each name is new to the caches, so each query waits for the upstream. Together they may exceed a limit on the path or at the upstream, and then other pods’ external names fail as well.`
@@ -113,11 +112,8 @@ export const madeUpNames: FindingKind = {
           : sender === 'unknown'
             ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
             : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program.${isReal ? '' : ' If it has no known owner, treat it as an intrusion.'}`,
-        ...(isReal
-          ? []
-          : [
-              `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
-            ]),
+        !isReal &&
+          `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
         'Limit the query rate of each client, and give internal and external names separate forward limits.',
       ],
       prove: isPassedOn

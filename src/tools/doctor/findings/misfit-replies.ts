@@ -42,8 +42,6 @@ export const misfitReplies: FindingKind = {
     const names = [...new Set(losses.map(({ name }) => name))];
     const { what, why, fix } = saids[misfit];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.93,
       seen: [

@@ -30,8 +30,6 @@ export const missingA: FindingKind = {
     const has =
       aaaa.outcomes.found > 0 ? 'has an answer' : 'exists without a record of that type (NODATA)';
     return {
-      code: this.code,
-      title: this.title,
       // Some servers suppress AAAA with an empty answer for every name, which most resolvers accept.
       severity: isFound ? 'critical' : 'warning',
       confidence: isFound ? 0.92 : 0.75,

@@ -40,7 +40,6 @@ export const missingCache: FindingKind = {
     const mayBeProgram =
       failing.length === 0 && !repeating.some(({ client }) => isForwarder(observed, client));
     return {
-      code: this.code,
       title: mayBeProgram
         ? 'A client of an upstream does not cache, so every query for a name goes there'
         : this.title,
@@ -58,7 +57,7 @@ export const missingCache: FindingKind = {
             `All ${answered} answers from ${server} had the full TTL (${ttl} s), and none had a lower one, as cached answers have. While an answer was valid, ${failed} queries for the same names failed after a wait: ${listed(theirs)}`,
           ),
         ),
-        ...(busiest === null ? [] : [busiestText(busiest, seconds)]),
+        busiest !== null && busiestText(busiest, seconds),
       ],
       why: `${listed(without)} does not cache these names: the cache plugin is missing in its server block, or is disabled for them.${mayBeProgram ? ' Or it is a program that queries this upstream instead of the DNS pods.' : ''} Every client query waits for the upstream, although an earlier answer is still valid. The upstream gets many times the necessary load, may limit or drop it, and each of its failures reaches the clients.`,
       fix: [

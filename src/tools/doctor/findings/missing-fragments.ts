@@ -10,7 +10,7 @@ import {
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { listed, sentence, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -81,8 +81,6 @@ export const missingFragments: FindingKind = {
         ? 'NAME TXT'
         : `${example.name} ${typeName(example.type)} @${example.server.address}`;
     return {
-      code: this.code,
-      title: this.title,
       severity:
         theirs.length > 0 ||
         incomplete + repeated.length >= MIN_CASES ||
@@ -92,37 +90,22 @@ export const missingFragments: FindingKind = {
           : 'warning',
       confidence: incomplete > 0 ? 0.95 : theirs.length + stuck.length > 0 ? 0.9 : 0.7,
       seen: [
-        ...(missing > 0 ? [`Only some fragments of ${missing} replies arrived.`] : []),
-        ...(incomplete > 0 ? [incompleteText(observed)] : []),
-        ...(repeated.length > 0
-          ? [
-              `These hosts repeated ${repeated.length} queries although replies of up to ${Math.max(...repeated.map(({ first }) => first.replyBytes))} bytes had passed this point, so the other fragments are lost after it.`,
-            ]
-          : []),
-        ...(sized.length > 0 ? [sizeText(sized)] : []),
-        ...(long === null ? [] : [long.seen]),
-        ...(byTcp.length > 0
-          ? [
-              `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
-            ]
-          : []),
-        ...(gapped.length > 0
-          ? [
-              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
-            ]
-          : []),
-        ...(stuck.length > 0 ? [stuckText(observed, stuck)] : []),
-        ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the path (ICMP).`] : []),
-        ...(claims.withoutTcp.size > 0
-          ? [
-              `${listed([...claims.withoutTcp])} cannot be reached over TCP either (ND3011), so retries with a smaller size and TCP fail, too.`,
-            ]
-          : []),
-        ...(theirs.length > 0
-          ? [
-              `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,
-            ]
-          : []),
+        missing > 0 && `Only some fragments of ${missing} replies arrived.`,
+        incomplete > 0 && incompleteText(observed),
+        repeated.length > 0 &&
+          `These hosts repeated ${repeated.length} queries although replies of up to ${Math.max(...repeated.map(({ first }) => first.replyBytes))} bytes had passed this point, so the other fragments are lost after it.`,
+        sized.length > 0 && sizeText(sized),
+        long !== null && long.seen,
+        byTcp.length > 0 &&
+          `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
+        gapped.length > 0 &&
+          `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
+        stuck.length > 0 && stuckText(observed, stuck),
+        tooBig > 0 && `${tooBig} packets were too big for a link on the path (ICMP).`,
+        claims.withoutTcp.size > 0 &&
+          `${listed([...claims.withoutTcp])} cannot be reached over TCP either (ND3011), so retries with a smaller size and TCP fail, too.`,
+        theirs.length > 0 &&
+          `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,
       ],
       why:
         long !== null && long.limit <= UDP_BYTES
@@ -131,18 +114,13 @@ export const missingFragments: FindingKind = {
             ? 'The client allows replies larger than one packet (an overlay takes up 50 bytes or more), so they are fragmented. A firewall or the overlay drops the fragments. The client waits until it times out, although the server answered.'
             : 'The client allows replies larger than a link’s packet size (an overlay takes up 50 bytes or more). If the hosts do not know the limit, such packets are dropped. If they are fragmented, a firewall may drop the fragments. The client waits until it times out, although the server answered.',
       fix: [
-        ...(long !== null && long.limit <= UDP_BYTES
-          ? [
-              `Find the firewall that limits the length of DNS replies (“message-length maximum ${UDP_BYTES}”), and make it allow 1232 bytes. Until then, set bufsize ${UDP_BYTES}.`,
-            ]
-          : []),
+        long !== null &&
+          long.limit <= UDP_BYTES &&
+          `Find the firewall that limits the length of DNS replies (“message-length maximum ${UDP_BYTES}”), and make it allow 1232 bytes. Until then, set bufsize ${UDP_BYTES}.`,
         'Limit UDP answers to 1232 bytes and send the rest over TCP: set bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and open TCP port 53 everywhere.',
         'Set the pod network’s MTU to the link’s MTU minus the overlay’s header.',
-        ...(byTcp.length + gapped.length + stuck.length > 0
-          ? [
-              'Until then, clamp TCP segments to the path MTU (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and allow ICMP “too big”.',
-            ]
-          : []),
+        byTcp.length + gapped.length + stuck.length > 0 &&
+          'Until then, clamp TCP segments to the path MTU (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and allow ICMP “too big”.',
       ],
       prove: `run ndots query ${question} +bufsize=4096, then the same with +bufsize=1232 (only the second gets an answer, over TCP), and ping -M do -s 1400 between pods on two nodes`,
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
@@ -176,7 +154,7 @@ export const missingFragments: FindingKind = {
             'queries with EDNS are answered, but no name with an answer of more than 512 bytes is known',
           )
         : excluded('replies of all sizes arrive, and truncated ones arrive whole over TCP');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.85,
       seen: failed.slice(0, 4).map(({ target, text }) => `${podAt(facts, target)}: ${text}.`),
@@ -188,7 +166,7 @@ export const missingFragments: FindingKind = {
       ],
       prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, then the same with +bufsize=512`,
       disproved: 'both queries are answered',
-    });
+    };
   },
 };
 

@@ -2,7 +2,7 @@
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
-import { excluded, unknown, type Finding, type FindingKind, type Verdict } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause, type Verdict } from './finding.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
@@ -27,7 +27,7 @@ export const missingNeighbour: FindingKind = {
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
     const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
-    if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
+    if (unsent !== null) return unsent;
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
         ? unknown('the capture contains no ARP packets, and no router reports a missing address')
@@ -65,7 +65,6 @@ export const missingNeighbour: FindingKind = {
     const isOneOfSeveral = isService && answersAmid(observed, only!.address, losses);
     const isUntranslated = isService && !isOneOfSeveral;
     return {
-      code: this.code,
       title: isUntranslated
         ? 'The DNS Service’s address reaches a router untranslated, and no host has that address'
         : isOneOfSeveral
@@ -101,9 +100,7 @@ export const missingNeighbour: FindingKind = {
                   ].join(' and ')}.`,
               )
           : []),
-        ...(overflow > 0
-          ? [`The kernel reported a neighbour table overflow ${overflow} times.`]
-          : []),
+        overflow > 0 && `The kernel reported a neighbour table overflow ${overflow} times.`,
       ],
       why: isOneOfSeveral
         ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. That pod’s endpoint has not been removed yet, because its node failed or kube-proxy on this node has fallen behind.`
@@ -111,16 +108,10 @@ export const missingNeighbour: FindingKind = {
           ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
           : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
       fix: [
-        ...(isOneOfSeveral
-          ? [
-              'Compare the endpoints with the running pods (kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns). Query each endpoint, and delete the pod on the failed node.',
-            ]
-          : []),
-        ...(isUntranslated
-          ? [
-              `On these clients’ node, check whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
-            ]
-          : []),
+        isOneOfSeveral &&
+          'Compare the endpoints with the running pods (kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns). Query each endpoint, and delete the pod on the failed node.',
+        isUntranslated &&
+          `On these clients’ node, check whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
         ...(overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge]),
       ],
       prove: `on the clients’ node, run ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
@@ -184,7 +175,7 @@ function isLikely(address: string, servers: readonly string[]): boolean {
  * A name server that gets no query because its hardware address is not found. Lookups begin when
  * the kernel has given up. Null if there is none.
  */
-function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
+function notFound(observed: Observations): FoundCause | null {
   const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
   for (const { address, asked, answered } of observed.neighbours.list) {
     const wanted = all.get(address) ?? [];

@@ -44,19 +44,14 @@ export const missingSearchDomain: FindingKind = {
       return excluded('too few names fail to distinguish a short search list from missing names');
     for (const name of names) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: elsewhere.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
           `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing} for ${listed(names)}`,
         ),
-        ...(elsewhere.length > 0
-          ? [
-              `Another client queries ${listed(elsewhere.map((name) => name + missing))} and gets an answer.`,
-            ]
-          : []),
+        elsewhere.length > 0 &&
+          `Another client queries ${listed(elsewhere.map((name) => name + missing))} and gets an answer.`,
       ],
       why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here, ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf). Such names are therefore tried only in domains where they do not exist.`,
       fix: [

@@ -35,8 +35,6 @@ export const missingTarget: FindingKind = {
     const servers = [...service.servers];
     const several = targets.length > 1;
     return {
-      code: this.code,
-      title: this.title,
       subject: service.owner,
       severity: all.some((each) => each.fine.length === 0) ? 'critical' : 'warning',
       confidence: 0.95,
@@ -45,9 +43,7 @@ export const missingTarget: FindingKind = {
           sentence(`The SRV answers for ${each.service.owner} name ${listed(each.targets)}`),
         ),
         `${denied} queries for the ${several ? 'addresses of these hosts' : 'address of this host'} got NXDOMAIN, and none was answered.`,
-        ...(fine.length > 0
-          ? [sentence(`The other targets have an address: ${listed(fine)}`)]
-          : []),
+        fine.length > 0 && sentence(`The other targets have an address: ${listed(fine)}`),
       ],
       why: 'The SRV records list a member that is gone: its pod or host was removed or renamed, and the list was left behind (a zone file, external-dns, a registry or an old Endpoints object), or a cache still has it. Programs that connect to every target report an unreachable member, and some fail.',
       fix: [

@@ -32,8 +32,6 @@ export const multicastLookups: FindingKind = {
       return servers.length === 0 ? [] : [{ name, servers }];
     });
     return {
-      code: this.code,
-      title: this.title,
       severity: goesOn || !isMdns ? 'warning' : 'critical',
       confidence: elsewhere.length > 0 ? 0.95 : 0.9,
       seen: [
@@ -52,11 +50,10 @@ export const multicastLookups: FindingKind = {
         isMdns
           ? 'Remove mdns from the hosts line in the image’s /etc/nsswitch.conf (hosts: files dns), or remove libnss-mdns. In systemd-resolved, set MulticastDNS=no.'
           : 'Disable LLMNR (LLMNR=no in systemd-resolved), or write the names in full.',
-        ...(isMdns ? ['In the long run, do not use .local for a private zone.'] : []),
+        isMdns && 'In the long run, do not use .local for a private zone.',
       ],
       prove: `in the pod, check the hosts line in /etc/nsswitch.conf, and compare getent hosts ${names[0]!} with ndots query ${names[0]!}`,
       disproved: `the pod sends DNS queries for ${names[0]!} to its name server`,
-      exchanges: [],
       counted: new Map(
         clients.map((client) => [
           client,
