@@ -3,6 +3,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCloudResolver } from '../observe/outside-address.ts';
 import { askedForCluster, isForwarder, isLinkLocal } from '../observe/roles.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -47,7 +48,7 @@ export const clusterNamesUpstream: FindingKind = {
     const pods = byPod.filter((each) => middle.includes(each.server.address) && !isAsked(each));
     const own = [...pods, ...byForwarder];
     const senders = [...new Set(byForwarder.map(({ client }) => client.address))];
-    if (own.length < MIN_CASES || (pods.length === 0 && byPod.length > 0) || !isAll(own, observed))
+    if (own.length < MIN_CASES || (pods.length === 0 && byPod.length > 0))
       return excluded('no forwarder gets NXDOMAIN from the root for all cluster names');
     const servers = pods.length > 0 ? middle : senders;
     const other = otherDomain(own, servers, observed);
@@ -58,7 +59,6 @@ export const clusterNamesUpstream: FindingKind = {
     const wanted = [...new Set(own.map(({ name }) => name))];
     for (const { name } of names.list) if (domains.isOfCluster(name)) claims.names.add(name);
     const targets = [...upstream];
-    const [example] = wanted;
     return {
       // It may serve only its own programs.
       severity: pods.length === 0 && knowing.size > 0 ? 'warning' : 'critical',
@@ -68,7 +68,7 @@ export const clusterNamesUpstream: FindingKind = {
           `${own.length} queries for cluster names (${listed(wanted)}) got NXDOMAIN with the root’s SOA record`,
         ),
         targets.length > 0
-          ? `${listed(pods.length > 0 ? middle : senders)} ${servers.length === 1 ? 'sends' : 'send'} them to ${listed(targets)}, a resolver for the internet or the VPC${pods.length > 0 ? ` (from ${listed(senders)})` : ''}.`
+          ? `${listed(servers)} ${servers.length === 1 ? 'sends' : 'send'} them to ${listed(targets)}, a resolver for the internet or the VPC${pods.length > 0 ? ` (from ${listed(senders)})` : ''}.`
           : `They were answered by ${listed(middle)}, a link-local address as node caches use, so the node cache forwards them to a resolver for the internet or the VPC. External names are answered.`,
         knowing.size > 0 &&
           `${listed([...knowing])} ${knowing.size === 1 ? 'answers' : 'answer'} cluster names.`,
@@ -80,7 +80,7 @@ export const clusterNamesUpstream: FindingKind = {
           ? 'Until then, point the pods of this node at the address of the kube-dns Service (kubelet clusterDNS).'
           : `If ${listed(senders)} is a node and not one of the cluster’s DNS servers, pods there use the node’s resolver. Set dnsPolicy ClusterFirst (ClusterFirstWithHostNet with hostNetwork).`,
       ],
-      prove: `run ndots query ${example} @${middle[0] ?? servers[0]}, then the same @ the address of the kube-dns Service`,
+      prove: `run ndots query ${wanted[0]} @${middle[0] ?? servers[0]}, then the same @ the address of the kube-dns Service`,
       disproved: `the configuration of ${servers[0]} has a block for this domain that forwards to the cluster’s DNS`,
       exchanges: own,
     };
@@ -99,29 +99,15 @@ function otherDomain(
   const all = [...domains.all].flatMap((each) =>
     each.startsWith(SERVICES) ? each.slice(SERVICES.length) : [],
   );
-  return (
-    all.find(
-      (domain) =>
-        !denied.some(({ name }) => isBelow(name, domain)) &&
-        names.list.some(
-          (view) =>
-            isBelow(view.name, domain) &&
-            [...view.servers].some(([server, { found }]) => found > 0 && servers.includes(server)),
-        ),
-    ) ?? null
-  );
+  const isAnother = (domain: string): boolean => {
+    if (denied.some(({ name }) => isBelow(name, domain))) return false;
+    const below = names.list.filter(({ name }) => isBelow(name, domain));
+    const finding = serversOf(below, ({ found }) => found > 0);
+    return servers.some((server) => finding.has(server));
+  };
+  return all.find(isAnother) ?? null;
 }
 
 function isNodeCache(address: string): boolean {
   return isLinkLocal(address) && !isCloudResolver(address);
-}
-
-/** True if these servers never find a cluster name. */
-function isAll(own: readonly SeenExchange[], { names, domains }: Observations): boolean {
-  const servers = new Set(own.map(({ server }) => server.address));
-  return !names.list.some(
-    (view) =>
-      domains.isOfCluster(view.name) &&
-      [...view.servers].some(([server, { found }]) => found > 0 && servers.has(server)),
-  );
 }

@@ -4,6 +4,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
 import { isWellKnown, synthesisOf } from '../observe/dns64.ts';
 import type { NameView } from '../observe/name-view.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
@@ -43,8 +44,9 @@ export const deadNat64: FindingKind = {
       return excluded(`connections to ${prefix} succeed, so NAT64 works`);
     const names = [...new Set(all.map(({ name }) => name))];
     const { address, ipv4, name } = all[0]!;
-    const makers = [...new Set(all.flatMap(({ view }) => serversWith(view, 'found')))];
-    const sources = [...new Set(all.flatMap(({ view }) => serversWith(view, 'nodata')))].filter(
+    const views = all.map(({ view }) => view);
+    const makers = [...serversOf(views, ({ found }) => found > 0)];
+    const sources = [...serversOf(views, ({ nodata }) => nodata > 0)].filter(
       (server) => !makers.includes(server),
     );
     const clients = [...sum.clients.keys()];
@@ -90,10 +92,5 @@ export const deadNat64: FindingKind = {
 
 /** False if all servers have the address, because it is then a record in the zone itself. */
 function isMissingElsewhere({ outcomes, servers }: NameView): boolean {
-  const count = [...servers].length;
-  return count === 1 || outcomes.nodata >= Math.min(MIN_CASES, outcomes.found);
-}
-
-function serversWith({ servers }: NameView, what: 'found' | 'nodata'): readonly string[] {
-  return [...servers].flatMap(([server, outcomes]) => (outcomes[what] > 0 ? server : []));
+  return servers.size === 1 || outcomes.nodata >= Math.min(MIN_CASES, outcomes.found);
 }

@@ -8,12 +8,12 @@ import { podAt } from '../cluster/facts.ts';
 import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { isFailure, type Outcomes } from '../observe/outcomes.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isFailure } from '../observe/outcomes.ts';
 import { isOutside } from '../observe/outside-address.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { isRemembered } from '../observe/remembered-denial.ts';
 import {
   excluded,
@@ -36,12 +36,12 @@ import {
 /** The number of names compared. @param isOwn these are cluster names */
 function agreed(observed: Observations, isOwn: boolean): Verdict {
   const compared = observed.names.list.filter(
-    ({ name, servers }) => isClusterName(observed, name) === isOwn && [...servers].length > 1,
+    ({ name, servers }) => isClusterName(observed, name) === isOwn && servers.size > 1,
   ).length;
-  const what = isOwn ? 'cluster names' : 'external names';
+  const what = isOwn ? 'cluster name' : 'external name';
   return compared === 0
-    ? unknown(`no ${isOwn ? 'cluster name' : 'external name'} was queried at two servers`)
-    : excluded(`servers agree about ${compared} ${what} that were queried at two or more of them`);
+    ? unknown(`no ${what} was queried at two servers`)
+    : excluded(`servers agree about ${compared} ${what}s that were queried at two or more of them`);
 }
 
 interface ServerDifference {
@@ -111,7 +111,16 @@ export const zoneVersions: FindingKind = {
     const isStale = newer.primary === older.primary;
     const isHidden = newer.server === older.server;
     const servers = new Set(versions.map(({ server }) => server));
-    const refusals = isStale && !isHidden ? refusedTransfers(observed, zone, older.server) : [];
+    // Zone transfers of the secondary that fail.
+    const refusals = observed.affectedExchanges(
+      (each) =>
+        isStale &&
+        !isHidden &&
+        (each.type === TYPE.AXFR || each.type === TYPE.IXFR) &&
+        each.name === zone &&
+        each.client.address === older.server &&
+        isFailure(each),
+    );
     const refusing = [...new Set(refusals.map(({ server }) => server.address))];
     const keys = new Set(names.map(({ name }) => name));
     const list = [...keys];
@@ -122,7 +131,7 @@ export const zoneVersions: FindingKind = {
       confidence: isHidden ? 0.88 : 0.94,
       seen: [
         `The zone ${zone.slice(0, -1)} is served in two versions, as its SOA records show. ${versionText(newer, isStale)}, and ${versionText(older, isStale)}.`,
-        refusing.length !== 0 &&
+        refusing.length > 0 &&
           `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed([...new Set(refusals.map(({ rcode }) => rcodeName(rcode)))])}.`,
         ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
         isHidden &&
@@ -148,23 +157,6 @@ export const zoneVersions: FindingKind = {
     };
   },
 };
-
-/** Zone transfers of this secondary that fail. */
-function refusedTransfers(
-  { affected }: Observations,
-  zone: string,
-  secondary: string,
-): readonly SeenExchange[] {
-  return affected.flatMap(({ exchanges }) =>
-    exchanges.filter(
-      (each) =>
-        (each.type === TYPE.AXFR || each.type === TYPE.IXFR) &&
-        each.name === zone &&
-        each.client.address === secondary &&
-        isFailure(each),
-    ),
-  );
-}
 
 /** Two versions that two servers serve for some time, or that one address alternates between. Otherwise null. */
 function versionsOf(copies: readonly ZoneCopy[], observed: Observations): Versions | null {
@@ -260,16 +252,7 @@ export const replicasDiffer: FindingKind = {
   title: ofReplicas.title,
   name: 'DNS pods that disagree',
   inCapture(observed, claims) {
-    const all = differences(observed, claims);
-    if (all === null) return unknown('no name was queried at two servers');
-    const found = all.filter(({ view }) => isClusterName(observed, view.name));
-    if (found.length === 0) return agreed(observed, true);
-    explainZones(observed, claims, found);
-    return {
-      ...parts(observed, found),
-      ...ofReplicas,
-      prove: `run ndots query ${found[0]!.view.name} @POD for each DNS pod`,
-    };
+    return disagreement(true, observed, claims);
   },
   inCluster(facts) {
     const { answers } = facts;
@@ -321,16 +304,7 @@ export const viewsDiffer: FindingKind = {
   title: ofUpstreams.title,
   name: 'upstream servers that disagree',
   inCapture(observed, claims) {
-    const all = differences(observed, claims);
-    if (all === null) return unknown('no name was queried at two servers');
-    const found = all.filter(({ view }) => !isClusterName(observed, view.name));
-    if (found.length === 0) return agreed(observed, false);
-    explainZones(observed, claims, found);
-    return {
-      ...parts(observed, found),
-      ...ofUpstreams,
-      prove: `run ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, then again with @${found[0]!.lacking[0]}`,
-    };
+    return disagreement(false, observed, claims);
   },
   inCluster({ upstreams, answers }) {
     const several = (upstreams ?? []).filter(({ replies }) => replies.length > 1);
@@ -339,13 +313,13 @@ export const viewsDiffer: FindingKind = {
         ? noUpstreams
         : excluded('each zone has one upstream');
     const found = several.flatMap(({ differences }) => differences);
-    if (found.length === 0)
+    const [first] = found;
+    if (first === undefined)
       return (answers?.plan.external.length ?? 0) === 0
         ? unknown(
             'no external name is known that could be used to compare them (give one with --name NAME)',
           )
         : excluded('the upstreams of each zone agree about the names that were queried');
-    const [first] = found;
     return {
       severity: 'critical',
       confidence: 0.93,
@@ -360,35 +334,33 @@ export const viewsDiffer: FindingKind = {
       fix: [
         'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers that all have the same names.',
       ],
-      prove: `run ndots query ${first!.name} @${first!.having[0]!}, then again with @${first!.lacking[0]!}`,
+      prove: `run ndots query ${first.name} @${first.having[0]!}, then again with @${first.lacking[0]!}`,
       disproved: 'both servers give the same answer when the query is repeated',
       places: several.map(({ place }) => place),
     };
   },
 };
 
-/**
- * Marks the names in these zones as explained: A and AAAA that disagree there are a consequence.
- */
-function explainZones(
-  { names }: Observations,
-  claims: Claims,
-  found: readonly ServerDifference[],
-): void {
+/** Servers that disagree about names. @param isOwn these are cluster names */
+function disagreement(isOwn: boolean, observed: Observations, claims: Claims): Verdict {
+  const all = differences(observed, claims);
+  if (all === null) return unknown('no name was queried at two servers');
+  const found = all.filter(({ view }) => isClusterName(observed, view.name) === isOwn);
+  const [first] = found;
+  if (first === undefined) return agreed(observed, isOwn);
+  // A and AAAA that disagree in these zones are a consequence.
   const zones = new Set(found.map(({ view }) => parentOf(view.name)));
-  for (const { name } of names.list) if (zones.has(parentOf(name))) claims.names.add(name);
-}
-
-function parts(
-  observed: Observations,
-  found: readonly ServerDifference[],
-): Pick<Finding, 'severity' | 'confidence' | 'seen' | 'exchanges'> {
-  const { having, lacking } = found[0]!;
-  const keys = new Set(found.map(({ view }) => view.name));
+  for (const { name } of observed.names.list) if (zones.has(parentOf(name))) claims.names.add(name);
+  const { view, having, lacking } = first;
+  const keys = new Set(found.map((each) => each.view.name));
   return {
+    ...(isOwn ? ofReplicas : ofUpstreams),
     severity: 'critical',
     confidence: found.length >= 2 ? 0.93 : 0.85,
     seen: [differenceText([...keys], having, lacking)],
+    prove: isOwn
+      ? `run ndots query ${view.name} @POD for each DNS pod`
+      : `run ndots query ${view.name} @${having[0]}, then again with @${lacking[0]}`,
     exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
   };
 }
@@ -438,45 +410,35 @@ export const hiddenServersDiffer: FindingKind = {
   title: ofReplicas.title,
   name: 'DNS pods that disagree',
   inCapture(observed, claims) {
-    const { both } = mixedNames(observed, claims);
-    return both.length === 0 ? [] : hiddenServers(observed, both);
+    const { both: names } = mixedNames(observed, claims);
+    if (names.length === 0) return [];
+    const keys = new Set(names);
+    const views = observed.names.list.filter(({ name }) => keys.has(name));
+    const having = serversOf(views, ({ found, nodata }) => found + nodata > 0);
+    const lacking = serversOf(views, ({ nxdomain }) => nxdomain > 0);
+    const servers = listed([...serversOf(views)]);
+    const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
+      views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
+    const isOwn = names.some((name) => isClusterName(observed, name));
+    return {
+      ...(isOwn ? ofReplicas : ofUpstreams),
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [...having].some((server) => lacking.has(server))
+        ? [
+            sentence(
+              `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
+            ),
+            `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. A capture on the DNS pods’ nodes or in each DNS pod does.`,
+          ]
+        : [differenceText(names, [...having], [...lacking])],
+      prove: isOwn
+        ? `run ndots query ${names[0]!} @POD several times for each DNS pod`
+        : `run ndots query ${names[0]!} @UPSTREAM for each forward upstream in the Corefile`,
+      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
+    };
   },
 };
-
-/** Servers behind one address disagree about names, and the capture does not show which one answered. */
-function hiddenServers(observed: Observations, names: readonly string[]): Finding {
-  const keys = new Set(names);
-  const views = observed.names.list.filter(({ name }) => keys.has(name));
-  const ofServers = views.flatMap(({ servers: each }) => [...each]);
-  const those = (isHere: (of: Outcomes) => boolean): readonly string[] => [
-    ...new Set(ofServers.flatMap(([server, of]) => (isHere(of) ? server : []))),
-  ];
-  const [having, lacking] = [
-    those(({ found, nodata }) => found + nodata > 0),
-    those(({ nxdomain }) => nxdomain > 0),
-  ];
-  const servers = listed(those(() => true));
-  const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
-    views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
-  const isOwn = names.some((name) => isClusterName(observed, name));
-  return {
-    ...(isOwn ? ofReplicas : ofUpstreams),
-    severity: 'critical',
-    confidence: 0.85,
-    seen: having.some((server) => lacking.includes(server))
-      ? [
-          sentence(
-            `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
-          ),
-          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. A capture on the DNS pods’ nodes or in each DNS pod does.`,
-        ]
-      : [differenceText(names, having, lacking)],
-    prove: isOwn
-      ? `run ndots query ${names[0]!} @POD several times for each DNS pod`
-      : `run ndots query ${names[0]!} @UPSTREAM for each forward upstream in the Corefile`,
-    exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
-  };
-}
 
 function differenceText(
   names: readonly string[],

@@ -3,6 +3,7 @@ import { isWithin } from '../../../server/wire/within-zone.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { expiredZones } from '../observe/failing-zones.ts';
 import { isFailure } from '../observe/outcomes.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { clock, keysOf, listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
@@ -36,12 +37,8 @@ export const expiredZone: FindingKind = {
         ),
         ({ name }) => name,
       );
-      const others = new Set(
-        failing.flatMap(({ servers }) =>
-          [...servers].flatMap(([address, { found }]) =>
-            found > 0 && address !== server && address !== primary ? address : [],
-          ),
-        ),
+      const others = [...serversOf(failing, ({ found }) => found > 0)].filter(
+        (address) => address !== server && address !== primary,
       );
       const losses = claims
         .openTo(primary)
@@ -58,10 +55,10 @@ export const expiredZone: FindingKind = {
             `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
           ),
           `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
-          otherZones.length !== 0 &&
+          otherZones.length > 0 &&
             sentence(`${server} still answers names of other zones: ${listed(otherZones)}`),
-          others.size !== 0 &&
-            `${listed([...others])} ${others.size === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
+          others.length > 0 &&
+            `${listed(others)} ${others.length === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
         ],
         why: 'A secondary server copies the zone from its primary server. If it cannot refresh the copy for the time that the SOA record allows (expire), it discards the zone and answers SERVFAIL. Clients that reach it fail, while those that reach another server of the zone do not.',
         fix: [

@@ -49,7 +49,7 @@ export const filledLimit: FindingKind = {
           `${server} refused ${refused.length} queries at once, ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
         ),
         `${share(inTime, refused.length)} of them came while up to ${most} different queries for names in ${zone} waited there without ever getting a reply.`,
-        others.length !== 0 &&
+        others.length > 0 &&
           sentence(
             `Other names are also refused, although they are answered before or afterwards: ${listed(others)}`,
           ),

@@ -2,6 +2,7 @@
 import type { Observations } from '../observe/observations.ts';
 import { isOutside } from '../observe/outside-address.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -115,12 +116,9 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
 }[] {
   const all = [...domains.all];
   if (all.length === 0 || all.some((domain) => domains.isOfCluster(domain))) return [];
-  const finding = new Set(
-    list.flatMap(({ name, servers }) =>
-      domains.isOfCluster(name)
-        ? []
-        : [...servers].flatMap(([server, { found }]) => (found > 0 ? server : [])),
-    ),
+  const finding = serversOf(
+    list.filter(({ name }) => !domains.isOfCluster(name)),
+    ({ found }) => found > 0,
   );
   return list.flatMap(({ name, servers }) =>
     domains.isOfCluster(name)

@@ -46,8 +46,8 @@ export const forwardingLoop: FindingKind = {
     const said = observed.counters.get('loopDetected') ?? 0;
     const returning = returningOf(observed);
     if (returning !== null) return returned(observed, claims, returning, 'with the same ids');
-    const own = onLoopback(observed);
-    if (own !== null) return toItself(observed, claims, own);
+    const own = toItself(observed, claims);
+    if (own !== null) return own;
     const renewed = renewedOf(observed);
     if (renewed !== null)
       return returned(observed, claims, renewed, 'while they are still unanswered');
@@ -98,7 +98,7 @@ export const forwardingLoop: FindingKind = {
         names.length > 0 &&
           `The same questions loop (${going[0]?.outcomes.asked ?? 0} times): ${listed(names)}`,
         said > 0 && 'CoreDNS’s loop plugin also reports a loop.',
-        ...refusedText(observed, claims),
+        refusedText(observed, claims),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };
@@ -116,10 +116,7 @@ function explainCircle(
   asking: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
   const members = new Set(circles.flat());
-  for (const address of members) {
-    claims.late.add(address);
-    claims.looping.add(address);
-  }
+  for (const all of [claims.late, claims.looping]) for (const address of members) all.add(address);
   const goesRound = (name: string): boolean =>
     circles.some((circle) => circle.every((address) => asking.get(name)?.has(address)));
   const going = new Set([...asking.keys()].filter(goesRound));
@@ -161,13 +158,10 @@ function isBelowAny(name: string, zones: ReadonlySet<string>): boolean {
 
 /** The clients that got no answer, or a failure, by name. */
 function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, ReadonlySet<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { name, client } of [...losses, ...failed]) {
-    const clients = found.get(name);
-    if (clients === undefined) found.set(name, new Set([client.address]));
-    else clients.add(client.address);
-  }
-  return found;
+  const byName = [...Map.groupBy([...losses, ...failed], ({ name }) => name)];
+  return new Map(
+    byName.map(([name, all]) => [name, new Set(all.map(({ client }) => client.address))]),
+  );
 }
 
 /**
@@ -241,19 +235,38 @@ interface Returning {
   readonly exchanges: readonly SeenExchange[];
 }
 
+/** The addresses of `Returning`, in this order, as a key. */
+const keyOf = (...addresses: readonly string[]): string => addresses.join(' ');
+
+/** Those that return most often. Null if these are few. */
+function mostOf(found: ReadonlyMap<string, readonly SeenExchange[]>): Returning | null {
+  const [most] = [...found].toSorted(([, one], [, other]) => other.length - one.length);
+  const exchanges = [...new Set(most?.[1])];
+  if (most === undefined || exchanges.length < MIN_LOOP_QUERIES) return null;
+  const [server = '', asked = '', from = ''] = most[0].split(' ');
+  return { server, asked, from, exchanges };
+}
+
+/** Lost queries, and those of slow or failed lookups. */
+function suspectsOf({ losses, affected }: Observations): ReadonlySet<SeenExchange> {
+  return new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
+}
+
+function inOrder(exchanges: Iterable<SeenExchange>): readonly SeenExchange[] {
+  return [...exchanges].toSorted((one, other) => one.sentMs - other.sentMs);
+}
+
+const questionOf = ({ type, name }: SeenExchange): string => `${type} ${name}`;
+
 /**
  * A circle of which the capture shows only one server's packets. The packets that return have the
  * address of a node or a gateway (SNAT), and the id with which they left. Null if nothing returns
  * in this way.
  */
-function returningOf({ losses, affected }: Observations): Returning | null {
-  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
-  const byQuestion = Map.groupBy(
-    [...all].toSorted((one, other) => one.sentMs - other.sentMs),
-    ({ id, type, name }) => `${id} ${type} ${name}`,
-  );
+function returningOf(observed: Observations): Returning | null {
   const found = new Map<string, SeenExchange[]>();
-  for (const same of byQuestion.values()) {
+  const sorted = inOrder(suspectsOf(observed));
+  for (const same of Map.groupBy(sorted, (each) => `${each.id} ${questionOf(each)}`).values()) {
     if (same.length < MIN_CASES) continue;
     for (const [at, back] of same.entries()) {
       const left = same
@@ -266,16 +279,16 @@ function returningOf({ losses, affected }: Observations): Returning | null {
       const first = same.find((each) => isAskedOf(each, left.client.address));
       const isOther = back.client.address !== left.client.address;
       if (!isOther || first === back || first?.client.address === back.client.address) continue;
-      const key = [left.client.address, left.server.address, back.client.address].join(' ');
-      const list = found.get(key);
-      if (list === undefined) found.set(key, [back]);
-      else list.push(back);
+      addTo(found, keyOf(left.client.address, left.server.address, back.client.address), back);
     }
   }
-  const [most] = [...found].toSorted(([, one], [, other]) => other.length - one.length);
-  if (most === undefined || most[1].length < MIN_LOOP_QUERIES) return null;
-  const [server = '', asked = '', from = ''] = most[0].split(' ');
-  return { server, asked, from, exchanges: most[1] };
+  return mostOf(found);
+}
+
+function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
 }
 
 /** True if the query goes to that address, also through a Service address. */
@@ -287,100 +300,87 @@ function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
  * A circle seen at one of its servers, where the others give each query a new id and port. Each
  * query that the server forwards returns to it at once. Null if there is no such circle.
  */
-function renewedOf({ losses, affected }: Observations): Returning | null {
-  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
-  const found = new Map<string, { onward: number; again: SeenExchange[] }>();
-  for (const same of Map.groupBy(all, ({ type, name }) => `${type} ${name}`).values()) {
+function renewedOf(observed: Observations): Returning | null {
+  const onward = new Map<string, number>();
+  const found = new Map<string, SeenExchange[]>();
+  for (const same of Map.groupBy(suspectsOf(observed), questionOf).values()) {
     if (same.length < MIN_LOOP_QUERIES) continue;
-    const list = same.toSorted((one, other) => one.sentMs - other.sentMs);
-    for (const [at, onward] of list.entries()) {
-      const server = onward.client.address;
+    const list = inOrder(same);
+    for (const [at, sent] of list.entries()) {
+      const server = sent.client.address;
       const waiting = list
         .slice(Math.max(0, at - LOOP_NEIGHBOURS), at)
-        .findLast((each) => isAskedOf(each, server) && isOpenAt(each, onward.sentMs));
+        .findLast((each) => isAskedOf(each, server) && isOpenAt(each, sent.sentMs));
       if (waiting === undefined || waiting.client.address === server) continue;
       const from = waiting.client.address;
-      const key = [server, onward.server.address, from].join(' ');
-      const counted = found.get(key) ?? { onward: 0, again: [] };
-      found.set(key, counted);
-      counted.onward++;
-      for (const next of list.slice(at + 1, at + LOOP_NEIGHBOURS)) {
-        if (next.sentMs - onward.sentMs > LOOP_AT_ONCE_MS) break;
-        if (next.client.address !== from || !isAskedOf(next, server) || next.attempt > 1) continue;
-        if (isOpenAt(onward, next.sentMs) && isOpenAt(waiting, next.sentMs))
-          counted.again.push(next);
-        break;
-      }
+      const key = keyOf(server, sent.server.address, from);
+      onward.set(key, (onward.get(key) ?? 0) + 1);
+      const next = list
+        .slice(at + 1, at + LOOP_NEIGHBOURS)
+        .find(
+          (each) => each.client.address === from && isAskedOf(each, server) && each.attempt <= 1,
+        );
+      if (next === undefined || next.sentMs - sent.sentMs > LOOP_AT_ONCE_MS) continue;
+      if (isOpenAt(sent, next.sentMs) && isOpenAt(waiting, next.sentMs)) addTo(found, key, next);
     }
   }
-  const [most] = [...found].toSorted(([, one], [, other]) => other.again.length - one.again.length);
-  if (most === undefined) return null;
-  const [key, { onward, again }] = most;
-  const exchanges = [...new Set(again)];
-  if (exchanges.length < MIN_LOOP_QUERIES || exchanges.length < LOOP_COMES_BACK * onward)
-    return null;
-  const [server = '', asked = '', from = ''] = key.split(' ');
-  return { server, asked, from, exchanges };
-}
-
-/** Queries of a host to itself, most of which were sent while the same question was still unanswered. */
-interface OnLoopback {
-  readonly server: string;
-  readonly nested: readonly SeenExchange[];
+  const most = mostOf(found);
+  if (most === null) return null;
+  const { server, asked, from, exchanges } = most;
+  const all = onward.get(keyOf(server, asked, from))!;
+  return exchanges.length < LOOP_COMES_BACK * all ? null : most;
 }
 
 /**
- * Detects a server that forwards to a loopback address on which it listens itself. It sends each query that it receives
+ * A server that forwards to a loopback address on which it listens itself. It sends each query that it receives
  * there to the same address again, before the first one is answered. (A program would retry later, and a local stub
  * would send its queries elsewhere.) Null if there is none.
  */
-function onLoopback({ losses, affected, unreachable }: Observations): OnLoopback | null {
-  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
-  const own = [...all].filter(
+function toItself(observed: Observations, claims: Claims): FoundCause | null {
+  const own = [...suspectsOf(observed)].filter(
     ({ client, server }) => isLoopbackHost(client.address) && isLoopbackHost(server.address),
   );
   for (const [server, theirs] of Map.groupBy(own, (each) => each.server.address)) {
     const failed = theirs.filter((each) => isLost(each) || isFailure(each));
     // "Port unreachable": nothing listens there, so nothing forwards there either.
-    if (unreachable.get(server) !== undefined) continue;
+    if (observed.unreachable.get(server) !== undefined) continue;
     if (failed.length < LOOPING_SERVER.failed * theirs.length) continue;
-    const nested = [...Map.groupBy(theirs, ({ type, name }) => `${type} ${name}`).values()].flatMap(
-      (same) => {
-        const list = same.toSorted((one, other) => one.sentMs - other.sentMs);
-        return list.filter((each, at) => {
-          const before = list[at - 1];
-          if (before === undefined || each.sentMs - before.sentMs > LOOP_AT_ONCE_MS) return false;
-          return isOpenAt(before, each.sentMs) && each.client.port !== before.client.port;
-        });
-      },
+    const nested = [...Map.groupBy(theirs, questionOf).values()].flatMap((same) =>
+      inOrder(same).filter((each, at, list) => {
+        const before = list[at - 1];
+        if (before === undefined || each.sentMs - before.sentMs > LOOP_AT_ONCE_MS) return false;
+        return isOpenAt(before, each.sentMs) && each.client.port !== before.client.port;
+      }),
     );
-    if (nested.length >= LOOPING_SERVER.queries && nested.length >= LOOP_COMES_BACK * theirs.length)
-      return { server, nested };
+    if (nested.length < LOOPING_SERVER.queries || nested.length < LOOP_COMES_BACK * theirs.length)
+      continue;
+    const { names, lost } = takeNames(nested, claims);
+    const mostMs = nested.reduce((most, each) => Math.max(most, latencyOf(each) ?? 0), 0);
+    return {
+      ...loop,
+      title: `A name server forwards to itself through ${server}`,
+      confidence: 0.95,
+      seen: [
+        `${server} got ${observed.servers.get(server)?.outcomes.asked ?? nested.length} queries from its own host. The same questions are sent to it again before the first query is answered (up to ${took(mostMs)} later), for ${listed(names)}`,
+        'Packets to a loopback address stay in the pod or host that sends them, so the server that forwards there listens there itself.',
+      ],
+      why: `This DNS server’s upstream is ${server}, usually because the resolv.conf of a node with a local stub (systemd-resolved, dnsmasq) was copied into the DNS pod. Inside the pod, ${server} is the DNS server itself, so each external query loops until a limit (max_concurrent) or a timeout ends it with REFUSED or SERVFAIL.`,
+      exchanges: [...nested, ...lost],
+    };
   }
   return null;
 }
 
-function toItself(
-  observed: Observations,
+/** Explains the names of looping queries, and takes the losses for them. */
+function takeNames(
+  looping: readonly SeenExchange[],
   claims: Claims,
-  { server, nested }: OnLoopback,
-): FoundCause {
-  const names = new Set(nested.map(({ name }) => name));
+): { readonly names: readonly string[]; readonly lost: readonly SeenExchange[] } {
+  const names = new Set(looping.map(({ name }) => name));
   for (const name of names) claims.names.add(name);
   const lost = claims.open.filter(({ name }) => names.has(name));
   claims.take(lost);
-  const mostMs = nested.reduce((most, each) => Math.max(most, latencyOf(each) ?? 0), 0);
-  return {
-    ...loop,
-    title: `A name server forwards to itself through ${server}`,
-    confidence: 0.95,
-    seen: [
-      `${server} got ${observed.servers.get(server)?.outcomes.asked ?? nested.length} queries from its own host. The same questions are sent to it again before the first query is answered (up to ${took(mostMs)} later), for ${listed([...names])}`,
-      'Packets to a loopback address stay in the pod or host that sends them, so the server that forwards there listens there itself.',
-    ],
-    why: `This DNS server’s upstream is ${server}, usually because the resolv.conf of a node with a local stub (systemd-resolved, dnsmasq) was copied into the DNS pod. Inside the pod, ${server} is the DNS server itself, so each external query loops until a limit (max_concurrent) or a timeout ends it with REFUSED or SERVFAIL.`,
-    exchanges: [...nested, ...lost],
-  };
+  return { names: [...names], lost };
 }
 
 /** True if no reply had been sent by then. */
@@ -394,38 +394,31 @@ function returned(
   { server, asked, from, exchanges }: Returning,
   how: string,
 ): FoundCause {
-  const names = new Set(exchanges.map(({ name }) => name));
-  for (const name of names) claims.names.add(name);
-  for (const address of [server, asked]) {
-    claims.late.add(address);
-    claims.looping.add(address);
-  }
-  claims.looping.add(from);
-  const lost = claims.open.filter(({ name }) => names.has(name));
-  claims.take(lost);
+  const { names, lost } = takeNames(exchanges, claims);
+  for (const address of [server, asked]) claims.late.add(address);
+  for (const address of [server, asked, from]) claims.looping.add(address);
   return {
     ...loop,
     confidence: 0.88,
     seen: [
       `${server} queries ${asked}, and ${exchanges.length} of these queries come back to it from ${from} ${how}.`,
-      `They are for ${listed([...names])}`,
-      ...refusedText(observed, claims),
+      `They are for ${listed(names)}`,
+      refusedText(observed, claims),
     ],
     exchanges: [...exchanges, ...lost],
   };
 }
 
-/** Describes queries that the servers of a loop refuse at once; empty if there are few. */
-function refusedText({ failed }: Observations, { looping }: Claims): readonly string[] {
+/** Describes queries that the servers of a loop refuse at once, unless they are few. */
+function refusedText({ failed }: Observations, { looping }: Claims): string | false {
   const atOnce = failed.filter(
     (each) =>
       each.rcode === RCODE.REFUSED &&
       looping.has(each.server.address) &&
       (latencyOf(each) ?? Infinity) < WAITING_LIMIT.atOnceMs,
   );
-  return atOnce.length < MIN_CASES
-    ? []
-    : [
-        `These servers refused ${atOnce.length} queries at once, because looping queries use up their limit on waiting queries.`,
-      ];
+  return (
+    atOnce.length >= MIN_CASES &&
+    `These servers refused ${atOnce.length} queries at once, because looping queries use up their limit on waiting queries.`
+  );
 }

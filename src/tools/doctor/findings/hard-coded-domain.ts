@@ -3,6 +3,7 @@ import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { strayCharacters } from '../observe/stray-characters.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -79,7 +80,7 @@ export const hardCodedDomain: FindingKind = {
         sentence(
           `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
         ),
-        clients.length !== 0 && `These names are queried by ${listed(clients, 6)}.`,
+        clients.length > 0 && `These names are queried by ${listed(clients, 6)}.`,
       ],
       why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path ends in ${right}`,
       fix: [
@@ -117,11 +118,8 @@ function writtenIn({ names }: Observations, searched: readonly string[]): readon
 
 /** The servers that find names in a domain. */
 function serversWith(domain: string, { names }: Observations): ReadonlySet<string> {
-  return new Set(
-    names.list.flatMap(({ name, servers }) =>
-      isBelow(name, domain)
-        ? [...servers].flatMap(([server, { found }]) => (found > 0 ? server : []))
-        : [],
-    ),
+  return serversOf(
+    names.list.filter(({ name }) => isBelow(name, domain)),
+    ({ found }) => found > 0,
   );
 }

@@ -3,6 +3,7 @@ import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { Delegation } from '../observe/delegations.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -66,16 +67,12 @@ function delegationText(
   server: string,
   { names }: Observations,
 ): string {
-  const fine = new Set(
-    names.list.flatMap(({ name, servers: theirs }) =>
-      isWithin(name, zone)
-        ? [...theirs].flatMap(([address, { found }]) =>
-            found > 0 && address !== server && servers.has(address) ? address : [],
-          )
-        : [],
-    ),
+  const answering = serversOf(
+    names.list.filter(({ name }) => isWithin(name, zone)),
+    ({ found }) => found > 0,
   );
-  return fine.size > 0
-    ? `${zone} is delegated to ${listed([...servers])}, and ${listed([...fine])} ${fine.size === 1 ? 'answers' : 'answer'} for it.`
+  const fine = [...answering].filter((address) => address !== server && servers.has(address));
+  return fine.length > 0
+    ? `${zone} is delegated to ${listed([...servers])}, and ${listed(fine)} ${fine.length === 1 ? 'answers' : 'answer'} for it.`
     : `${zone} is delegated to ${listed([...servers])}${servers.size > 1 ? ', none of which answers for it' : ' only'}, so its names always fail.`;
 }

@@ -14,13 +14,10 @@ import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
 import { LOST_CONNECTIONS } from '../thresholds/transport.ts';
 
 /** The meaning of a cause, and its fix. */
-interface CauseText {
+interface CauseText extends Pick<FindingKind, 'code' | 'title' | 'name'> {
   readonly causes: readonly LoggedCause[];
-  readonly code: string;
-  readonly title: string;
-  readonly name: string;
-  /** The highest severity. For failed queries, the severity depends on their number. */
-  readonly severity: Severity;
+  /** The highest severity, critical if omitted. For failed queries, the severity depends on their number. */
+  readonly severity?: Severity;
   readonly why: string;
   readonly fix: readonly string[];
   /** @param upstream as ndots query accepts it @param name one that failed */
@@ -38,7 +35,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4008',
     title: 'An upstream server does not answer',
     name: 'upstream servers that are silent',
-    severity: 'critical',
     why: 'The server forwards queries, but no reply comes back in time. The upstream is down or overloaded, or something in between drops the packets (a firewall, a security group, a packet limit). Clients wait for seconds and then get SERVFAIL.',
     fix: [
       'Query the upstream from the node and from a DNS pod. If only the pod gets no reply, check NetworkPolicies and the pod network’s source NAT.',
@@ -54,7 +50,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4011',
     title: 'Nothing listens at the address of an upstream',
     name: 'upstreams that refuse connections',
-    severity: 'critical',
     why: 'The host reports that no program has the port open. The upstream has stopped or moved, or it listens only on another address or protocol (TCP, TLS). Or a proxy in front of a Service without endpoints rejects the packets.',
     fix: [
       'Check whether the upstream is running, and on which address and port it listens (ss -lntu on its host).',
@@ -69,7 +64,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4012',
     title: 'There is no route to an upstream',
     name: 'upstreams without a route',
-    severity: 'critical',
     why: 'The node’s kernel or a router has no route to the address. Typical causes are a missing route or default gateway, an IPv6 upstream on a node without IPv6, or a host on the same network that is down.',
     fix: [
       'Run ip route get ADDRESS on the node. If it prints no route, the route is missing.',
@@ -85,7 +79,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4013',
     title: 'The node’s kernel refuses to send queries to an upstream (operation not permitted)',
     name: 'packets that the node’s own kernel refuses',
-    severity: 'critical',
     why: 'The kernel refuses to send the packet. An iptables or nftables rule in OUTPUT or a CNI BPF program drops it, or connection tracking has no room for a new entry (nf_conntrack: table full).',
     fix: [
       'Run dmesg | grep nf_conntrack on the node. If the table is full, raise net.netfilter.nf_conntrack_max.',
@@ -102,7 +95,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4014',
     title: 'An upstream’s replies cannot be parsed',
     name: 'upstreams whose replies are cut off or malformed',
-    severity: 'critical',
     why: 'A reply is not a complete DNS message. It was cut off without the TC flag, is longer than the announced buffer (overflowing header size), or was damaged by something in transit that rewrites DNS. The server drops it and answers SERVFAIL.',
     fix: [
       'Set bufsize 1232 in the Corefile, so that upstreams send no larger UDP replies and use TCP instead.',
@@ -118,7 +110,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4015',
     title: 'forward has reached its limit on concurrent queries (max_concurrent)',
     name: 'a limit on concurrent queries that is reached',
-    severity: 'critical',
     why: 'As many queries are waiting for upstreams as max_concurrent allows, so further ones are refused at once. Either upstreams answer slowly or not at all, or a forwarding loop or a flood sends far more queries than usual.',
     fix: [
       'Look for slow or silent upstreams first, since the limit only shows that replies are missing. Raising it costs about 2 KB of memory per waiting query.',
@@ -134,7 +125,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4016',
     title: 'The TLS connection to an upstream fails because of its certificate or protocol',
     name: 'upstreams with failing TLS handshakes',
-    severity: 'critical',
     why: 'The TLS handshake with the upstream fails. Its certificate has expired, is signed by an untrusted authority or does not match tls_servername, or the port does not speak TLS.',
     fix: [
       'If the certificate is expired or not yet valid, renew it, and check the node’s clock.',
@@ -151,7 +141,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4017',
     title: 'forward considers all its upstreams down (no healthy proxies)',
     name: 'a forward without a healthy upstream',
-    severity: 'critical',
     why: 'Health checks failed for all upstreams, so queries are not forwarded, or only at random. The cause is in the upstreams or on the network path to them, and other errors in the log often show it.',
     fix: [
       'Query each upstream in forward from a DNS pod.',
@@ -165,7 +154,6 @@ const texts: readonly CauseText[] = [
     code: 'ND4018',
     title: 'An upstream closes connections before it answers',
     name: 'upstreams that close connections',
-    severity: 'critical',
     why: 'The upstream, or a load balancer or firewall in front of it, closes TCP or TLS connections while queries are in flight. It restarts, limits connections or the number of queries on each, or closes idle connections sooner than the server expects (expire).',
     fix: [
       'In forward, set expire (default 10s) below the idle time-out of the upstream, or of the load balancer in front of it.',
@@ -181,7 +169,6 @@ const texts: readonly CauseText[] = [
     code: 'ND7005',
     title: 'The DNS server has run out of file descriptors or ports',
     name: 'a server without free file descriptors or ports',
-    severity: 'critical',
     why: 'Each query that waits for an upstream needs a socket, and each socket needs a file descriptor and a source port. The limit is reached because the process’s limit is too low, or because far more queries than usual wait for upstreams that do not answer.',
     fix: [
       'Look for slow or silent upstreams first, since answered queries release their sockets.',
@@ -211,7 +198,6 @@ const texts: readonly CauseText[] = [
     code: 'ND5007',
     title: 'The DNS server lacks permission to read its objects from the API server',
     name: 'missing permissions of the DNS server',
-    severity: 'critical',
     why: 'The API server recognises the DNS server but refuses its lists and watches (RBAC), or rejects its token. Cluster names are then missing or out of date, and a newly started DNS pod does not become ready.',
     fix: [
       'Restore the ClusterRole and ClusterRoleBinding system:coredns. The role allows list and watch for services, endpoints, namespaces, pods, and endpointslices in discovery.k8s.io.',
@@ -226,7 +212,6 @@ const texts: readonly CauseText[] = [
     code: 'ND5001',
     title: 'Cluster names fail because the DNS pods cannot reach the API server',
     name: 'DNS pods without a connection to the API server',
-    severity: 'critical',
     why: 'The DNS pods cannot list or watch Services and EndpointSlices. The API server is down or overloaded, its Service (kubernetes) does not reach it from this node, or a NetworkPolicy or certificate blocks the connection. Known names stay unchanged, but changes are missed, and a new DNS pod does not become ready.',
     fix: [
       'Check whether the API server answers (kubectl get --raw /readyz).',
@@ -242,7 +227,6 @@ const texts: readonly CauseText[] = [
     code: 'ND5008',
     title: 'The DNS server cannot open its port',
     name: 'a port that is in use or not permitted',
-    severity: 'critical',
     why: 'Another program uses the port, or the container may not bind ports below 1024. With hostNetwork, that program can be systemd-resolved, dnsmasq or another DNS server on the node. It can also be a second server block that binds the same address. The server exits and is restarted repeatedly.',
     fix: [
       'If the error is "address already in use", ss -lnup "sport = :53" on the node shows the program. Stop it, or make the server use other addresses (bind).',
@@ -257,7 +241,6 @@ const texts: readonly CauseText[] = [
     code: 'ND5004',
     title: 'A DNS server panics because of a bug',
     name: 'bugs in the server itself',
-    severity: 'critical',
     why: 'The server hit a bug. The current query is lost, or the process exits and is restarted.',
     fix: [
       'Keep the log with the stack (errors { stacktrace } in the Corefile), and search the server’s issues for its first lines.',
@@ -271,7 +254,6 @@ const texts: readonly CauseText[] = [
     code: 'ND1001',
     title: 'The configuration has errors that ndots lint reports',
     name: 'errors in the configuration',
-    severity: 'critical',
     why: 'The server could not read its Corefile and did not start.',
     fix: [
       'Correct the line in the message. ndots lint Corefile shows all errors at once, with fixes.',
@@ -356,9 +338,7 @@ const OF_QUERIES = /^ND(?:4\d{3}|7005)$/;
 
 /** A rule for each cause. */
 export const loggedTroubles: readonly FindingKind[] = texts.map((text) => ({
-  code: text.code,
-  title: text.title,
-  name: text.name,
+  ...text,
   inCapture: (observed) => {
     const { list } = observed.logged;
     // A server without permissions also starts unsynced.
@@ -399,10 +379,7 @@ function ofConnections(text: CauseText, observed: Observations): readonly FoundC
         subject: upstream,
         severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
         confidence: 0.93,
-        seen: [
-          certificate !== null && certificate.text,
-          sentence(`A DNS over TLS connection failed: ${seen}`),
-        ],
+        seen: [certificate?.text, sentence(`A DNS over TLS connection failed: ${seen}`)],
         why:
           untimely?.why ??
           (how === 'unanswered'
@@ -446,6 +423,7 @@ function findingOf(
   observed: Observations,
 ): FoundCause {
   const { upstream, count, names, pods } = trouble;
+  const others = rest.map((each) => each.upstream);
   const lines = `${count} ${count === 1 ? 'line' : 'lines'} in the log`;
   const ofNames =
     names.size === 0
@@ -461,11 +439,8 @@ function findingOf(
         `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, from ${listed([...pods], 5)}`}`,
       ),
       sentence(`For example: ${trouble.text}`),
-      rest.length !== 0 &&
-        `${rest.reduce((sum, each) => sum + each.count, 0)} more lines report the same for ${rest.length} other upstreams: ${listed(
-          rest.map((each) => each.upstream),
-          10,
-        )}.`,
+      rest.length > 0 &&
+        `${rest.reduce((sum, each) => sum + each.count, 0)} more lines report the same for ${rest.length} other upstreams: ${listed(others, 10)}.`,
     ],
     why: text.why,
     fix: text.fix,
@@ -477,7 +452,7 @@ function findingOf(
 
 /** A few failures in hours are a warning. Many, or a server that does not serve, are critical. */
 function severityOf(
-  { code, severity }: CauseText,
+  { code, severity = 'critical' }: CauseText,
   { count, firstMs, lastMs }: LoggedTrouble,
   { total }: Observations,
 ): Severity {

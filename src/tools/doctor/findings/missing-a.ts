@@ -2,6 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import { serversOf } from '../observe/servers-of.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -27,6 +28,7 @@ export const missingA: FindingKind = {
     const isSearched = list.some((name) => observed.domains.domainOf(name) !== null);
     const isFound = found.some(({ aaaa }) => aaaa.outcomes.found > 0);
     const { a, aaaa } = found.find((each) => each.aaaa.outcomes.found > 0) ?? first;
+    const servers = [...serversOf([a, aaaa])];
     const has =
       aaaa.outcomes.found > 0 ? 'has an answer' : 'exists without a record of that type (NODATA)';
     return {
@@ -37,7 +39,7 @@ export const missingA: FindingKind = {
         sentence(
           `For ${listed(list)}, A always got NXDOMAIN (${a.outcomes.nxdomain} times), while AAAA ${has} (${aaaa.outcomes.found + aaaa.outcomes.nodata} times)`,
         ),
-        `The replies came from ${listed([...serversOf(a, aaaa)])}.`,
+        `The replies came from ${listed(servers)}.`,
       ],
       why: !isFound
         ? 'AAAA gets an empty answer for names that do not exist, usually because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search there, while glibc and Go continue.'
@@ -52,7 +54,7 @@ export const missingA: FindingKind = {
             : 'Configure the server to answer A with NOERROR, no address and an SOA record where only AAAA exists.',
         'In the Corefile, look for template, rewrite and view blocks that apply only to A or only to AAAA.',
       ],
-      prove: `run ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}; either both or neither should get NXDOMAIN`,
+      prove: `run ndots query ${a.name} A ${a.name} AAAA @${servers[0] ?? 'SERVER'}; either both or neither should get NXDOMAIN`,
       disproved: 'A and AAAA agree when each DNS pod is queried directly',
       exchanges: exchangesOf(observed, new Set(list)),
       affected: list,
@@ -70,10 +72,6 @@ function isSplit(a: NameView, aaaa: NameView): boolean {
     exists >= MIN_CASES &&
     there.nxdomain === 0
   );
-}
-
-function serversOf(...views: readonly NameView[]): ReadonlySet<string> {
-  return new Set(views.flatMap(({ servers }) => [...servers].map(([server]) => server)));
 }
 
 function exchangesOf(
