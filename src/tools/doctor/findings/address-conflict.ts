@@ -7,7 +7,6 @@ import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Two hardware addresses claim the address of a server or client that loses queries. */
 export const addressConflict: FindingKind = {
   code: 'ND3027',
   title: 'Two hosts use the same address, so packets reach one or the other',

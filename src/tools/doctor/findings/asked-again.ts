@@ -7,7 +7,6 @@ import { listed, share, tally, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { FELT_SHARE, MIN_CASES, MIN_QUERIES, NEARLY_ALL } from '../thresholds/evidence.ts';
 
-/** Replies pass this point, but the client repeats the same question after its time-out. */
 export const askedAgain: FindingKind = {
   code: 'ND3021',
   title: 'Replies pass this point but do not reach the client, which repeats its queries',

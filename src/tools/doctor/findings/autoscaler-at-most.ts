@@ -2,7 +2,6 @@
 import type { ClusterFacts } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown } from './finding.ts';
 
-/** An autoscaler at its maximum, although the load needs more replicas. */
 export const autoscalerAtMost: FindingKind = {
   code: 'ND7003',
   title: 'The DNS autoscaler has reached its maximum number of replicas',

@@ -6,7 +6,6 @@ import { listed, sentence, share, took } from '../texts.ts';
 import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
 import { MIXED_CASE_SHARE } from '../thresholds/answers.ts';
 
-/** Replies do not preserve the question's capitals, and clients that check for them discard the replies. */
 export const changedCase: FindingKind = {
   code: 'ND3019',
   title: 'A server changes the case of names, and clients discard its replies',

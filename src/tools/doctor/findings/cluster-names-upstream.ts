@@ -3,7 +3,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCloudResolver } from '../observe/outside-address.ts';
 import { askedForCluster, isForwarder, isLinkLocal } from '../observe/roles.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -102,7 +102,7 @@ function otherDomain(
   const isAnother = (domain: string): boolean => {
     if (denied.some(({ name }) => isBelow(name, domain))) return false;
     const below = names.list.filter(({ name }) => isBelow(name, domain));
-    const finding = serversOf(below, ({ found }) => found > 0);
+    const finding = serversOfNames(below, ({ found }) => found > 0);
     return servers.some((server) => finding.has(server));
   };
   return all.find(isAnother) ?? null;

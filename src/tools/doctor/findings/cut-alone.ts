@@ -12,9 +12,6 @@ import { askedForCluster, isServer } from '../observe/roles.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { CUT_CLIENT, CUT_CLIENT_OTHERS } from '../thresholds/transport.ts';
 
-/**
- * The Service’s address does not answer one client, while the pods behind it answer all others.
- */
 export const cutAlone: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, while others are not',

@@ -19,7 +19,6 @@ interface Cut {
   readonly toMs: number;
 }
 
-/** Some clients lose every query for a time, while others lose none. At other times, both are answered. */
 export const cutForATime: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, while others are not',

@@ -17,7 +17,6 @@ import { DEAF_SHARE, MIN_CASES, MIN_LASTING_MS, SPARED_SHARE } from '../threshol
 import { SOCKETS_PER_POD } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
-/** Some of the servers behind one Service never answer. */
 export const deadBackend: FindingKind = {
   code: 'ND3008',
   title: 'A DNS pod behind the Service does not answer',

@@ -4,13 +4,12 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
 import { isWellKnown, synthesisOf } from '../observe/dns64.ts';
 import type { NameView } from '../observe/name-view.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** DNS64 is on, but connections to its addresses fail. */
 export const deadNat64: FindingKind = {
   code: 'ND4046',
   title:
@@ -45,8 +44,8 @@ export const deadNat64: FindingKind = {
     const names = [...new Set(all.map(({ name }) => name))];
     const { address, ipv4, name } = all[0]!;
     const views = all.map(({ view }) => view);
-    const makers = [...serversOf(views, ({ found }) => found > 0)];
-    const sources = [...serversOf(views, ({ nodata }) => nodata > 0)].filter(
+    const makers = [...serversOfNames(views, ({ found }) => found > 0)];
+    const sources = [...serversOfNames(views, ({ nodata }) => nodata > 0)].filter(
       (server) => !makers.includes(server),
     );
     const clients = [...sum.clients.keys()];

@@ -13,7 +13,7 @@ import { isOutside } from '../observe/outside-address.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { isRemembered } from '../observe/remembered-denial.ts';
 import {
   excluded,
@@ -298,7 +298,6 @@ export const replicasDiffer: FindingKind = {
   },
 };
 
-/** Upstream servers have different views of the world. */
 export const viewsDiffer: FindingKind = {
   code: ofUpstreams.code,
   title: ofUpstreams.title,
@@ -414,9 +413,9 @@ export const hiddenServersDiffer: FindingKind = {
     if (names.length === 0) return [];
     const keys = new Set(names);
     const views = observed.names.list.filter(({ name }) => keys.has(name));
-    const having = serversOf(views, ({ found, nodata }) => found + nodata > 0);
-    const lacking = serversOf(views, ({ nxdomain }) => nxdomain > 0);
-    const servers = listed([...serversOf(views)]);
+    const having = serversOfNames(views, ({ found, nodata }) => found + nodata > 0);
+    const lacking = serversOfNames(views, ({ nxdomain }) => nxdomain > 0);
+    const servers = listed([...serversOfNames(views)]);
     const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
       views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
     const isOwn = names.some((name) => isClusterName(observed, name));

@@ -18,7 +18,6 @@ import {
   SOONEST_RETRY_MS,
 } from '../thresholds/transport.ts';
 
-/** A is answered, but AAAA for the same name never is, however often it is queried. */
 export const droppedAaaa: FindingKind = {
   code: 'ND3009',
   title: 'AAAA queries are dropped, while A queries for the same names are answered',

@@ -13,7 +13,6 @@ import { MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { MIN_NAMES_OF_ONE, MIN_SIDE_NAMES } from '../thresholds/transport.ts';
 
-/** Queries for some names are never answered, while all others are. */
 export const droppedName: FindingKind = {
   code: 'ND3010',
   title: 'Queries for certain names get no reply, from any client',

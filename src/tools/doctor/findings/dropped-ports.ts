@@ -7,7 +7,6 @@ import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import { MAX_CHANCE_OF_MANY } from '../thresholds/evidence.ts';
 import { PORT_RANGE_SHARES, PORT_RANGE_SOCKETS, SILENT_BY_TIME } from '../thresholds/transport.ts';
 
-/** Queries from one range of ports get no reply, while all others do. */
 export const droppedPorts: FindingKind = {
   code: 'ND3020',
   title: 'Queries from a range of source ports get no reply',

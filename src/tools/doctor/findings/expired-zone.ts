@@ -3,12 +3,11 @@ import { isWithin } from '../../../server/wire/within-zone.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { expiredZones } from '../observe/failing-zones.ts';
 import { isFailure } from '../observe/outcomes.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { clock, keysOf, listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
-/** A server gets no reply when it asks its primary for a zone, and answers SERVFAIL for the zone's names. */
 export const expiredZone: FindingKind = {
   code: 'ND4057',
   title: 'A secondary name server has no valid copy of a zone and answers SERVFAIL',
@@ -37,7 +36,7 @@ export const expiredZone: FindingKind = {
         ),
         ({ name }) => name,
       );
-      const others = [...serversOf(failing, ({ found }) => found > 0)].filter(
+      const others = [...serversOfNames(failing, ({ found }) => found > 0)].filter(
         (address) => address !== server && address !== primary,
       );
       const losses = claims

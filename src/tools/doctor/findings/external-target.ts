@@ -22,7 +22,6 @@ interface Failing {
   readonly exchanges: readonly SeenExchange[];
 }
 
-/** One Service fails because it is an alias of an external name whose servers do not answer. */
 export const externalTarget: FindingKind = {
   code: 'ND4031',
   title: 'An ExternalName Service fails because its target’s zone does not answer',

@@ -16,7 +16,6 @@ import { excluded, unknown, type FindingKind, type FoundCause } from './finding.
 /** The reason that connections fail. */
 type Cause = Pick<FoundCause, 'why' | 'fix'> & Partial<Pick<FoundCause, 'title' | 'seen'>>;
 
-/** The lookup returned an address, but the connection to it fails. */
 export const failedConnections: FindingKind = {
   code: 'ND3091',
   title: 'Connections fail after the lookup',

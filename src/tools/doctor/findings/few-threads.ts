@@ -3,7 +3,6 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent } from '../texts.ts';
 import { MIN_THREAD_LOOKUPS } from '../thresholds/lateness.ts';
 
-/** A program whose lookups wait for its few threads (libuv has four). */
 export const fewThreads: FindingKind = {
   code: 'ND2009',
   title: 'Lookups wait inside a program because it has only a few resolver threads',

@@ -10,7 +10,6 @@ import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../text
 import { MOST } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
-/** Queries are refused at once while those for a zone that does not answer use up the limit. */
 export const filledLimit: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',

@@ -2,7 +2,7 @@
 import type { Observations } from '../observe/observations.ts';
 import { isOutside } from '../observe/outside-address.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -116,7 +116,7 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
 }[] {
   const all = [...domains.all];
   if (all.length === 0 || all.some((domain) => domains.isOfCluster(domain))) return [];
-  const finding = serversOf(
+  const finding = serversOfNames(
     list.filter(({ name }) => !domains.isOfCluster(name)),
     ({ found }) => found > 0,
   );

@@ -37,7 +37,6 @@ const loop: Omit<FoundCause, 'confidence' | 'seen'> = {
     'the ids and times show that each query came from a client rather than from the other server',
 };
 
-/** Servers forward to each other, or to themselves, in a loop. */
 export const forwardingLoop: FindingKind = {
   code: 'ND4004',
   title: 'Name servers forward to each other in a loop',

@@ -8,7 +8,6 @@ import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresho
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A name that had an address loses it, for good or for a while. */
 export const goneName: FindingKind = {
   code: 'ND8010',
   title: 'A name that used to exist is gone',

@@ -4,7 +4,6 @@ import { percent, share } from '../texts.ts';
 import { MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_GRPC_QUERIES, MIN_GRPC_SHARE } from '../thresholds/search.ts';
 
-/** gRPC queries service configurations that do not exist. */
 export const grpcLookups: FindingKind = {
   code: 'ND2005',
   title: 'gRPC clients query service configurations that do not exist',

@@ -3,7 +3,7 @@ import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { strayCharacters } from '../observe/stray-characters.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -118,7 +118,7 @@ function writtenIn({ names }: Observations, searched: readonly string[]): readon
 
 /** The servers that find names in a domain. */
 function serversWith(domain: string, { names }: Observations): ReadonlySet<string> {
-  return serversOf(
+  return serversOfNames(
     names.list.filter(({ name }) => isBelow(name, domain)),
     ({ found }) => found > 0,
   );

@@ -5,7 +5,6 @@ import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { MIN_IDLE_MS } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Queries on connections that were idle get no reply; others do. */
 export const idleConnections: FindingKind = {
   code: 'ND3045',
   title: 'Idle TCP connections to a name server are dropped, and queries on them are lost',

@@ -1,7 +1,7 @@
 /** IPv6-only pods that look up names with only IPv4 addresses. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isServer } from '../observe/roles.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
@@ -30,7 +30,7 @@ export const ipv6Only: FindingKind = {
     const all = [...new Set(empty.flatMap(({ lastClients }) => lastClients))];
     const pods = all.filter((client) => !isServer(observed, client));
     const clients = pods.length > 0 ? pods : all;
-    const servers = [...serversOf(empty)];
+    const servers = [...serversOfNames(empty)];
     for (const name of wanted) claims.names.add(name);
     return {
       severity: 'critical',

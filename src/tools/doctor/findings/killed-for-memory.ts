@@ -3,7 +3,6 @@ import { nameOf } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown, noPods } from './finding.ts';
 import { MEMORY_FULL } from '../thresholds/lateness.ts';
 
-/** DNS pods that were killed for their memory use, or are close to it. */
 export const killedForMemory: FindingKind = {
   code: 'ND7002',
   title: 'DNS pods are killed for using too much memory',

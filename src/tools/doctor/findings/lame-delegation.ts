@@ -3,12 +3,11 @@ import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { Delegation } from '../observe/delegations.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A server refuses resolvers that follow a delegation to it. */
 export const lameDelegation: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',
@@ -67,7 +66,7 @@ function delegationText(
   server: string,
   { names }: Observations,
 ): string {
-  const answering = serversOf(
+  const answering = serversOfNames(
     names.list.filter(({ name }) => isWithin(name, zone)),
     ({ found }) => found > 0,
   );

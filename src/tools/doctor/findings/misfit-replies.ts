@@ -24,7 +24,6 @@ const saids: Readonly<
   },
 };
 
-/** Each query is answered, but the client cannot use any of the replies. */
 export const misfitReplies: FindingKind = {
   code: 'ND3039',
   title: 'Clients ignore replies whose id, question or QR flag does not match the query',

@@ -2,7 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { serversOf } from '../observe/servers-of.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -28,7 +28,7 @@ export const missingA: FindingKind = {
     const isSearched = list.some((name) => observed.domains.domainOf(name) !== null);
     const isFound = found.some(({ aaaa }) => aaaa.outcomes.found > 0);
     const { a, aaaa } = found.find((each) => each.aaaa.outcomes.found > 0) ?? first;
-    const servers = [...serversOf([a, aaaa])];
+    const servers = [...serversOfNames([a, aaaa])];
     const has =
       aaaa.outcomes.found > 0 ? 'has an answer' : 'exists without a record of that type (NODATA)';
     return {

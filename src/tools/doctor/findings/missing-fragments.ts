@@ -25,9 +25,6 @@ import {
   STUCK_CONNECTIONS,
 } from '../thresholds/transport.ts';
 
-/**
- * Large replies do not arrive, because fragments are dropped or packets are too big for a link.
- */
 export const missingFragments: FindingKind = {
   code: 'ND3012',
   title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',

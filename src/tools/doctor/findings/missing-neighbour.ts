@@ -8,7 +8,6 @@ import { listed } from '../texts.ts';
 import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { NEIGHBOUR_REPORT_MS } from '../thresholds/transport.ts';
 
-/** No host on the local network has the server’s address. */
 export const missingNeighbour: FindingKind = {
   code: 'ND3015',
   title: 'Packets cannot be sent because no host on the local network has the next address',

@@ -15,7 +15,6 @@ interface Missing {
   readonly denied: number;
 }
 
-/** An SRV answer names a host that gets NXDOMAIN. */
 export const missingTarget: FindingKind = {
   code: 'ND4058',
   title: 'An SRV record points to a host that does not exist',

@@ -4,15 +4,13 @@
  */
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { clusterNamesUpstream } from './cluster-names-upstream.ts';
-import { coldStart } from './cold-start.ts';
 import { hardCodedDomain } from './hard-coded-domain.ts';
 import { hiddenUpstream } from './hidden-upstream.ts';
 import { idleConnections } from './idle-connections.ts';
 import { unreachableBackend } from './unreachable-backend.ts';
 import { ipv6Only } from './ipv6-only.ts';
 import { killedForMemory } from './killed-for-memory.ts';
-import { flaws } from './linter-errors.ts';
-import { lossyRollouts } from './lossy-rollouts.ts';
+import { coldStart, flaws, lossyRollouts } from './linter-errors.ts';
 import { nodeCaches } from './node-caches.ts';
 import { oneNode } from './one-node.ts';
 import { panics } from './panics.ts';

@@ -3,7 +3,7 @@ import type { NameView } from './name-view.ts';
 import type { Outcomes } from './outcomes.ts';
 
 /** The servers of these names, behind a Service if they are visible. @param isWanted tests the outcomes of one name */
-export function serversOf(
+export function serversOfNames(
   names: readonly NameView[],
   isWanted: (outcomes: Outcomes) => boolean = () => true,
 ): ReadonlySet<string> {
