@@ -5,7 +5,7 @@ import { isIterative } from '../observe/delegations.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
@@ -48,9 +48,7 @@ export const brokenDelegation: FindingKind = {
         severity: 'critical',
         confidence: 0.95,
         seen: [
-          sentence(
-            `${listed([...resolvers])} ${resolvers.size === 1 ? 'follows' : 'follow'} the delegation of ${zone} (queries without RD) and ${resolvers.size === 1 ? 'gets' : 'get'} no answer from any of its servers, for ${listed([...names])}`,
-          ),
+          `${listed([...resolvers])} ${resolvers.size === 1 ? 'follows' : 'follow'} the delegation of ${zone} (queries without RD) and ${resolvers.size === 1 ? 'gets' : 'get'} no answer from any of its servers, for ${listed([...names])}`,
           `${refusers} answered ${count} of these queries with REFUSED, and ${mute} left ${losses.length} without a reply.`,
           failed > 0 &&
             `Clients got SERVFAIL for ${failed} queries for these names, or no reply in time.`,

@@ -3,7 +3,7 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import { burstLimitAt } from '../observe/burst-limit.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { upstreams } from '../observe/roles.ts';
-import { keysOf, listed, percent, sentence, share, took } from '../texts.ts';
+import { keysOf, listed, percent, share, took } from '../texts.ts';
 import { MOST } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
@@ -38,9 +38,7 @@ export const burstLimit: FindingKind = {
         severity: 'critical',
         confidence: 0.9,
         seen: [
-          sentence(
-            `${isOne ? busiest.address : 'Clients'} sent ${bursts === 1 ? 'a burst' : `${bursts} bursts`} of about ${limit.size} queries (${limit.lookups} lookups) within ${took(limit.spanMs)} to ${address}. In each, about ${limit.letThrough} were answered and all others refused at once`,
-          ),
+          `${isOne ? busiest.address : 'Clients'} sent ${bursts === 1 ? 'a burst' : `${bursts} bursts`} of about ${limit.size} queries (${limit.lookups} lookups) within ${took(limit.spanMs)} to ${address}. In each, about ${limit.letThrough} were answered and all others refused at once`,
           `${share(limit.inTime, limit.refused)} of the refused queries came while (nearly) ${most} others were waiting, and ${most} is the most that ever waited. ${limit.accepted} queries that came while fewer waited were accepted.`,
           isOne &&
             `${busiest.address} sent ${percent(busiest.queries, busiest.all)} of the refused queries.`,
@@ -48,7 +46,7 @@ export const burstLimit: FindingKind = {
             (each) =>
               `${address} forwards to ${each.server}, where at most ${each.most} queries waited at a time.`,
           ),
-          sentence(`Refused names include ${listed(names)}`),
+          `Refused names include ${listed(names)}`,
         ],
         why: `${address} forwards a limited number of queries at a time (max_concurrent in CoreDNS’s forward, dns-forward-max in dnsmasq) and refuses any more at once.${behind.length > 0 ? '' : ` The limit applies to each DNS pod, so ${most} may be the sum of several.`} It is not a missing zone or an access rule: names of the same kind are answered in the same moment.`,
         fix: [

@@ -2,7 +2,7 @@
  * Servers that do not return the question as it was spelled, and resolvers that insist on it.
  */
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, share, took } from '../texts.ts';
+import { listed, share, took } from '../texts.ts';
 import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
 import { MIXED_CASE_SHARE } from '../thresholds/answers.ts';
 
@@ -37,9 +37,7 @@ export const changedCase: FindingKind = {
         `${share(changed, asked)} replies to mixed-case questions changed the case of the question. They came from ${listed(servers)}.`,
         `${ignored.length} of these queries were repeated by ${listed(clients)}, typically ${took(middle)} after the reply. Names: ${listed(names)}`,
         servfail > 0 &&
-          sentence(
-            `${servfail} queries for the same names were then answered with SERVFAIL, because two answers with different addresses look forged. These names are ${listed([...new Set(failing.map(({ name }) => name))])}`,
-          ),
+          `${servfail} queries for the same names were then answered with SERVFAIL, because two answers with different addresses look forged. These names are ${listed([...new Set(failing.map(({ name }) => name))])}`,
       ],
       why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) choose the case of each letter at random. They accept a reply only if its question has the same spelling, which makes replies harder to forge ("0x20"). A server has to return the question byte for byte, and a server that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until it times out.' : 'The resolver retries, at last in lower case, so each name costs several queries.'}`,
       fix: [

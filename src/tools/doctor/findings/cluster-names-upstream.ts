@@ -5,7 +5,7 @@ import { isCloudResolver } from '../observe/outside-address.ts';
 import { askedForCluster, isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -64,9 +64,7 @@ export const clusterNamesUpstream: FindingKind = {
       severity: pods.length === 0 && knowing.size > 0 ? 'warning' : 'critical',
       confidence: pods.length > 0 && targets.length > 0 ? 0.97 : 0.92,
       seen: [
-        sentence(
-          `${own.length} queries for cluster names (${listed(wanted)}) got NXDOMAIN with the root’s SOA record`,
-        ),
+        `${own.length} queries for cluster names (${listed(wanted)}) got NXDOMAIN with the root’s SOA record`,
         targets.length > 0
           ? `${listed(servers)} ${servers.length === 1 ? 'sends' : 'send'} them to ${listed(targets)}, a resolver for the internet or the VPC${pods.length > 0 ? ` (from ${listed(senders)})` : ''}.`
           : `They were answered by ${listed(middle)}, a link-local address as node caches use, so the node cache forwards them to a resolver for the internet or the VPC. External names are answered.`,

@@ -2,7 +2,7 @@
 import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLinkLocal } from '../observe/roles.ts';
-import { capitalised, fromTo, keysOf, listed, sentence } from '../texts.ts';
+import { capitalised, fromTo, keysOf, listed } from '../texts.ts';
 import { CLUSTER_TTL_MS, MIN_FOUND_NAMES } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -50,9 +50,7 @@ export const cutOffCache: FindingKind = {
         severity: 'critical',
         confidence: 0.9,
         seen: [
-          sentence(
-            `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and none was answered that the cache did not have. The names include ${listed([...failed])}`,
-          ),
+          `${capitalised(fromTo(fromMs, toMs))}, ${failures.length} queries to ${address} for cluster names got SERVFAIL or no reply, and none was answered that the cache did not have. The names include ${listed([...failed])}`,
           `During this time, ${outside.asked - bad} of ${outside.asked} queries for external names were answered.`,
         ],
         why: `${address} is a node-local cache. It forwards cluster names to the cluster’s DNS, most often over TCP (force_tcp), and external names to another upstream over UDP. The path to the cluster’s DNS is blocked, or its pods do not answer this node. The cache and its other upstreams work. Cached cluster names are answered until their TTL expires.`,

@@ -36,9 +36,7 @@ export const danglingAlias: FindingKind = {
       severity: isOneFamily ? 'warning' : 'critical',
       confidence: 0.94,
       seen: [
-        sentence(
-          `${share(count, asked)} queries got NXDOMAIN after a CNAME record: ${listed(aliases)}`,
-        ),
+        `${share(count, asked)} queries got NXDOMAIN after a CNAME record: ${listed(aliases)}`,
         `${all.length === 1 ? 'This name was' : 'These names were'} never found. The replies came from ${listed(servers)} and went to ${askersText(
           observed,
           replies.clients.entries.map(([address]) => address),

@@ -5,7 +5,7 @@ import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
 import { isWellKnown, synthesisOf } from '../observe/dns64.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -49,9 +49,7 @@ export const deadNat64: FindingKind = {
       (server) => !makers.includes(server),
     );
     const clients = [...sum.clients.keys()];
-    const madeText = sentence(
-      `${listed(makers)} answered AAAA queries with addresses in ${prefix} that contain the IPv4 addresses of the same names. For example, ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} replied that there is no AAAA record.` : ''} This affects ${listed(names)}`,
-    );
+    const madeText = `${listed(makers)} answered AAAA queries with addresses in ${prefix} that contain the IPv4 addresses of the same names. For example, ${name} has ${ipv4} and ${address}.${sources.length > 0 ? ` ${listed(sources)} replied that there is no AAAA record.` : ''} This affects ${listed(names)}`;
     if (!isDead)
       return {
         title: 'A DNS server creates IPv6 addresses from IPv4 ones (DNS64), which requires NAT64',

@@ -5,7 +5,7 @@ import { isClusterName } from '../observe/domain-of-name.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { fromTo, listed, sentence, took } from '../texts.ts';
+import { fromTo, listed, took } from '../texts.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import {
   MIN_RENEWALS,
@@ -56,18 +56,16 @@ export const addressesDiffer: FindingKind = {
       severity: isOwn ? 'critical' : 'warning',
       confidence: isByServer ? 0.93 : 0.82,
       seen: [
-        sentence(
-          `${view.name} ${typeName(view.type)}: ${listed(
-            sets.map((each) => textOf(each, isByServer)),
-            6,
-          )}`,
-        ),
+        `${view.name} ${typeName(view.type)}: ${listed(
+          sets.map((each) => textOf(each, isByServer)),
+          6,
+        )}`,
         `Both answers were returned for ${took(lastedMs)}, longer than their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s allows a cache to keep them.`,
         odd.length > 0 &&
           `${listed(odd)} ${odd.length === 1 ? 'differs' : 'differ'} from the other servers, which agree with each other.`,
         !isByServer &&
           'The capture does not show which DNS pod gave which answer. Capture on the node or in each DNS pod to see it.',
-        names.length > 1 && sentence(`The affected names are ${listed(names)}`),
+        names.length > 1 && `The affected names are ${listed(names)}`,
       ],
       why: isOwn
         ? 'Each DNS pod has its own copy of the cluster’s Services and endpoints. One of them no longer receives changes, because its watch hangs or it lost the API server. Or it has another source for the name, such as a hosts entry, a rewrite or a zone file. Which pod a client reaches is chance, so it may connect to an address that no longer exists.'

@@ -24,7 +24,7 @@ import {
   notAsked,
   noUpstreams,
 } from './finding.ts';
-import { fromTo, listed, sentence } from '../texts.ts';
+import { fromTo, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import {
   MANY_NXDOMAIN,
@@ -240,7 +240,7 @@ function nameText(
       parts.push(`NXDOMAIN from ${server} (${nxdomain} times)`);
   if (outcomes.nxdomain === 0 && new Set(sets?.list.map(({ hash }) => hash)).size < 2)
     parts.push('sometimes NXDOMAIN for AAAA');
-  return sentence(`${name} is answered with ${parts.join('; ')}`);
+  return `${name} is answered with ${parts.join('; ')}`;
 }
 
 /**
@@ -425,9 +425,7 @@ export const hiddenServersDiffer: FindingKind = {
       confidence: 0.85,
       seen: [...having].some((server) => lacking.has(server))
         ? [
-            sentence(
-              `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
-            ),
+            `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
             `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. A capture on the DNS pods’ nodes or in each DNS pod does.`,
           ]
         : [differenceText(names, [...having], [...lacking])],

@@ -4,7 +4,7 @@ import { type Claims } from '../observe/claims.ts';
 import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
-import { keysOf, listed, sentence } from '../texts.ts';
+import { keysOf, listed } from '../texts.ts';
 import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
@@ -56,7 +56,7 @@ export const droppedName: FindingKind = {
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
         `During that time, ${server} answered ${answered.length} other ${answered.length === 1 ? 'name' : 'names'}${outside ? ', all of them cluster names' : ''}.`,
         own !== undefined &&
-          sentence(`A DNS server’s own connections fail, which explains the losses: ${own.text}`),
+          `A DNS server’s own connections fail, which explains the losses: ${own.text}`,
         isLarge &&
           `All of them are ${listed(types)} queries that allow replies larger than one packet (EDNS), so it is possible that only their answers are lost, as fragments (ND3012).`,
         suffix !== '' && names.length > 1 && `All of these names end in ${suffix}`,

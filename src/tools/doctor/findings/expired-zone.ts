@@ -4,7 +4,7 @@ import { takeSilence } from '../observe/consequences.ts';
 import { expiredZones } from '../observe/failing-zones.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
-import { clock, keysOf, listed, sentence } from '../texts.ts';
+import { clock, keysOf, listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
@@ -50,12 +50,10 @@ export const expiredZone: FindingKind = {
         severity: 'critical',
         confidence: 0.95,
         seen: [
-          sentence(
-            `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
-          ),
+          `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
           `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
           otherZones.length > 0 &&
-            sentence(`${server} still answers names of other zones: ${listed(otherZones)}`),
+            `${server} still answers names of other zones: ${listed(otherZones)}`,
           others.length > 0 &&
             `${listed(others)} ${others.length === 1 ? 'answers' : 'answer'} the same names, so lookups fail only when they reach ${server}.`,
         ],

@@ -10,7 +10,7 @@ import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, share, took } from '../texts.ts';
+import { listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MAX_FAILING_TARGETS, MIN_FOUND_NAMES, UPSTREAM_WAIT_MS } from '../thresholds/errors.ts';
 import { LONG_WAIT_MS, MIN_CASES } from '../thresholds/evidence.ts';
@@ -72,18 +72,12 @@ export const externalTarget: FindingKind = {
       severity: 'critical',
       confidence: targets.length > 0 ? 0.95 : 0.88,
       seen: [
-        sentence(
-          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${meanwhile.size} other cluster ${meanwhile.size === 1 ? 'name was' : 'names were'} answered`,
-        ),
+        `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${meanwhile.size} other cluster ${meanwhile.size === 1 ? 'name was' : 'names were'} answered`,
         targets.length > 0
-          ? sentence(
-              `The replies contain a CNAME record: ${listed(found.map(({ name, target }) => `${name} points to ${target}`))}`,
-            )
+          ? `The replies contain a CNAME record: ${listed(found.map(({ name, target }) => `${name} points to ${target}`))}`
           : 'A DNS pod answers Service names from memory. It waits for another server only if a Service is an alias of an external name.',
         losses.length > 0 &&
-          sentence(
-            `${share(losses.length, observed.losses.length)} lost queries were sent to ${listed(silent)} for ${listed(lookedUp)}`,
-          ),
+          `${share(losses.length, observed.losses.length)} lost queries were sent to ${listed(silent)} for ${listed(lookedUp)}`,
       ],
       why: 'For an ExternalName Service, the cluster’s DNS answers with a CNAME record and looks up its target at an upstream. The target zone’s servers do not answer, so the DNS pod waits until it times out and then answers SERVFAIL. Other Services and other external names are not affected.',
       fix: [

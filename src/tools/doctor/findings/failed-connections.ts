@@ -9,7 +9,7 @@ import { heldAddress } from '../observe/held-address.ts';
 import type { Observations } from '../observe/observations.ts';
 import { staleServer } from '../observe/stale-server.ts';
 import { stuckText, stuckWhy, type StuckSender } from '../observe/stuck-connections.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 
@@ -93,7 +93,7 @@ export const failedConnections: FindingKind = {
           // Other clients may have failed to connect while the address was still in DNS.
           .filter(({ contact }) => held?.newer === undefined || contact.server !== held.server)
           .slice(0, MAX_LISTED_CONTACTS)
-          .flatMap((each) => [sentence(each.text), ...[certificateText(each)?.text ?? []].flat()]),
+          .flatMap((each) => [each.text, certificateText(each)?.text]),
         failing.length > MAX_LISTED_CONTACTS &&
           `Connections to ${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`,
         stuck !== null && stuckText(stuck),

@@ -3,7 +3,7 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 
 /** SERVFAIL, but an answer with CD (checking disabled). The answer's signatures show why. */
 export const failedValidation: FindingKind = {
@@ -41,9 +41,7 @@ export const failedValidation: FindingKind = {
       severity: 'critical',
       confidence: 0.96,
       seen: [
-        sentence(
-          `${failures} queries got SERVFAIL, while ${count} with the CD bit (checking disabled) ${count === 1 ? 'was' : 'were'} answered. They are for ${listed(names)}`,
-        ),
+        `${failures} queries got SERVFAIL, while ${count} with the CD bit (checking disabled) ${count === 1 ? 'was' : 'were'} answered. They are for ${listed(names)}`,
         isSigned
           ? `The signature of ${name} is valid from ${day(inceptionMs)} to ${day(expirationMs)}. The capture was taken on ${day(atMs)}, when it ${isExpired ? `had already expired` : isValid ? 'was valid' : 'was not yet valid'}.`
           : 'The answers contained no signatures, because the queries did not set the DO bit.',

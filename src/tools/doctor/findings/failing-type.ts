@@ -4,7 +4,7 @@ import { TYPE_CUT } from '../../capture/pair/message-head.ts';
 import { addOutcomes, isFailure, noOutcomes, wrong } from '../observe/outcomes.ts';
 import { isLost, latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { upstreams } from '../observe/roles.ts';
-import { keysOf, listed, sentence, share } from '../texts.ts';
+import { keysOf, listed, share } from '../texts.ts';
 import {
   LONG_WAIT_MS,
   MANY_ERRORS,
@@ -71,9 +71,7 @@ export const failingType: FindingKind = {
         severity: 'critical',
         confidence: 0.9,
         seen: [
-          sentence(
-            `${share(bad, asked)} ${called} queries to ${server} got ${what}. They are for ${listed(views.map(({ name }) => name))}`,
-          ),
+          `${share(bad, asked)} ${called} queries to ${server} got ${what}. They are for ${listed(views.map(({ name }) => name))}`,
           late > 0 &&
             `${late} of these errors came after a second or more, because the server waited for an upstream that does not answer ${called} queries.`,
           isOutside && `${called} queries for cluster names are answered.`,

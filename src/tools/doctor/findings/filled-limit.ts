@@ -6,7 +6,7 @@ import { filledLimit as found } from '../observe/filled-limit.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { programs } from '../observe/roles.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
+import { fromTo, keysOf, listed, percent, share, tally } from '../texts.ts';
 import { MOST } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
 
@@ -44,14 +44,10 @@ export const filledLimit: FindingKind = {
       severity: 'critical',
       confidence: 0.94,
       seen: [
-        sentence(
-          `${server} refused ${refused.length} queries at once, ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
-        ),
+        `${server} refused ${refused.length} queries at once, ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
         `${share(inTime, refused.length)} of them came while up to ${most} different queries for names in ${zone} waited there without ever getting a reply.`,
         others.length > 0 &&
-          sentence(
-            `Other names are also refused, although they are answered before or afterwards: ${listed(others)}`,
-          ),
+          `Other names are also refused, although they are answered before or afterwards: ${listed(others)}`,
         top !== null &&
           `${top.address} sends ${percent(top.queries, top.all)} of the queries for ${zone}, and uses up the limit that all clients share.`,
       ],

@@ -4,6 +4,7 @@ import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Severity } from '../severity.ts';
+import { sentence } from '../texts.ts';
 
 /** One thing that is wrong, in words that a person who does not know DNS well understands. */
 export interface Finding {
@@ -15,7 +16,7 @@ export interface Finding {
   readonly severity: Severity;
   /** From 0 to 1: how sure it is that this is the cause. */
   readonly confidence: number;
-  /** Facts with numbers, from the capture or cluster. */
+  /** Facts with numbers, from the capture or cluster. Each ends with a full stop. */
   readonly seen: readonly string[];
   /** The cause. */
   readonly why: string;
@@ -48,6 +49,7 @@ type PartialText = string | false | null | undefined;
 export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'fix' | 'exchanges'> {
   readonly code?: string;
   readonly title?: string | undefined;
+  /** A full stop is added to those without one. */
   readonly seen: readonly PartialText[];
   readonly fix: readonly PartialText[];
   /** None if it is left out. */
@@ -86,7 +88,7 @@ export function findingOf({ code, title }: FindingKind, found: FoundCause): Find
   return {
     ...{ code, exchanges: [], ...found },
     title: found.title ?? title,
-    seen: textsOf(found.seen),
+    seen: textsOf(found.seen).map(sentence),
     fix: textsOf(found.fix),
   };
 }

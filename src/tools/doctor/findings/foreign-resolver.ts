@@ -4,7 +4,7 @@ import { isOutside } from '../observe/outside-address.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** The root denies cluster names, so the resolver queried the internet instead of the cluster. */
@@ -83,7 +83,7 @@ export const foreignResolver: FindingKind = {
           : ofPublic.length > 0
             ? `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names that exist and got NXDOMAIN. ${strangerText(observed, strangers)}`
             : `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and got NXDOMAIN. The search path of these clients (${listed([...domains.all])}) has no cluster domain, as in a node’s resolv.conf.`,
-        sentence(`The denied names include ${listed(missing)}`),
+        `The denied names include ${listed(missing)}`,
         both.length > 0
           ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'knows' : 'know'} cluster names.`
           : `No query from ${listed(askers.map(({ address }) => address))} went to a server that knows cluster names.`,

@@ -1,7 +1,7 @@
 /** Two replies with different addresses to one query, because a device on the path forges answers. */
 import type { ReplyContent } from '../observe/second-replies.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { keysOf, listed, sentence, share, took } from '../texts.ts';
+import { keysOf, listed, share, took } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** The first reply wins, because a resolver ignores the second one. */
@@ -21,9 +21,7 @@ export const forgedReplies: FindingKind = {
       severity: 'critical',
       confidence: 0.96,
       seen: [
-        sentence(
-          `${share(list.length, total.asked)} queries to ${listed(servers)} got two replies with different addresses. They are for ${listed(names)}`,
-        ),
+        `${share(list.length, total.asked)} queries to ${listed(servers)} got two replies with different addresses. They are for ${listed(names)}`,
         `For example, ${exchange.name} got ${textOf(first)} first, then ${textOf(second)}.`,
       ],
       why: 'Both replies have the server’s address and the query’s port and id, but only one can be genuine. A device that sees the queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver accepts and caches the first one. A false reply often arrives sooner than the server could answer, and has an unusual TTL or AA bit.',

@@ -5,7 +5,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
 import { strayCharacters } from '../observe/stray-characters.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -74,12 +74,8 @@ export const hardCodedDomain: FindingKind = {
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        sentence(
-          `${denied} queries for Service names under ${domain} got NXDOMAIN, and no name exists there: ${listed(written)}`,
-        ),
-        sentence(
-          `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
-        ),
+        `${denied} queries for Service names under ${domain} got NXDOMAIN, and no name exists there: ${listed(written)}`,
+        `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
         clients.length > 0 && `These names are queried by ${listed(clients, 6)}.`,
       ],
       why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path ends in ${right}`,

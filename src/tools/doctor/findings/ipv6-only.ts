@@ -2,7 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isServer } from '../observe/roles.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -36,9 +36,7 @@ export const ipv6Only: FindingKind = {
       severity: 'critical',
       confidence: 0.85,
       seen: [
-        sentence(
-          `${listed(clients)} queried only AAAA and got ${count} answers without an address from ${listed(servers)} for ${listed(wanted)}`,
-        ),
+        `${listed(clients)} queried only AAAA and got ${count} answers without an address from ${listed(servers)} for ${listed(wanted)}`,
         'No A query was sent for these names, so the pods appear to have no IPv4 address.',
       ],
       why: 'A resolver on a host without IPv4 queries only AAAA, so names that have only IPv4 addresses do not resolve. In an IPv6-only network, the DNS server has to create IPv6 addresses for them (DNS64), and a NAT64 gateway translates the connections.',

@@ -4,7 +4,7 @@ import type { Delegation } from '../observe/delegations.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -42,9 +42,7 @@ export const lameDelegation: FindingKind = {
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        sentence(
-          `${server} refused ${count} queries from resolvers that follow delegations (without RD), for names in ${listed(keys)}`,
-        ),
+        `${server} refused ${count} queries from resolvers that follow delegations (without RD), for names in ${listed(keys)}`,
         ...texts,
       ],
       why: `The parent zone lists ${server} as a server for ${listed(keys)}, but that server is not authoritative for it, because the zone was removed there, expired or moved. A resolver tries the zone’s other servers, which takes time. If there are none, the names get SERVFAIL.`,

@@ -7,7 +7,7 @@ import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { type FindingKind, type FoundCause } from './finding.ts';
 import type { Severity } from '../severity.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MAX_LOGGED_UPSTREAMS } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
@@ -379,7 +379,7 @@ function ofConnections(text: CauseText, observed: Observations): readonly FoundC
         subject: upstream,
         severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
         confidence: 0.93,
-        seen: [certificate?.text, sentence(`A DNS over TLS connection failed: ${seen}`)],
+        seen: [certificate?.text, `A DNS over TLS connection failed: ${seen}`],
         why:
           untimely?.why ??
           (how === 'unanswered'
@@ -435,10 +435,8 @@ function findingOf(
     severity: severityOf(text, trouble, observed),
     confidence: count >= MANY_LINES ? 0.95 : count >= MIN_CASES ? 0.85 : 0.7,
     seen: [
-      sentence(
-        `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, from ${listed([...pods], 5)}`}`,
-      ),
-      sentence(`For example: ${trouble.text}`),
+      `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, from ${listed([...pods], 5)}`}`,
+      `For example: ${trouble.text}`,
       rest.length > 0 &&
         `${rest.reduce((sum, each) => sum + each.count, 0)} more lines report the same for ${rest.length} other upstreams: ${listed(others, 10)}.`,
     ],

@@ -4,7 +4,7 @@ import { withoutFinalDot } from '../observe/absolute-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { listed, share } from '../texts.ts';
 import { askedForCluster, isForwarder } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
@@ -71,11 +71,9 @@ export const lowNdots: FindingKind = {
       severity: 'critical',
       confidence: sure.length > 0 || elsewhere.length > 0 ? 0.93 : 0.8,
       seen: [
-        sentence(
-          `${share(all.length, theirs)} lookups from ${listed(clients)} queried Service names as written and stopped at the NXDOMAIN. The names are ${listed(names)}`,
-        ),
+        `${share(all.length, theirs)} lookups from ${listed(clients)} queried Service names as written and stopped at the NXDOMAIN. The names are ${listed(names)}`,
         elsewhere.length > 0 &&
-          sentence(`They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`),
+          `They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`,
         searching.length > 0
           ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, dots)} or lower.`
           : `These pods never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,

@@ -7,7 +7,7 @@ import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, wrong } from '../observe/outcomes.ts';
 import { floodSender } from '../observe/name-flood.ts';
 import { isServer } from '../observe/roles.ts';
-import { listed, percent, sentence, share, tally } from '../texts.ts';
+import { listed, percent, share, tally } from '../texts.ts';
 import { MIN_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import {
   ABSENT_SHARE,
@@ -94,9 +94,7 @@ export const madeUpNames: FindingKind = {
       severity: isHarmful && !isReal ? 'critical' : 'warning',
       confidence: 0.95,
       seen: [
-        sentence(
-          `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once. They include ${listed(flood.map(([view]) => view!.name))}`,
-        ),
+        `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once. They include ${listed(flood.map(([view]) => view!.name))}`,
         isPassedOn
           ? `${percent(asked, flood.length)} of these names came through ${most}, which passes on its clients’ queries. This capture does not show the client behind it.`
           : `${most} queried ${percent(asked, flood.length)} of these names.`,
@@ -108,7 +106,7 @@ export const madeUpNames: FindingKind = {
         : `A program invents names below ${domain}. It may be a scanner, an attack on the domain’s servers (water torture), a program that bypasses caches, or a tunnel. No cache has these names, so each query waits for the upstream. When the servers of ${domain} are slow or silent, the waiting queries use up the DNS pods’ limits (max_concurrent, sockets), so other pods’ external names fail as well.`,
       fix: [
         isPassedOn
-          ? sentence(`To find the client, capture in front of ${most} and look for ${domain}`)
+          ? `To find the client, capture in front of ${most} and look for ${domain}`
           : sender === 'unknown'
             ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
             : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program.${isReal ? '' : ' If it has no known owner, treat it as an intrusion.'}`,

@@ -1,7 +1,7 @@
 /** Replies that reach the right socket with the wrong id, question or flag. */
 import type { Misfit } from '../../capture/pair/seen-exchange.ts';
 import { excluded, type FindingKind } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
 const saids: Readonly<
@@ -45,7 +45,7 @@ export const misfitReplies: FindingKind = {
       confidence: 0.93,
       seen: [
         `${share(all.length, observed.total.asked)} queries got a reply that does not match them. ${losses.length} of these replies ${what}.`,
-        sentence(`They were sent by ${listed(servers)} to ${listed(clients)} for ${listed(names)}`),
+        `They were sent by ${listed(servers)} to ${listed(clients)} for ${listed(names)}`,
       ],
       why: `${why} A client accepts a reply only if its id and question match the query (RFC 5452, section 9), because it could otherwise be forged. It ignores any other reply and waits until it times out.`,
       fix: [`Find what sits between the clients and ${listed(servers)} and ${fix}.`],

@@ -4,7 +4,7 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** A always gets NXDOMAIN and AAAA never does, although existence does not depend on the type (RFC 8020). */
@@ -36,9 +36,7 @@ export const missingA: FindingKind = {
       severity: isFound ? 'critical' : 'warning',
       confidence: isFound ? 0.92 : 0.75,
       seen: [
-        sentence(
-          `For ${listed(list)}, A always got NXDOMAIN (${a.outcomes.nxdomain} times), while AAAA ${has} (${aaaa.outcomes.found + aaaa.outcomes.nodata} times)`,
-        ),
+        `For ${listed(list)}, A always got NXDOMAIN (${a.outcomes.nxdomain} times), while AAAA ${has} (${aaaa.outcomes.found + aaaa.outcomes.nodata} times)`,
         `The replies came from ${listed(servers)}.`,
       ],
       why: !isFound

@@ -9,7 +9,7 @@ import {
   repeatingText,
   serversWithoutAnswers,
 } from '../observe/missing-cache.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -51,11 +51,10 @@ export const missingCache: FindingKind = {
             : 'warning',
       confidence: mayBeProgram ? 0.6 : repeating.length > 0 ? 0.86 : 0.82,
       seen: [
-        ...repeating.map((each) => sentence(repeatingText(each))),
-        ...failing.map(({ server, failed, answered, ttl, names: theirs }) =>
-          sentence(
+        ...repeating.map(repeatingText),
+        ...failing.map(
+          ({ server, failed, answered, ttl, names: theirs }) =>
             `All ${answered} answers from ${server} had the full TTL (${ttl} s), and none had a lower one, as cached answers have. While an answer was valid, ${failed} queries for the same names failed after a wait: ${listed(theirs)}`,
-          ),
         ),
         busiest !== null && busiestText(busiest, seconds),
       ],

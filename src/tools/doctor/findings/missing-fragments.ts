@@ -12,7 +12,7 @@ import {
 import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { typeName } from '../../../server/wire/iana.ts';
-import { listed, sentence, share, tally } from '../texts.ts';
+import { listed, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
@@ -306,9 +306,7 @@ function incompleteText({ incomplete, names }: Observations): string {
     large.length === 0
       ? ''
       : `. The replies that need fragments are for ${listed(large.map(({ name }) => name))}`;
-  return sentence(
-    `${listed(hosts)} reported that only the first fragment of ${incomplete.size} replies arrived (ICMP fragment reassembly time exceeded)${theirs}`,
-  );
+  return `${listed(hosts)} reported that only the first fragment of ${incomplete.size} replies arrived (ICMP fragment reassembly time exceeded)${theirs}`;
 }
 
 function sizeText(lost: readonly SeenExchange[]): string {

@@ -3,7 +3,7 @@ import { absoluteName } from '../observe/absolute-name.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
-import { keysOf, listed, sentence } from '../texts.ts';
+import { keysOf, listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_FAILED_LOOKUPS } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -47,9 +47,7 @@ export const missingSearchDomain: FindingKind = {
       severity: 'critical',
       confidence: elsewhere.length > 0 ? 0.95 : 0.88,
       seen: [
-        sentence(
-          `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing} for ${listed(names)}`,
-        ),
+        `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing} for ${listed(names)}`,
         elsewhere.length > 0 &&
           `Another client queries ${listed(elsewhere.map((name) => name + missing))} and gets an answer.`,
       ],

@@ -3,7 +3,7 @@ import { addressTypes } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { noOutcomes, addOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import type { ServiceTargets } from '../observe/service-targets.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -38,17 +38,15 @@ export const missingTarget: FindingKind = {
       severity: all.some((each) => each.fine.length === 0) ? 'critical' : 'warning',
       confidence: 0.95,
       seen: [
-        ...all.map((each) =>
-          sentence(`The SRV answers for ${each.service.owner} name ${listed(each.targets)}`),
+        ...all.map(
+          (each) => `The SRV answers for ${each.service.owner} name ${listed(each.targets)}`,
         ),
         `${denied} queries for the ${several ? 'addresses of these hosts' : 'address of this host'} got NXDOMAIN, and none was answered.`,
-        fine.length > 0 && sentence(`The other targets have an address: ${listed(fine)}`),
+        fine.length > 0 && `The other targets have an address: ${listed(fine)}`,
       ],
       why: 'The SRV records list a member that is gone: its pod or host was removed or renamed, and the list was left behind (a zone file, external-dns, a registry or an old Endpoints object), or a cache still has it. Programs that connect to every target report an unreachable member, and some fail.',
       fix: [
-        sentence(
-          `Remove ${listed(targets)} from the SRV records of ${service.owner}, or create ${several ? 'these hosts' : 'this host'} again`,
-        ),
+        `Remove ${listed(targets)} from the SRV records of ${service.owner}, or create ${several ? 'these hosts' : 'this host'} again.`,
         'If the name is a headless Service, compare its EndpointSlices (hostname fields) with the pods that exist, and look for slices that were created by hand.',
       ],
       prove: `run ndots query ${service.owner} SRV @${servers[0]!}, then ndots query ${targets[0]!} @${servers[0]!}`,

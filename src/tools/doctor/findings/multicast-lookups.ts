@@ -3,7 +3,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { MDNS_PORT, type MulticastName } from '../observe/multicast-names.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { listed, sentence } from '../texts.ts';
+import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -35,9 +35,7 @@ export const multicastLookups: FindingKind = {
       severity: goesOn || !isMdns ? 'warning' : 'critical',
       confidence: elsewhere.length > 0 ? 0.95 : 0.9,
       seen: [
-        sentence(
-          `${listed(clients)} looked up ${listed(names)} by multicast (${tries} queries to ${group}). Nothing answered${goesOn ? ', and the lookup waited for a reply before it queried a name server' : `, and ${clients.length === 1 ? 'it' : 'they'} sent no DNS query for ${names.length === 1 ? 'this name' : 'these names'}`}`,
-        ),
+        `${listed(clients)} looked up ${listed(names)} by multicast (${tries} queries to ${group}). Nothing answered${goesOn ? ', and the lookup waited for a reply before it queried a name server' : `, and ${clients.length === 1 ? 'it' : 'they'} sent no DNS query for ${names.length === 1 ? 'this name' : 'these names'}`}`,
         ...elsewhere.map(
           ({ name, servers }) =>
             `Other clients query ${listed(servers)} for ${name} and get an address.`,
