@@ -37,18 +37,17 @@ export const absentNames: FindingKind = {
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as written`,
       );
-    const made = madeBySearch(absent.samples, searchSteps(observed));
-    if (made >= SEARCHED_SHARE * absent.samples.length)
+    const areMost = (isOne: (lookup: SeenLookup) => boolean): boolean =>
+      absent.samples.filter(isOne).length >= SEARCHED_SHARE * absent.samples.length;
+    const steps = searchSteps(observed);
+    if (areMost((lookup) => isMadeBySearch(lookup, steps)))
       return excluded(
         'these are existing names with a search domain appended; a capture at one of several servers shows only some steps of each search',
       );
     const isOfList = blockListTest(names.list);
-    const ofLists = absent.samples.filter(({ name }) => isOfList(absoluteName(name))).length;
-    if (ofLists >= SEARCHED_SHARE * absent.samples.length)
+    if (areMost(({ name }) => isOfList(absoluteName(name))))
       return excluded('these names are block list lookups, where NXDOMAIN means "not listed"');
-    const isKnown = ({ candidates }: SeenLookup): boolean =>
-      claims.names.has(candidates.at(-1) ?? '');
-    if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
+    if (areMost(({ candidates }) => claims.names.has(candidates.at(-1) ?? '')))
       return excluded('another finding explains why these names do not exist');
     const open = [...absent.names].filter((name) => !claims.names.has(name));
     for (const name of absent.names) claims.names.add(name);
@@ -56,31 +55,21 @@ export const absentNames: FindingKind = {
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
     const seen = new Set(open.filter((name) => isBelow(name, domain)));
     const few = seen.size <= FEW_NAMES_SHARE * absent.lookups;
-    const example = absent.samples[0]!.name;
     const cached = names.list.find(
-      ({ name, negativeTtls }) => seen.has(name) && countsDown(negativeTtls),
+      ({ name, negativeTtls }) => few && seen.has(name) && countsDown(negativeTtls),
+    );
+    const ttls = countdown(cached?.negativeTtls ?? []).map(({ ttl }) => ttl);
+    const busiest = clients.map(
+      ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of these queries)`,
     );
     return {
       severity: 'warning',
       confidence: 0.9,
       seen: [
         `${share(absent.queries, total.asked)} queries for a name as written got NXDOMAIN${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried. Together with the search path, that is ${share(absent.walked, total.asked)} queries` : '; no search path created these names'}.`,
-        `Busiest clients: ${listed(
-          clients.map(
-            ({ address, queries }) =>
-              `${address} (${percent(queries, absent.queries)} of these queries)`,
-          ),
-        )}`,
-        few &&
-          cached !== undefined &&
-          `NXDOMAIN for ${cached.name} comes from a cache, because its TTL counts down (${countdown(
-            cached.negativeTtls,
-          )
-            .slice(0, 4)
-            .map(({ ttl }) => ttl)
-            .join(
-              ', ',
-            )}). If the name has been created since, the cache keeps denying it for up to ${cached.longestTtl} s.`,
+        `Busiest clients: ${listed(busiest)}`,
+        cached !== undefined &&
+          `NXDOMAIN for ${cached.name} comes from a cache, because its TTL counts down (${ttls.slice(0, 4).join(', ')}). If the name has been created since, the cache keeps denying it for up to ${cached.longestTtl} s.`,
         `${few ? `The same ${seen.size} names are queried again and again` : `New names are queried each time, ${seen.size} so far`}, ${domain === '.' ? 'with no common domain' : `all under ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
@@ -88,15 +77,14 @@ export const absentNames: FindingKind = {
         : 'A program generates names and queries each one once. Typical causes are hosts in a domain that has moved, a scan, a wildcard check, and data smuggled out in names (DNS tunnelling). Caches do not help with new names, so every query reaches the authoritative server.',
       fix: [
         `Find the program in the pods above, and find out why it queries ${few ? listed([...seen], 2) : `names under ${domain}`}; then correct the name or restore the Service.`,
-        few &&
-          cached !== undefined &&
+        cached !== undefined &&
           `If the upstream has ${cached.name} by now, a cache still denies it. Restart the DNS pods or wait, and shorten the negative TTL (cache { denial 9984 5 }).`,
         few
           ? 'Until then, make the program back off between retries. A negative cache (cache { denial }) keeps the load off the servers.'
           : `Until the program is found, limit the query rate per client, or answer ${domain === '.' ? 'such names' : domain} in the cluster.`,
         !few && 'If the program cannot be identified, treat it as an intrusion.',
       ],
-      prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
+      prove: `ndots query ${absent.samples[0]!.name}; ndots capture --from-ip ${clients[0]!.address}`,
       disproved:
         'the names exist on their authoritative servers (so the servers queried here give wrong answers)',
       exchanges: absent.samples.flatMap(({ exchanges }) => exchanges),
@@ -104,15 +92,10 @@ export const absentNames: FindingKind = {
   },
 };
 
-/**
- * Counts lookups whose last name is another name with a search domain appended, if that name is
- * also found or queried alone.
- */
-function madeBySearch(lookups: readonly SeenLookup[], steps: SearchSteps): number {
-  return lookups.filter(({ candidates }) => {
-    const last = candidates.at(-1) ?? '';
-    if (steps.isOfFound(last)) return true;
-    // If the capture shows the whole search, its last name is the one that was meant.
-    return candidates.length === 1 && (steps.isOfAsked(last) || steps.isStep(last));
-  }).length;
+/** True if the lookup’s last name is another name with a search domain appended, which is also found or queried alone. */
+function isMadeBySearch({ candidates }: SeenLookup, steps: SearchSteps): boolean {
+  const last = candidates.at(-1) ?? '';
+  if (steps.isOfFound(last)) return true;
+  // If the capture shows the whole search, its last name is the one that was meant.
+  return candidates.length === 1 && (steps.isOfAsked(last) || steps.isStep(last));
 }

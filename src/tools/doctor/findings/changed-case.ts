@@ -1,6 +1,7 @@
 /**
  * Servers that do not return the question as it was spelled, and resolvers that insist on it.
  */
+import { median } from '../observe/median.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, took } from '../texts.ts';
 import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
@@ -22,8 +23,7 @@ export const changedCase: FindingKind = {
     const servers = [...new Set(exchanges.map(({ server }) => server.address))];
     const clients = [...new Set(exchanges.map(({ client }) => client.address))];
     const names = [...new Set(exchanges.map(({ name }) => name))];
-    const waits = ignored.map(({ againMs }) => againMs).toSorted((one, other) => one - other);
-    const middle = waits[waits.length >> 1]!;
+    const middle = median(ignored.map(({ againMs }) => againMs));
     const waited = middle > LATE_MS;
     const failing = seenNames.list.filter(
       ({ name, outcomes }) => outcomes.servfail > 0 && names.includes(name),

@@ -31,9 +31,9 @@ export const clusterNamesUpstream: FindingKind = {
         all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
       ),
     );
-    const denied = observed.affected
-      .flatMap(({ exchanges }) => exchanges)
-      .filter(({ name, server }) => domains.isOfCluster(name) && deniers.has(server.address));
+    const denied = observed.affectedExchanges(
+      ({ name, server }) => domains.isOfCluster(name) && deniers.has(server.address),
+    );
     const byForwarder = denied.filter(({ client }) => isForwarder(observed, client.address));
     const byPod = denied.filter(({ client }) => !isForwarder(observed, client.address));
     const upstream = new Set(byForwarder.map(({ server }) => server.address));

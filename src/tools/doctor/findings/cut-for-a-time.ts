@@ -11,12 +11,10 @@ import { MIN_CASES, MIN_LASTING_MS, SAME_MOMENT_MS } from '../thresholds/evidenc
 import { POLICY_CUT, POLICY_CUT_TIME } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A client whose queries were all lost, and the time in which they were sent. */
+/** A client whose queries were all lost. */
 interface Cut {
   readonly address: string;
   readonly losses: readonly SeenExchange[];
-  readonly fromMs: number;
-  readonly toMs: number;
 }
 
 export const cutForATime: FindingKind = {
@@ -31,13 +29,10 @@ export const cutForATime: FindingKind = {
       const cut = cutOff(server, observed, claims);
       if (cut.length === 0) continue;
       const addresses = cut.map(({ address }) => address);
-      const [fromMs, toMs] = [
-        Math.min(...cut.map((each) => each.fromMs)),
-        Math.max(...cut.map((each) => each.toMs)),
-      ];
+      const losses = cut.flatMap((each) => each.losses);
+      const { fromMs, toMs } = sentSpan(losses);
       const fine = fineMeanwhile(server.address, observed, addresses, fromMs, toMs);
       if (fine === null) continue;
-      const losses = cut.flatMap((each) => each.losses);
       const replyTimes = observed.flows
         .between(addresses, server.address)
         .map(({ firstReplyMs }) => firstReplyMs);
@@ -89,7 +84,7 @@ function cutOff(server: ServerView, observed: Observations, claims: Claims): rea
     const isAnswered = observed.flows
       .between([address], server.address)
       .some((flow) => flow.isAnsweredBetween(fromMs + SAME_MOMENT_MS, toMs));
-    return isAnswered ? [] : [{ address, losses, fromMs, toMs }];
+    return isAnswered ? [] : [{ address, losses }];
   });
 }
 

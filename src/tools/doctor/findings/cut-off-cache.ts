@@ -1,6 +1,6 @@
 /** Node-local caches that cannot reach the cluster's DNS but reach their other upstreams. */
 import { isLost, sentSpan } from '../../capture/pair/seen-exchange.ts';
-import { isFailure } from '../observe/outcomes.ts';
+import { isFailure, wrong } from '../observe/outcomes.ts';
 import { isLinkLocal } from '../observe/roles.ts';
 import { capitalised, fromTo, keysOf, listed } from '../texts.ts';
 import { CLUSTER_TTL_MS, MIN_FOUND_NAMES } from '../thresholds/errors.ts';
@@ -13,20 +13,18 @@ export const cutOffCache: FindingKind = {
   title: 'The node-local cache cannot reach the cluster’s DNS, but reaches its other upstreams',
   name: 'a node-local cache without the cluster’s DNS',
   inCapture(observed, claims) {
-    const { domains, names, affected, ways, servers } = observed;
+    const { domains, names, ways, servers } = observed;
     const caches = servers.list.filter(({ address }) => isLinkLocal(address));
     if (caches.length === 0) return unknown('no query to a link-local address was seen');
     for (const { address } of caches) {
-      const failures = affected
-        .flatMap(({ exchanges }) => exchanges)
-        .filter(
-          (each) =>
-            each.server.address === address &&
-            domains.isOfCluster(each.name) &&
-            !claims.names.has(each.name) &&
-            !claims.isExplained(each) &&
-            (isLost(each) || isFailure(each)),
-        );
+      const failures = observed.affectedExchanges(
+        (each) =>
+          each.server.address === address &&
+          domains.isOfCluster(each.name) &&
+          !claims.names.has(each.name) &&
+          !claims.isExplained(each) &&
+          (isLost(each) || isFailure(each)),
+      );
       const failed = new Set(failures.map(({ name }) => name));
       if (failures.length < MIN_CASES || failed.size < MIN_FOUND_NAMES) continue;
       const { fromMs, toMs } = sentSpan(failures);
@@ -37,10 +35,9 @@ export const cutOffCache: FindingKind = {
           [lastFoundMs, lastNegativeMs].some((ms) => ms > fromMs + CLUSTER_TTL_MS && ms < toMs),
       );
       const { outside } = ways.between(fromMs, toMs);
-      const bad = outside.lost + outside.servfail + outside.error + outside.refused;
+      const bad = wrong(outside);
       if (isAnswered || outside.asked < MIN_CASES || bad > RARE_SHARE * outside.asked) continue;
-      const losses = failures.filter(isLost);
-      claims.take(losses);
+      claims.take(failures.filter(isLost));
       for (const name of failed) claims.names.add(name);
       claims.late.add(address);
       if (claims.withoutTcp.size > 0)

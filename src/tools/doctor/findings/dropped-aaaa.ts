@@ -23,36 +23,33 @@ export const droppedAaaa: FindingKind = {
   title: 'AAAA queries are dropped, while A queries for the same names are answered',
   name: 'AAAA queries that are dropped',
   inCapture(observed, claims) {
-    const aaaa = observed.types.get(TYPE.AAAA);
-    if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
+    const [a, aaaa] = [observed.types.get(TYPE.A), observed.types.get(TYPE.AAAA)];
+    if (aaaa === undefined || a === undefined || a.asked === 0)
       return unknown('no A and AAAA queries for the same name were seen');
     if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
     const isStale = staleTest(observed);
+    const open = claims.open.filter(({ type }) => type === TYPE.AAAA);
+    // An expired answer for A does not show that the domain's servers answer A.
+    const stale = new Set(open.filter(({ name, server }) => isStale(name, server.address)));
+    claims.take([...stale]);
     // Grouped by server: another server, which waits itself, may well answer the clients.
     const unanswered = Map.groupBy(
-      claims.open.filter(({ type, name, server, sentMs }) => {
-        // An expired answer for A does not show that the domain's servers answer A.
-        if (type !== TYPE.AAAA || isStale(name, server.address)) return false;
-        const since = observed.names.get(name, TYPE.AAAA)?.answeredMs.get(server.address);
-        return since === undefined || sentMs > since;
+      open.filter((each) => {
+        const since = observed.names.get(each.name, TYPE.AAAA)?.answeredMs.get(each.server.address);
+        return !stale.has(each) && (since === undefined || each.sentMs > since);
       }),
       ({ name, server }) => `${name} ${server.address}`,
     );
-    const ofStale = claims.open.filter(
-      ({ type, name, server }) => type === TYPE.AAAA && isStale(name, server.address),
-    );
-    claims.take(ofStale);
-    const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
-      (queries) => isSpared(observed, queries),
-    );
-    const again = victims.filter(
-      (queries) => queries.length >= 2 && lastsOf(queries) >= SOONEST_RETRY_MS,
-    );
+    const victims = [...unanswered.values()].filter((queries) => isSpared(observed, queries));
+    const again = victims.filter((queries) => {
+      const { fromMs, toMs } = sentSpan(queries);
+      return queries.length >= 2 && toMs - fromMs >= SOONEST_RETRY_MS;
+    });
     const losses = victims.flat();
     const names = new Set(losses.map(({ name }) => name));
     if (again.length === 0 || losses.length < 2)
       return excluded('AAAA queries are answered when they are repeated');
-    if (again.length < 1 + AAAA_SURPLUS * byChance(observed))
+    if (again.length < 1 + AAAA_SURPLUS * byChance(observed, lossRate(a)))
       return excluded('A queries are lost just as often, so the query type does not matter');
     const { fromMs, toMs } = sentSpan(losses);
     const besides = claims.open.filter(
@@ -67,8 +64,7 @@ export const droppedAaaa: FindingKind = {
       return excluded(
         `${besides.length} A queries are lost at the same time as ${losses.length} AAAA queries`,
       );
-    const rates = [lossRate(observed.types.get(TYPE.A) ?? noOutcomes()), lossRate(aaaa)] as const;
-    if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])
+    if (lossRate(a) >= Math.max(SPARED_SHARE, AAAA_OTHERS_LOST * lossRate(aaaa)))
       return excluded('A queries for other names are also lost, so the query type does not matter');
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
@@ -129,37 +125,24 @@ function askedOf({ names }: Observations, servers: ReadonlySet<string>): Outcome
   return sum;
 }
 
-/** Milliseconds from the first query to the last. */
-function lastsOf(queries: readonly SeenExchange[]): number {
-  const { fromMs, toMs } = sentSpan(queries);
-  return toMs - fromMs;
-}
-
-/**
- * The number of names that would never get an AAAA reply if AAAA queries were lost as often as A
- * queries.
- */
-function byChance({ names, types }: Observations): number {
-  const rate = lossRate(types.get(TYPE.A) ?? noOutcomes());
+/** The number of names that would never get an AAAA reply if AAAA queries were lost at the rate of A queries. */
+function byChance({ names }: Observations, rate: number): number {
   return names.list
     .filter(({ type, outcomes }) => type === TYPE.AAAA && outcomes.asked >= 2)
     .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
 }
 
 /** True if the server answers A queries for the name at the same time. */
-function isSpared(
-  { names, losses }: Observations,
-  [first, ...others]: readonly [SeenExchange, ...SeenExchange[]],
-): boolean {
-  const { name, server } = first;
+function isSpared({ names, losses }: Observations, queries: readonly SeenExchange[]): boolean {
+  const { name, server } = queries[0]!;
   if (!names.get(name, TYPE.A)?.answeredMs.has(server.address)) return false;
-  const sinceMs = others.reduce((least, { sentMs }) => Math.min(least, sentMs), first.sentMs);
+  const { fromMs } = sentSpan(queries);
   const lost = losses.filter(
     (loss) =>
       loss.type === TYPE.A &&
       loss.name === name &&
       loss.server.address === server.address &&
-      loss.sentMs >= sinceMs - SAME_MOMENT_MS,
+      loss.sentMs >= fromMs - SAME_MOMENT_MS,
   );
-  return lost.length <= AAAA_OTHERS_LOST * (1 + others.length);
+  return lost.length <= AAAA_OTHERS_LOST * queries.length;
 }

@@ -24,8 +24,8 @@ export const droppedEdns: FindingKind = {
     );
     const alone = observed.servers.list.filter(isMisledAlone);
     if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
-    const behind = misledBehind(observed);
-    if (behind !== null) return behindOne(behind, observed, claims);
+    const behind = misreadBehind(observed, claims);
+    if (behind !== null) return behind;
     if (both.length === 0) return unknown('no server was queried both with and without EDNS');
     const deaf = both.filter((server) => isDeaf(server, observed));
     const misled = both.filter(isMisled);
@@ -76,25 +76,13 @@ function isMisledAlone({ edns, plain }: ServerView): boolean {
   );
 }
 
-/** A server that passes on its upstream's FORMERR, and the clients that get it. */
-interface MisledBehind {
-  readonly server: string;
-  readonly misread: number;
-  readonly names: readonly string[];
-  /** Clients without EDNS that are answered. */
-  readonly spared: readonly string[];
-}
-
 /**
- * External names that always fail with FORMERR or NOTIMP for clients with EDNS, and for no others,
- * while cluster names are answered. Otherwise null.
+ * A server that passes on its upstream's FORMERR: external names always fail with FORMERR or NOTIMP for clients with
+ * EDNS, and for no others, while cluster names are answered. Otherwise null.
  */
-function misledBehind({
-  clients,
-  servers,
-  names: { list },
-  domains,
-}: Observations): MisledBehind | null {
+function misreadBehind(observed: Observations, claims: Claims): FoundCause | null {
+  const { clients, servers, domains } = observed;
+  const { list } = observed.names;
   const failing = clients.list.filter(({ outcomes }) => outcomes.error > 0);
   const misread = failing.reduce((sum, { outcomes }) => sum + outcomes.error, 0);
   if (misread < MIN_FORMERR || failing.some((each) => each.withEdns < each.outcomes.asked))
@@ -110,17 +98,9 @@ function misledBehind({
   const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
   // BADCOOKIE and similar codes are also errors.
   if (worst === undefined || worst.edns.misread < MOST * worst.outcomes.error) return null;
-  return {
-    ...{ server: worst.address, misread, names },
-    spared: isAnswered ? plain.map(({ address }) => address) : [],
-  };
-}
-
-function behindOne(
-  { server, misread, names, spared }: MisledBehind,
-  observed: Observations,
-  claims: Claims,
-): FoundCause {
+  const server = worst.address;
+  // Clients without EDNS that are answered.
+  const spared = isAnswered ? plain.map(({ address }) => address) : [];
   const finding = misreads([], observed, claims);
   return {
     ...finding,

@@ -7,6 +7,7 @@ import {
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
+import { median } from '../observe/median.ts';
 import type { Observations } from '../observe/observations.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -40,10 +41,12 @@ export const externalTarget: FindingKind = {
     const failing = failingOf(observed, fine);
     const known = failing.filter(({ target }) => target !== '');
     const found = known.length > 0 ? known : failing;
-    if (found.length === 0 || found.length > MAX_FAILING_TARGETS || fine.size < MIN_FOUND_NAMES)
-      return excluded('no single Service name fails while others are answered');
     const exchanges = found.flatMap((each) => each.exchanges);
-    if (exchanges.length < MIN_CASES)
+    if (
+      found.length > MAX_FAILING_TARGETS ||
+      fine.size < MIN_FOUND_NAMES ||
+      exchanges.length < MIN_CASES
+    )
       return excluded('no single Service name fails while others are answered');
     const { fromMs } = sentSpan(exchanges);
     const meanwhile = new Set(
@@ -51,7 +54,7 @@ export const externalTarget: FindingKind = {
     );
     if (known.length === 0 && meanwhile.size < MIN_FOUND_NAMES)
       return excluded('no other Service name was answered while these failed');
-    const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
+    const targets = [...new Set(known.map(({ target }) => target))];
     const losses = lossesOf(targets, exchanges, claims, observed);
     const silent = [...new Set(losses.map(({ server }) => server.address))];
     claims.take(losses);
@@ -62,17 +65,15 @@ export const externalTarget: FindingKind = {
     for (const { server, hops } of exchanges)
       for (const { address } of [server, ...hops.map((hop) => hop.server)])
         claims.late.add(address);
-    const waits = exchanges
-      .flatMap((each) => latencyOf(each) ?? [])
-      .toSorted((one, other) => one - other);
+    const waits = exchanges.flatMap((each) => latencyOf(each) ?? []);
     const list = found.map(({ name }) => name);
     const [service = '', namespace = ''] = list[0]!.split('.');
-    const lookedUp = [...new Set(losses.map(({ name }) => name))];
+    const lookedUp = losses.map(({ name }) => name);
     return {
       severity: 'critical',
       confidence: targets.length > 0 ? 0.95 : 0.88,
       seen: [
-        `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${meanwhile.size} other cluster ${meanwhile.size === 1 ? 'name was' : 'names were'} answered`,
+        `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits.length > 0 ? median(waits) : 0)} or more. During that time, ${meanwhile.size} other cluster ${meanwhile.size === 1 ? 'name was' : 'names were'} answered`,
         targets.length > 0
           ? `The replies contain a CNAME record: ${listed(found.map(({ name, target }) => `${name} points to ${target}`))}`
           : 'A DNS pod answers Service names from memory. It waits for another server only if a Service is an alias of an external name.',
@@ -94,19 +95,12 @@ export const externalTarget: FindingKind = {
 
 /** Cluster names that are never found and fail late, or whose failed reply contains an alias. */
 function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly Failing[] {
-  const { affected, domains, replyFaults, names } = observed;
-  const byName = Map.groupBy(
-    affected.flatMap(({ exchanges }) =>
-      exchanges.filter(
-        (each) =>
-          (isFailure(each) || isLost(each)) &&
-          domains.isOfCluster(each.name) &&
-          !fine.has(each.name),
-      ),
-    ),
-    ({ name }) => name,
+  const { domains, replyFaults, names } = observed;
+  const failed = observed.affectedExchanges(
+    (each) =>
+      (isFailure(each) || isLost(each)) && domains.isOfCluster(each.name) && !fine.has(each.name),
   );
-  return [...byName].flatMap(([name, exchanges]) => {
+  return [...Map.groupBy(failed, ({ name }) => name)].flatMap(([name, exchanges]) => {
     const target = addressTypes
       .flatMap((type) => replyFaults.failingTargets.get(`${type} ${name}`)?.target ?? [])
       .find((each) => !domains.isOfCluster(each));

@@ -1,6 +1,7 @@
 /** Resolvers that receive queries for cluster names although they do not know the cluster. */
 import type { Observations } from '../observe/observations.ts';
 import { isOutside } from '../observe/outside-address.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -25,13 +26,11 @@ export const foreignResolver: FindingKind = {
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
+    const isAtStranger = ({ name, server }: SeenExchange): boolean =>
+      domains.isOfCluster(name) && strangers.includes(server.address);
     const failing = new Set(
       observed.affected.flatMap(({ client, exchanges }) =>
-        exchanges.some(
-          ({ name, server }) => domains.isOfCluster(name) && strangers.includes(server.address),
-        )
-          ? client
-          : [],
+        exchanges.some(isAtStranger) ? client : [],
       ),
     );
     // If a client queries all servers at once, one of them may find what the stranger denied first.
@@ -69,7 +68,10 @@ export const foreignResolver: FindingKind = {
     );
     for (const { name } of names.list) if (domains.isOfCluster(name)) claims.names.add(name);
     const denied = denials.reduce((sum, { count }) => sum + count, 0);
-    const asked = askedOf(observed, strangers);
+    const asked = strangers.reduce(
+      (sum, at) => sum + (observed.servers.get(at)?.outcomes.asked ?? 0),
+      0,
+    );
     return {
       title:
         both.length > 0
@@ -108,12 +110,15 @@ export const foreignResolver: FindingKind = {
   },
 };
 
-/** Denials of cluster names by servers that find external names, for clients without a search domain of the cluster. */
-function deniedWithoutPath({ names: { list }, domains }: Observations): readonly {
+/** The number of times that a server denied a name. */
+interface Denial {
   readonly server: string;
   readonly name: string;
   readonly count: number;
-}[] {
+}
+
+/** Denials of cluster names by servers that find external names, for clients without a search domain of the cluster. */
+function deniedWithoutPath({ names: { list }, domains }: Observations): readonly Denial[] {
   const all = [...domains.all];
   if (all.length === 0 || all.some((domain) => domains.isOfCluster(domain))) return [];
   const finding = serversOfNames(
@@ -121,13 +126,11 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
     ({ found }) => found > 0,
   );
   return list.flatMap(({ name, servers }) =>
-    domains.isOfCluster(name)
-      ? [...servers].flatMap(([server, { nxdomain, found }]) =>
-          nxdomain > 0 && found === 0 && finding.has(server)
-            ? { server, name, count: nxdomain }
-            : [],
-        )
-      : [],
+    [...servers].flatMap(([server, { nxdomain: count, found }]) =>
+      domains.isOfCluster(name) && count > 0 && found === 0 && finding.has(server)
+        ? { server, name, count }
+        : [],
+    ),
   );
 }
 
@@ -135,10 +138,7 @@ function deniedWithoutPath({ names: { list }, domains }: Observations): readonly
  * Denials of cluster names that exist, by servers that find none. These are public ones, and those whose denials lack the
  * SOA record that DNS pods add.
  */
-function deniedOutside(
-  observed: Observations,
-  knowing: ReadonlySet<string>,
-): readonly { readonly server: string; readonly name: string; readonly count: number }[] {
+function deniedOutside(observed: Observations, knowing: ReadonlySet<string>): readonly Denial[] {
   const { names, domains } = observed;
   return names.list.flatMap(({ name, servers, outcomes, negativeTtls }) =>
     domains.isOfCluster(name) && outcomes.found > 0
@@ -157,8 +157,4 @@ function strangerText(observed: Observations, strangers: readonly string[]): str
   if (!strangers.every((address) => isOutside(observed, address)))
     return 'The replies lack the SOA record of the cluster’s zone, which a DNS pod of the cluster adds.';
   return `${strangers.length === 1 ? 'This is a public address' : 'These are public addresses'}, so no DNS pod of the cluster answers there.`;
-}
-
-function askedOf({ servers }: Observations, addresses: readonly string[]): number {
-  return addresses.reduce((sum, at) => sum + (servers.get(at)?.outcomes.asked ?? 0), 0);
 }

@@ -1,6 +1,6 @@
 /** Names with large answers that fail between the clients' server and its upstream. */
 import { RCODE } from '../../../server/wire/iana.ts';
-import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { keysOf, listed } from '../texts.ts';
 import { LONG_WAIT_MS, MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { excluded, type FindingKind } from './finding.ts';
@@ -16,26 +16,22 @@ export const largeUpstreamReplies: FindingKind = {
         udpSize <= UNFRAGMENTED_BYTES ? `${type} ${name}` : [],
       ),
     );
-    const isLarge = ({ name, type }: SeenExchange): boolean =>
-      small.has(`${type} ${name}`) &&
-      (observed.names.get(name, type)?.longest ?? 0) > UNFRAGMENTED_BYTES;
-    const failed = observed.affected
-      .flatMap(({ exchanges }) => exchanges)
-      .filter(
-        (each) =>
-          each.rcode === RCODE.SERVFAIL &&
-          each.udpSize > UNFRAGMENTED_BYTES &&
-          (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
-          !claims.names.has(each.name) &&
-          isLarge(each),
-      );
+    const failed = observed.affectedExchanges(
+      (each) =>
+        each.rcode === RCODE.SERVFAIL &&
+        each.udpSize > UNFRAGMENTED_BYTES &&
+        (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
+        !claims.names.has(each.name) &&
+        small.has(`${each.type} ${each.name}`) &&
+        (observed.names.get(each.name, each.type)?.longest ?? 0) > UNFRAGMENTED_BYTES,
+    );
     if (failed.length < MIN_CASES)
       return excluded(
         'no answer fails when large that arrives when it is truncated and repeated over TCP',
       );
     const names = keysOf(failed, ({ name }) => name);
     const server = keysOf(failed, (each) => each.server.address)[0]!;
-    const size = failed.reduce((most, { udpSize }) => Math.max(most, udpSize), 0);
+    const size = Math.max(...failed.map(({ udpSize }) => udpSize));
     for (const name of names) claims.names.add(name);
     return {
       severity: 'critical',
