@@ -24,11 +24,6 @@ export const deadBackend: FindingKind = {
   inCapture(observed, claims) {
     const list = backendsOf(observed);
     const astray = astrayOf(observed, claims);
-    if (list.length < 2 && astray.length > 0) return oneIsGone(astray, claims);
-    if (list.length < 2)
-      return unknown(
-        'the capture does not show the DNS pods behind the Service’s address (capture on the node)',
-      );
     const dead = list.filter(
       (view) =>
         ((view.outcomes.asked >= MIN_CASES && lossRate(view.outcomes) >= DEAF_SHARE) ||
@@ -43,9 +38,13 @@ export const deadBackend: FindingKind = {
         view.lastReplyMs > fromMs &&
         !dead.includes(view),
     );
-    if ((dead.length === 0 || fine.length === 0) && astray.length > 0)
-      return oneIsGone(astray, claims);
-    if (dead.length === 0 || fine.length === 0)
+    const isNone = dead.length === 0 || fine.length === 0;
+    if (isNone && astray.length > 0) return oneIsGone(astray, claims);
+    if (list.length < 2)
+      return unknown(
+        'the capture does not show the DNS pods behind the Service’s address (capture on the node)',
+      );
+    if (isNone)
       return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
         ? unknown('too few queries went to the DNS pod that did not answer')
         : excluded('all DNS pods that were queried answer');
@@ -57,13 +56,12 @@ export const deadBackend: FindingKind = {
     explainWaiting(observed, claims, silencesOf(losses));
     explainLate(observed, claims, losses);
     const names = dead.map(({ address }) => address);
-    const several = dead.length > 1;
     const lost = sentSpan(losses);
     const asked = askedSince(dead);
     const isGone = dead.every(
       ({ address }) => (observed.unreachable.get(address)?.noNeighbour ?? 0) >= MIN_CASES,
     );
-    const hung = names.map((name) => hungText(observed, name)).filter((text) => text !== null);
+    const hung = names.flatMap((name) => hungText(observed, name) ?? []);
     // These may include losses from before the last reply.
     const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
     return {
@@ -73,13 +71,14 @@ export const deadBackend: FindingKind = {
         `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, ` : ''}${counted} queries sent ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} got no reply, ${fromTo(lost.fromMs, lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod' : 'pods'} answered ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries from the same clients.`,
         ...hung,
-        ...dead.flatMap(({ address }) => icmpText(observed.unreachable.get(address)) ?? []),
+        ...dead.map(({ address }) => icmpText(observed.unreachable.get(address))),
       ],
-      why: several
-        ? 'Losses depend only on the pod that a query goes to. If these pods are on other nodes, suspect the network between nodes, for example a missing route, or VXLAN checksums that a network card computes wrongly. Otherwise, the pods are dead but still endpoints of the Service.'
-        : isGone
-          ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
-          : `The pod ${hung.length > 0 ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`,
+      why:
+        dead.length > 1
+          ? 'Losses depend only on the pod that a query goes to. If these pods are on other nodes, suspect the network between nodes, for example a missing route, or VXLAN checksums that a network card computes wrongly. Otherwise, the pods are dead but still endpoints of the Service.'
+          : isGone
+            ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
+            : `The pod ${hung.length > 0 ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`,
       fix: [
         isGone &&
           `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
@@ -145,14 +144,12 @@ function diedMeanwhile(
   { flows }: Observations,
   pods: number,
 ): boolean {
-  const fresh = new Set(
-    sinceReply.flatMap((each) => {
-      const flow = flows.get(each);
-      return flow !== undefined && flow.firstMs > lastReplyMs ? flow : [];
-    }),
-  );
+  const theirs = new Set(sinceReply.map((each) => flows.get(each)));
+  const fresh = [...theirs].filter(
+    (flow) => flow !== undefined && flow.firstMs > lastReplyMs,
+  ).length;
   const silentMs = lastAskedMs - lastReplyMs;
-  if (sinceReply.length < MIN_CASES || fresh.size < 2 || silentMs < MIN_LASTING_MS) return false;
+  if (sinceReply.length < MIN_CASES || fresh < 2 || silentMs < MIN_LASTING_MS) return false;
   // A pod that ended receives queries until its endpoint is removed. After that, no new socket
   // reaches it.
   const services = new Set(sinceReply.map(({ server }) => server.address));
@@ -164,7 +161,7 @@ function diedMeanwhile(
   const opened = sockets.filter(
     ({ firstMs }) => firstMs > lastReplyMs && firstMs <= untilMs,
   ).length;
-  return fresh.size > REUSED_PORTS * opened && later < SOCKETS_PER_POD * pods;
+  return fresh > REUSED_PORTS * opened && later < SOCKETS_PER_POD * pods;
 }
 
 /** Queries to these servers since their last replies. */

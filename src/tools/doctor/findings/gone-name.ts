@@ -29,8 +29,7 @@ export const goneName: FindingKind = {
       return excluded(
         `${gone.length} of ${known.length} names that were found are missing later in the capture`,
       );
-    const keys = new Set(gone.map(({ view }) => view.name));
-    for (const name of keys) claims.names.add(name);
+    for (const name of names) claims.names.add(name);
     const returns = gone.some(({ view }) => view.departures >= MIN_CASES);
     const [service = '', namespace = ''] = (common ?? names[0]!).split('.');
     const isNodata = isOwn && gone.every(({ view }) => isOnlyNodata(view));
@@ -65,7 +64,7 @@ export const goneName: FindingKind = {
         : ['Ask the zone’s owner, and query its authoritative servers for comparison.'],
       prove: `ndots query ${gone[0]!.view.name}`,
       disproved: 'another DNS pod has the name at the same time (then the pods disagree)',
-      exchanges: observed.affectedExchanges(({ name }) => keys.has(name)),
+      exchanges: observed.affectedExchanges(({ name }) => names.includes(name)),
     };
   },
 };
@@ -78,12 +77,8 @@ function isOnlyNodata({ outcomes: { nodata, nxdomain } }: NameView): boolean {
   return nodata > 0 && nxdomain === 0;
 }
 
-function timesText({
-  name,
-  departures,
-  outcomes: { found, nxdomain, nodata },
-  servers,
-}: NameView): string {
+function timesText({ name, departures, outcomes, servers }: NameView): string {
+  const { found, nxdomain, nodata } = outcomes;
   return `${name} disappeared ${departures} times. ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without one. The two kinds of answer alternate and never overlap.`;
 }
 

@@ -1,7 +1,7 @@
 /** A dead upstream that the capture does not show, recognised by the time after which CoreDNS queries the next one. */
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { externalOnly, lateName, LOGGED, slowLookups } from '../observe/late-replies.ts';
-import { isFailure } from '../observe/outcomes.ts';
+import { answered, isFailure, noOutcomes } from '../observe/outcomes.ts';
 import { upstreams } from '../observe/roles.ts';
 import { share, took } from '../texts.ts';
 import { FELT_MS, MOST, OUTAGE_SHARE } from '../thresholds/evidence.ts';
@@ -16,20 +16,17 @@ export const hiddenUpstream: FindingKind = {
   inCapture(observed, claims) {
     if (upstreams(observed).size > 0) return unknown('the capture shows the upstreams themselves');
     const { ms, marginMs, late: atLeast, least, most, idleMs, resolutionMs } = DEAD_UPSTREAM;
-    const servers = observed.servers.list.filter(
-      ({ address, outcomes }) =>
-        outcomes.asked - outcomes.lost >= MIN_TIMED_REPLIES && !claims.late.has(address),
-    );
-    for (const { address } of servers) {
-      const late = slowLookups(observed)
-        .flatMap(({ exchanges }) => exchanges)
-        .filter(
+    for (const { address, outcomes } of observed.servers.list) {
+      if (answered(outcomes) < MIN_TIMED_REPLIES || claims.late.has(address)) continue;
+      const late = slowLookups(observed).flatMap(({ exchanges }) =>
+        exchanges.filter(
           (each) =>
             each.server.address === address &&
             (latencyOf(each) ?? 0) >= FELT_MS &&
             !claims.isOfSilence(each) &&
             !claims.names.has(each.name),
-        );
+        ),
+      );
       const waited = late.filter((each) => {
         const waitMs = latencyOf(each)!;
         return waitMs >= ms && waitMs < ms + marginMs && !isFailure(each);
@@ -39,10 +36,7 @@ export const hiddenUpstream: FindingKind = {
         continue;
       const asked = observed.names.list
         .filter(({ name }) => !observed.domains.isOfCluster(name))
-        .reduce((sum, { servers: of }) => {
-          const outcomes = of.get(address);
-          return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
-        }, 0);
+        .reduce((sum, view) => sum + answered(view.servers.get(address) ?? noOutcomes()), 0);
       if (late.length < least * asked || late.length > most * asked) continue;
       const isMuch = observed.slowLookups >= OUTAGE_SHARE * observed.lookups;
       // The last external query of any client in the capture was some time ago.

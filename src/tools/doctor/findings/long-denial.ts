@@ -20,24 +20,22 @@ export const longDenial: FindingKind = {
   inCapture(observed, claims) {
     const denied = deniedServices(observed, claims);
     const [one] = denied;
-    if (denied.length === 0)
+    if (one === undefined)
       return observed.names.list.some(({ negativeTtls }) => negativeTtls.length >= MIN_CASES)
         ? excluded('no denial of a Service counts down from a long TTL')
         : unknown('no missing name was queried repeatedly');
-    const { name, negativeTtls, longestTtl } = one!;
+    const { name, negativeTtls, longestTtl } = one;
     const names = [...new Set(denied.map((view) => view.name))];
     for (const each of names) claims.names.add(each);
     const shown = countdown(negativeTtls);
     const { server } = shown[0]!;
+    const ttls = shown.map(({ ttl }) => ttl).slice(0, MIN_CASES + 2);
     return {
       title: 'A cache stores for too long that a Service does not exist',
       severity: 'warning',
       confidence: 0.85,
       seen: [
-        `For ${listed(names)}, ${server} always returned NXDOMAIN, with a TTL that counts down (${shown
-          .slice(0, MIN_CASES + 2)
-          .map(({ ttl }) => ttl)
-          .join(', ')}). The replies come from one cache entry that was never renewed.`,
+        `For ${listed(names)}, ${server} always returned NXDOMAIN, with a TTL that counts down (${ttls.join(', ')}). The replies come from one cache entry that was never renewed.`,
         `The longest TTL was ${longestTtl} s. CoreDNS gives denials in the cluster’s domain 5 s to 30 s.`,
       ],
       why: `${server} may return this denial for ${longestTtl} s. If the Service was created after the first query, its clients do not find it during that time, although the cluster’s DNS has it. The TTL comes from the SOA record of the zone (its minimum) or from the denial setting of the cache.`,

@@ -57,12 +57,12 @@ export const lowNdots: FindingKind = {
       names.every((each) => rootless.has(each));
     if (all.length < MIN_CASES || !isMuch) return excluded('no Service name is queried as written');
     const clients = [...new Set(all.map(({ client }) => client))];
-    const theirs = clients.reduce(
-      (sum, client) => sum + (observed.clients.get(client)?.lookups ?? 0),
-      0,
-    );
+    const lookups = clients.map((client) => observed.clients.get(client)?.lookups ?? 0);
+    const theirs = lookups.reduce((sum, count) => sum + count, 0);
     const elsewhere = names.flatMap((name) => foundWithDomain(name, observed) ?? []);
-    const dots = Math.min(...names.map((name) => name.split('.').length - 1));
+    const dots = names.map((name) => name.split('.').length - 1);
+    const fewest = Math.min(...dots);
+    const ndots = Math.max(...dots) + 1;
     const searching = clients.filter((client) =>
       observed.affected.some((each) => each.client === client && each.candidates.length > 1),
     );
@@ -75,12 +75,12 @@ export const lowNdots: FindingKind = {
         elsewhere.length > 0 &&
           `They exist with the cluster’s domain appended, as in ${listed(elsewhere)}`,
         searching.length > 0
-          ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, dots)} or lower.`
-          : `These pods never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
+          ? `A name with ${fewest} ${fewest === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, fewest)} or lower.`
+          : `These pods never appended a search domain, so ndots is ${Math.max(1, fewest)} or lower, or the search path is missing.`,
       ],
       why: 'A name with at least as many dots as ndots is tried as written first. musl (Alpine) stops at its NXDOMAIN, while glibc and Go continue with the search path. With ndots:1, the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens if dnsPolicy, dnsConfig or --dns-search omits the search path.',
       fix: [
-        `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option, so that kubelet writes 5. For example, run kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
+        `Set ndots to ${ndots} or more in the pod (dnsConfig.options), or remove the option, so that kubelet writes 5. For example, run kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${ndots}"}]}}}}}'`,
         `Or write these names in full: ${names[0]!.replace(/\.svc$/, '')}.svc.cluster.local.`,
         'Check that the pod’s /etc/resolv.conf has the cluster’s search domains (dnsPolicy: ClusterFirst).',
       ],
@@ -131,8 +131,7 @@ function isAskedAsWritten(
 /** True for `db.shop.svc`, and for `db.shop` where a namespace `shop` exists. */
 function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
   const labels = withoutFinalDot(name).split('.');
-  if (labels.at(-1) === 'svc') return true;
-  return labels.length === 2 && namespaces.has(labels[1]!);
+  return labels.at(-1) === 'svc' || (labels.length === 2 && namespaces.has(labels[1]!));
 }
 
 /** True for a name of two labels whose last one is not a top-level domain. */
@@ -174,11 +173,6 @@ function namespacesOf({ names, domains, affected }: Observations): ReadonlySet<s
 /** The name with the cluster domain appended, if a client resolved it; null otherwise. */
 function foundWithDomain(name: string, { names }: Observations): string | null {
   const stem = `${name.replace(/\.svc$/, '')}.svc.`;
-  return (
-    names.list.find((each) => each.outcomes.found > 0 && each.name.startsWith(stem))?.name ?? null
-  );
-}
-
-function maxDots(names: readonly string[]): number {
-  return Math.max(...names.map((name) => name.split('.').length - 1));
+  const view = names.list.find((each) => each.outcomes.found > 0 && each.name.startsWith(stem));
+  return view?.name ?? null;
 }

@@ -4,7 +4,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import { blockListTest } from '../observe/block-lists.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { addOutcomes, noOutcomes, wrong } from '../observe/outcomes.ts';
+import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import { floodSender } from '../observe/name-flood.ts';
 import { isServer } from '../observe/roles.ts';
 import { listed, percent, share, tally } from '../texts.ts';
@@ -56,7 +56,6 @@ export const madeUpNames: FindingKind = {
     const isAgain = all.asked > MADE_UP.queriesEach * flood.length;
     if (!isOften || isAgain || areHosts(flood.flat()) || areNumbered(flood, domain))
       return excluded(`the names below ${domain} belong to hosts, or are queried repeatedly`);
-    const below = (name: string): boolean => isBelow(name, domain);
     const askers = tally(
       flood.flatMap((views) => [...new Set(views.flatMap((view) => view.lastClients))]),
       (client) => client,
@@ -75,7 +74,7 @@ export const madeUpNames: FindingKind = {
       return excluded(`the names below ${domain} are few among all queries, and cause no failures`);
     if (!isHarmful && flood.length < MADE_UP.harmlessPerSecond * seconds)
       return excluded(`the few names a second below ${domain} do no harm`);
-    const losses = claims.open.filter(({ name }) => below(name));
+    const losses = claims.open.filter(({ name }) => isBelow(name, domain));
     const isReal = doExist(flood);
     claims.flood = { domain, names: flood.length, client: most, isPassedOn, isReal, losses };
     // Names that exist are answered, so these queries fail for another reason.
@@ -83,7 +82,7 @@ export const madeUpNames: FindingKind = {
       claims.take(losses);
       for (const [view] of flood) claims.names.add(view!.name);
     }
-    const exchanges = observed.affectedExchanges(({ name }) => below(name));
+    const exchanges = observed.affectedExchanges(({ name }) => isBelow(name, domain));
     return {
       title: isReal
         ? 'A client queries very many different names, which no cache can answer'
@@ -174,22 +173,16 @@ function areHosts(views: readonly NameView[]): boolean {
   return different.size > SAME_HOST_SHARE * found.length;
 }
 
-function fates({
-  asked,
-  lost,
-  servfail,
-  refused,
-  nxdomain,
-  found,
-}: ReturnType<typeof noOutcomes>): string {
+function fates(outcomes: Outcomes): string {
   const all = [
-    [lost, 'got no reply'],
-    [servfail, 'got SERVFAIL'],
-    [refused, 'got REFUSED'],
-    [nxdomain, 'got NXDOMAIN'],
-    [found, 'were answered'],
+    ['lost', 'got no reply'],
+    ['servfail', 'got SERVFAIL'],
+    ['refused', 'got REFUSED'],
+    ['nxdomain', 'got NXDOMAIN'],
+    ['found', 'were answered'],
   ] as const;
   return all
-    .flatMap(([count, text]) => (count > 0 ? `${share(count, asked)} ${text}` : []))
+    .filter(([kind]) => outcomes[kind] > 0)
+    .map(([kind, text]) => `${share(outcomes[kind], outcomes.asked)} ${text}`)
     .join(', ');
 }

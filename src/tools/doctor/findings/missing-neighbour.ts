@@ -1,6 +1,6 @@
 /** Addresses that no host on the local network answers for. */
 import type { Observations } from '../observe/observations.ts';
-import type { ServerView } from '../observe/server-view.ts';
+import type { History, ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, type FoundCause, type Verdict } from './finding.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -14,7 +14,7 @@ export const missingNeighbour: FindingKind = {
   name: 'a neighbour that is gone, or a full neighbour table',
   inCapture(observed, claims) {
     const overflow = observed.counters.get('neighbourOverflow') ?? 0;
-    const alone = observed.servers.list.flatMap((server) => {
+    const servers = observed.servers.list.flatMap((server) => {
       const { address } = server;
       const neighbour = observed.neighbours.list.find((each) => each.address === address);
       const asked = neighbour?.longest ?? 0;
@@ -25,13 +25,7 @@ export const missingNeighbour: FindingKind = {
       // gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
-    const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
-    if (unsent !== null) return unsent;
-    if (alone.length === 0 && overflow === 0)
-      return observed.neighbours.size === 0
-        ? unknown('the capture contains no ARP packets, and no router reports a missing address')
-        : unanswered(observed);
-    const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
+    if (servers.length === 0 && overflow === 0) return notFound(observed) ?? unanswered(observed);
     const addresses = servers.map(({ address }) => address);
     const losses = addresses.flatMap((address) => claims.openTo(address));
     if (losses.length < MIN_CASES && overflow === 0)
@@ -78,27 +72,19 @@ export const missingNeighbour: FindingKind = {
             ({ address, longest }) =>
               `${address} was requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
           ),
-        ...(addresses.length > 0
-          ? servers
-              .slice(0, 3)
-              .map(
-                ({ address, asked, icmp }) =>
-                  `${address} ${[
-                    ...(asked > 0
-                      ? [
-                          `was requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
-                        ]
-                      : []),
-                    ...(icmp > 0
-                      ? [
-                          gone.length > 0
-                            ? `drew ICMP host or address unreachable ${times(icmp)}, because no host has the translated address`
-                            : `drew ICMP host or address unreachable from a router ${times(icmp)}, because no host has this address or the translated one`,
-                        ]
-                      : []),
-                  ].join(' and ')}.`,
-              )
-          : []),
+        ...servers.slice(0, 3).map(({ address, asked, icmp }) => {
+          const [from, which] =
+            gone.length > 0
+              ? ['', 'the translated address']
+              : [' from a router', 'this address or the translated one'];
+          const signs = [
+            asked > 0 &&
+              `was requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
+            icmp > 0 &&
+              `drew ICMP host or address unreachable${from} ${times(icmp)}, because no host has ${which}`,
+          ];
+          return `${address} ${signs.filter((sign) => sign !== false).join(' and ')}.`;
+        }),
         overflow > 0 && `The kernel reported a neighbour table overflow ${overflow} times.`,
       ],
       why: isOneOfSeveral
@@ -127,12 +113,8 @@ function answersAmid(
   losses: readonly SeenExchange[],
 ): boolean {
   const { fromMs } = sentSpan(losses);
-  const view = servers.get(address);
-  return (
-    view !== undefined &&
-    view.history.some(
-      ([second, { asked, lost }]) => second * 1000 > fromMs && asked - lost >= MIN_CASES,
-    )
+  return (servers.get(address)?.history ?? []).some(
+    ([second, { asked, lost }]) => second * 1000 > fromMs && asked - lost >= MIN_CASES,
   );
 }
 
@@ -222,12 +204,10 @@ function times(count: number): string {
 
 /** True if (nearly) nothing is answered between the first and the last second with losses. */
 function isAway({ history }: ServerView): boolean {
-  const lossy = history.filter(([, { lost }]) => lost > 0);
-  const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
-  const within = history.filter(([second]) => second > from && second <= to);
+  const isLossy = ([, { lost }]: History[number]): boolean => lost > 0;
+  const within = history.slice(history.findIndex(isLossy) + 1, history.findLastIndex(isLossy) + 1);
   const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
-  const lost = within.reduce((sum, [, second]) => sum + second.lost, 0);
-  return lost >= MOST * asked;
+  return within.reduce((sum, [, second]) => sum + second.lost, 0) >= MOST * asked;
 }
 
 /**
@@ -238,11 +218,11 @@ function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
     ({ answered, longest }) => answered === 0 && longest >= MIN_CASES,
   );
+  if (neighbours.size === 0)
+    return unknown('the capture contains no ARP packets, and no router reports a missing address');
   if (missing.length === 0)
     return excluded(
-      neighbours.list.length === 0
-        ? 'no query was lost because an address is missing on the local network'
-        : `all ${neighbours.list.length} addresses that were requested on the local network were found`,
+      `all ${neighbours.size} addresses that were requested on the local network were found`,
     );
   const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
   return unknown(

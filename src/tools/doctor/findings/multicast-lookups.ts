@@ -1,5 +1,5 @@
 /** Names that a client looks up by multicast, which no DNS server receives. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes } from '../../../server/wire/iana.ts';
 import { MDNS_PORT, type MulticastName } from '../observe/multicast-names.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -26,9 +26,8 @@ export const multicastLookups: FindingKind = {
     const isMdns = failing.some(({ port }) => port === MDNS_PORT);
     const group = isMdns ? '224.0.0.251 (port 5353)' : '224.0.0.252 (port 5355)';
     const elsewhere = (goesOn ? [] : names).flatMap((name) => {
-      const servers = [
-        ...new Set(viewsOf(name, observed).flatMap(({ answeredMs }) => [...answeredMs.keys()])),
-      ];
+      const found = viewsOf(name, observed).filter(({ outcomes }) => outcomes.found > 0);
+      const servers = [...new Set(found.flatMap(({ answeredMs }) => [...answeredMs.keys()]))];
       return servers.length === 0 ? [] : [{ name, servers }];
     });
     return {
@@ -53,9 +52,9 @@ export const multicastLookups: FindingKind = {
       prove: `in the pod, check the hosts line in /etc/nsswitch.conf, and compare getent hosts ${names[0]!} with ndots query ${names[0]!}`,
       disproved: `the pod sends DNS queries for ${names[0]!} to its name server`,
       counted: new Map(
-        clients.map((client) => [
+        [...Map.groupBy(failing, ({ client }) => client)].map(([client, all]) => [
           client,
-          triesOf(failing.filter((each) => each.client === client)),
+          triesOf(all),
         ]),
       ),
       affected: [],
@@ -68,15 +67,10 @@ function triesOf(all: readonly MulticastName[]): number {
 }
 
 function viewsOf(name: string, { names }: Observations): readonly NameView[] {
-  return [TYPE.A, TYPE.AAAA].flatMap((type) => {
-    const view = names.get(name, type);
-    return view !== undefined && view.outcomes.found > 0 ? [view] : [];
-  });
+  return addressTypes.flatMap((type) => names.get(name, type) ?? []);
 }
 
 /** True if the same client also queries a name server for this name, so it does not depend on multicast. */
-function isAskedHere({ name, client }: MulticastName, { names }: Observations): boolean {
-  return [TYPE.A, TYPE.AAAA].some(
-    (type) => names.get(name, type)?.lastClients.includes(client) === true,
-  );
+function isAskedHere({ name, client }: MulticastName, observed: Observations): boolean {
+  return viewsOf(name, observed).some(({ lastClients }) => lastClients.includes(client));
 }
