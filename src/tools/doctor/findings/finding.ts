@@ -43,7 +43,7 @@ export interface Finding {
 }
 
 /** A text of a finding. Those that are not texts do not apply, and are left out. */
-type PartialText = string | false | null | undefined;
+export type PartialText = string | false | null | undefined;
 
 /** What a kind has found. The kind's code and title are added to it, unless it has its own title. */
 export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'fix' | 'exchanges'> {

@@ -27,7 +27,6 @@ export const namesWithoutAddresses: FindingKind = {
       serviceOf(services[0] ?? '')?.split('.') ?? [];
     const server = first.samples[0]!.server.address;
     return {
-      code: this.code,
       title: names.every((name) => isService(name, observed) && serviceOf(name) === name)
         ? 'A headless Service has no ready endpoints, so its name has no address (NODATA)'
         : this.title,
@@ -51,11 +50,8 @@ export const namesWithoutAddresses: FindingKind = {
               'If clients have to reach pods that are not ready yet, set publishNotReadyAddresses: true in the Service.',
             ]
           : []),
-        ...(services.length < names.length
-          ? [
-              `Add an address of this type to the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
-            ]
-          : []),
+        services.length < names.length &&
+          `Add an address of this type to the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
       ],
       prove: `ndots query ${first.name} A @${server} (and AAAA) returns NOERROR without an answer`,
       disproved: 'the same query returns an address or NXDOMAIN',

@@ -14,7 +14,7 @@ import { absoluteName } from '../observe/absolute-name.ts';
 import { blockListTest } from '../observe/block-lists.ts';
 import { searchSteps } from '../observe/search-steps.ts';
 import { strayCharacters } from '../observe/stray-characters.ts';
-import { unknown, type Finding, type FindingKind } from './finding.ts';
+import { unknown, type Finding, type FindingKind, type FoundCause } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_DENIALS_OF_NO_HOST, MIN_SEARCHED_DOMAINS } from '../thresholds/search.ts';
@@ -50,10 +50,8 @@ interface MissingName {
 interface Spelling
   extends
     Pick<Finding, 'title' | 'confidence' | 'why'>,
-    Partial<Pick<Finding, 'prove' | 'disproved'>> {
-  readonly seen: readonly string[];
-  readonly fix: readonly string[];
-}
+    Pick<FoundCause, 'seen' | 'fix'>,
+    Partial<Pick<Finding, 'prove' | 'disproved'>> {}
 
 /** Names whose lookups all fail, however few, with one finding for each kind of misspelling. */
 export const neverFound: FindingKind = {
@@ -96,7 +94,10 @@ function proofOf(missing: MissingName, lookups: readonly SeenLookup[]): string {
   return `run ${query}, then the same for ${listed(more)}; all return NXDOMAIN`;
 }
 
-function findingsOf(observed: Observations, missing: readonly MissingName[]): readonly Finding[] {
+function findingsOf(
+  observed: Observations,
+  missing: readonly MissingName[],
+): readonly FoundCause[] {
   const known = spellings(observed);
   const list = missing.map((each) => {
     const spelling: Spelling =
@@ -121,7 +122,6 @@ function findingsOf(observed: Observations, missing: readonly MissingName[]): re
           lookup.exchanges.some(({ name }) => isOfThese(name))),
     );
     return {
-      code: 'ND2008',
       title,
       ...(title === TITLE ? {} : { subject: first!.name }),
       severity:
@@ -288,7 +288,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       confidence: 0.93,
       seen: [
         `${name} is not a host name, but ${host} is.`,
-        ...(right === undefined ? [] : [sentence(`The capture contains an address for ${right}`)]),
+        right !== undefined && sentence(`The capture contains an address for ${right}`),
       ],
       why: 'A setting of the program contains HOST:PORT or a URL where only a host is expected, and the program looks up the whole string. DNS is not at fault.',
       fix: [
@@ -316,10 +316,9 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       title: 'A program queries an SRV record for a port name that the Service does not have',
       confidence: right.length > 0 ? 0.95 : isThere ? 0.88 : 0.8,
       seen: [
-        ...(right.length > 0
-          ? [sentence(`Other queries for the same Service are answered: ${listed(right)}`)]
-          : []),
-        ...(isThere ? [sentence(`There is an address for ${service}`)] : []),
+        right.length > 0 &&
+          sentence(`Other queries for the same Service are answered: ${listed(right)}`),
+        isThere && sentence(`There is an address for ${service}`),
       ],
       why: 'The first two labels of an SRV name are the name and protocol of a Service port. If the port has no name, or a different name or protocol, the record does not exist, and the answer is always NXDOMAIN.',
       fix: [
@@ -376,7 +375,7 @@ function strayOf(name: string): ((known: FoundNames) => Spelling) | null {
       confidence: 0.94,
       seen: [
         `${shown} contains ${what}${where}, which is not allowed in a host name.`,
-        ...(right === undefined ? [] : [sentence(`The name without it exists: ${right}`)]),
+        right !== undefined && sentence(`The name without it exists: ${right}`),
       ],
       why: isTemplate
         ? 'A variable or template in the program’s configuration was not replaced, so the program looks up the literal text. DNS is not at fault.'

@@ -1,7 +1,7 @@
 /** Names that are queried before they exist. */
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import {
@@ -71,7 +71,7 @@ export const newName: FindingKind = {
 function entryTexts(
   observed: Observations,
   cached: readonly NameView[],
-): Pick<Finding, 'title' | 'severity' | 'confidence' | 'seen' | 'why' | 'fix' | 'disproved'> {
+): Pick<FoundCause, 'title' | 'severity' | 'confidence' | 'seen' | 'why' | 'fix' | 'disproved'> {
   const names = namesOf(cached);
   const [{ outcomes, serverTimes, negativeTtls }] = cached as [NameView];
   const [{ server, untilMs }] = serverTimes as [ServerTimes];
@@ -179,11 +179,9 @@ function withoutTtl(observed: Observations, claims: Claims): readonly NameView[]
 function told(
   observed: Observations,
   cached: readonly NameView[],
-): Omit<Finding, 'seen' | 'confidence'> {
+): Omit<FoundCause, 'seen' | 'confidence'> {
   const keys = new Set(cached.map(({ name }) => name));
   return {
-    code: 'ND8003',
-    title: 'A new name stays invisible because its absence is cached',
     severity: 'warning',
     why: 'A client queried the name before it existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it, and keeps returning it after the name has been created.',
     fix: [

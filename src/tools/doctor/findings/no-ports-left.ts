@@ -26,8 +26,6 @@ export const noPortsLeft: FindingKind = {
     claims.take(losses);
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.92,
       seen: [

@@ -36,7 +36,6 @@ export const noSearchList: FindingKind = {
     );
     for (const name of names) claims.names.add(name);
     return {
-      code: this.code,
       title: 'A pod has no search list, so short names are not completed and do not exist',
       severity: 'warning',
       confidence: names.length > 1 ? 0.9 : 0.8,

@@ -37,7 +37,6 @@ export const nodeCacheDark: FindingKind = {
     );
     const isReplaced = others.length > 0 && observed.lookups > 0;
     return {
-      code: this.code,
       title: isReplaced
         ? 'The node-local cache does not answer, so lookups wait before they try the next server'
         : this.title,
@@ -47,11 +46,8 @@ export const nodeCacheDark: FindingKind = {
         answered(outcomes) === 0
           ? `None of the ${outcomes.asked} queries to ${address} was answered.`
           : `${address} answered until ${clock(lastReplyMs)}. After that, ${share(losses.length, losses.length)} queries got no reply.`,
-        ...(isReplaced
-          ? [
-              `The same clients then query ${listed(others.map((each) => each.address))} and get an answer, but ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-            ]
-          : []),
+        isReplaced &&
+          `The same clients then query ${listed(others.map((each) => each.address))} and get an answer, but ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(!isClosed
           ? [
               'No ICMP port unreachable came back, so a process may still be listening there without answering in time.',
@@ -64,11 +60,8 @@ export const nodeCacheDark: FindingKind = {
         ? 'Queries reach no working cache, but this capture does not show why. The process may hang, or wait for its own upstream longer than its clients do. (A cache that forwards over TCP with force_tcp waits for 30 s if TCP port 53 is blocked.) Or it was killed, but its NOTRACK rules remain.'
         : 'The node-local cache has an address on a dummy interface, and rules that keep DNS packets out of connection tracking. Both remain when its process is killed (out of memory, SIGKILL). Packets for that address then find no listener, but do not reach the cluster’s DNS either.',
       fix: [
-        ...(isClosed
-          ? []
-          : [
-              `On the node, ndots doctor -i any shows whether the cache queries its upstream, over UDP or TCP, and gets replies. From the node, query the cluster’s DNS over both with ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, then the same with +tcp.`,
-            ]),
+        !isClosed &&
+          `On the node, ndots doctor -i any shows whether the cache queries its upstream, over UDP or TCP, and gets replies. From the node, query the cluster’s DNS over both with ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, then the same with +tcp.`,
         'On the node, restart the cache, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
         'Give the cache a memory limit that it does not reach, and a priority class (system-node-critical).',
       ],

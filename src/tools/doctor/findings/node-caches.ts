@@ -21,10 +21,8 @@ export const nodeCaches: FindingKind = {
       severity: away.length > 0 ? 'critical' : 'warning',
       confidence: away.length > 0 ? 0.85 : 0.7,
       seen: [
-        ...(away.length > 0 ? [`These caches are not ready: ${listed(away.map(stateOf))}.`] : []),
-        ...(bare.length > 0
-          ? [`These nodes have no cache: ${listed(bare.map(({ name }) => name))}.`]
-          : []),
+        away.length > 0 && `These caches are not ready: ${listed(away.map(stateOf))}.`,
+        bare.length > 0 && `These nodes have no cache: ${listed(bare.map(({ name }) => name))}.`,
       ],
       affected: [
         ...away.map(({ node }) => `node ${node}`),

@@ -61,7 +61,6 @@ export const notDns: FindingKind = {
       .slice(0, MAX_LISTED_CONTACTS);
     const servers = keysOf(losses, ({ server }) => server.address);
     return {
-      code: this.code,
       title:
         pods === null
           ? this.title
@@ -70,35 +69,22 @@ export const notDns: FindingKind = {
       confidence: exceeded > 0 ? 0.95 : repeated >= 5 ? 0.9 : 0.75,
       seen: [
         `${share(observed.total.lost, observed.total.asked)} DNS queries got no reply${pods === null ? `; they were sent to ${listed(servers)}` : ''}.`,
-        ...(opened > 0
-          ? [`${share(repeated, opened)} other TCP connections had to repeat their first packet.`]
-          : []),
-        ...(pods === null
-          ? []
-          : [
-              `Queries are lost on the way to ${lossText(pods.lossy)} or back, but not with ${lossText(pods.spared)}.`,
-            ]),
-        ...(failing.length === 0
-          ? []
-          : [
-              `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`,
-            ]),
-        ...(exceeded > 0
-          ? [
-              `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,
-            ]
-          : []),
+        opened > 0 &&
+          `${share(repeated, opened)} other TCP connections had to repeat their first packet.`,
+        pods !== null &&
+          `Queries are lost on the way to ${lossText(pods.lossy)} or back, but not with ${lossText(pods.spared)}.`,
+        failing.length !== 0 &&
+          `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`,
+        exceeded > 0 &&
+          `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,
       ],
       why:
         pods === null
           ? 'First packets of all kinds are lost. The flow table in the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.'
           : `Packets on the path to ${listed(pods.lossy.map(({ address }) => address))} are lost, DNS or not, while others from the same clients arrive. A link, a tunnel, a network card or a node on that path drops packets. DNS appears in the logs first, but it is not the cause.`,
       fix: [
-        ...(pods === null
-          ? []
-          : [
-              `Find the nodes of ${listed(pods.lossy.map(({ address }) => address))} (kubectl get pods -A -o wide) and of the clients. Between these, look for lost packets (mtr), and compare with the path to ${listed(pods.spared.map(({ address }) => address))}.`,
-            ]),
+        pods !== null &&
+          `Find the nodes of ${listed(pods.lossy.map(({ address }) => address))} (kubectl get pods -A -o wide) and of the clients. Between these, look for lost packets (mtr), and compare with the path to ${listed(pods.spared.map(({ address }) => address))}.`,
         'Check the network below DNS, including instance type limits (ethtool -S eth0 | grep exceeded), interface drops (ip -s link) and firewall flow tables.',
         'Until then, open fewer connections (keep-alive, connection pools), or use a larger instance type.',
       ],

@@ -27,17 +27,12 @@ export const oneReply: FindingKind = {
         clients.has(client.address) && hops.some(({ repliedMs }) => repliedMs !== null),
     );
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [
         `${sockets} sockets on ${listed([...clients])} sent two or more queries each, and each got exactly one reply. The other replies (A or AAAA) never arrived.`,
-        ...(seen.length > 0
-          ? [
-              `${seen.length} of the missing replies were seen on their way back, so the servers did send them.`,
-            ]
-          : []),
+        seen.length > 0 &&
+          `${seen.length} of the missing replies were seen on their way back, so the servers did send them.`,
       ],
       why: 'A stateful firewall or NAT device in between forgets a UDP flow at its first reply, and drops later ones. glibc and musl query A and AAAA from one socket, so one of the two replies is always missing, and each lookup waits 5 s. Go opens a socket for each query and is not affected.',
       fix: [

@@ -44,8 +44,6 @@ export const otherDns: FindingKind = {
       0,
     );
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [

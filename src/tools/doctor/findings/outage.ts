@@ -1,7 +1,7 @@
 /** A server that stops answering all clients, and may start again. */
 import type { Observations } from '../observe/observations.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, percent, took } from '../texts.ts';
 import { areSilentByChance } from '../observe/sockets.ts';
 import { howNewOnesSuffer } from '../observe/new-socket-losses.ts';
@@ -89,7 +89,6 @@ export const outage: FindingKind = {
         ? openedDuring(observed, [alone!], span.fromMs, span.toMs).length
         : 0;
       return {
-        code: this.code,
         title:
           accepted < MIN_CASES
             ? this.title
@@ -98,18 +97,15 @@ export const outage: FindingKind = {
         confidence: known ? 0.95 : 0.85,
         seen: [
           `${view.firstReplyMs < fromMs || view.firstMs < fromMs ? `${view.address} answered until ${clock(fromMs)}` : `The capture has no reply of ${view.address} before ${clock(fromMs)}`}. In the following ${toS - fromS + 1} s, ${window.lost} of ${window.asked} queries got no reply (${percent(window.lost, window.asked)}), from ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
-          ...(together.length > 0 ? [`${listed(together)} fell silent at the same time.`] : []),
+          together.length > 0 && `${listed(together)} fell silent at the same time.`,
           backMs === null
             ? 'It did not answer again before the capture ended.'
             : `Its next reply came at ${clock(backMs)}, ${took(backMs - fromMs)} later.`,
-          ...(removedMs === null
-            ? []
-            : [
-                `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
-              ]),
-          ...(accepted < MIN_CASES ? [] : [openedText(accepted, [alone!])]),
+          removedMs !== null &&
+            `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
+          accepted >= MIN_CASES && openedText(accepted, [alone!]),
           ...unreachableText(view.address, observed),
-          ...(known ? ['According to the log, a server went into lameduck mode.'] : []),
+          known && 'According to the log, a server went into lameduck mode.',
         ],
         ...outageAdvice({
           isBack: backMs !== null,
@@ -150,7 +146,7 @@ function alonePod(
   client: string,
   server: string,
   backMs: number | null,
-): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
+): Pick<FoundCause, 'why' | 'fix' | 'prove' | 'disproved'> {
   return {
     why: `Only packets to port 53 were lost. Either a rule drops them at this pod, such as a NetworkPolicy that denies egress without an exception for DNS, or no DNS pod answered at that time. The capture has only one client, so it does not show which.${backMs === null ? '' : ` The cause was gone at ${clock(backMs)}.`}`,
     fix: [
@@ -175,12 +171,10 @@ function unreachableText(address: string, { unreachable }: Observations): readon
 function silentToTheEnd(
   { view, losses, sockets, names, endMs }: SilentForGood,
   observed: Observations,
-): Finding {
+): FoundCause {
   const { address, outcomes, lastReplyMs, sinceReply } = view;
   const clients = new Set(sinceReply.map(({ client }) => client.address));
   return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
     severity: 'critical',
     confidence: 0.8,
     seen: [
@@ -202,14 +196,12 @@ function silentToTheEnd(
 function silentAgain(
   { view: { address }, silent, losses }: RepeatedSilence,
   observed: Observations,
-): Finding {
+): FoundCause {
   const clients = new Set(losses.map(({ client }) => client.address));
   const times = silent.map(
     ({ pause, losses: theirs }) => `${fromTo(pause.fromMs, pause.toMs)} (${theirs.length} queries)`,
   );
   return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
     severity: 'critical',
     confidence: 0.85,
     seen: [
@@ -229,7 +221,7 @@ function silentAgain(
 }
 
 /** A server that sent no reply for seconds, then answered all waiting queries at once. */
-function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Finding {
+function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): FoundCause {
   const { address } = view;
   const [first] = windows;
   const { queries, own, sockets, names } = waitedIn(windows);
@@ -241,30 +233,26 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
       `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} waiting queries)`,
   );
   return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
     severity: 'critical',
     confidence: proof === 'one of several' ? 0.75 : 0.88,
     seen: [
       windows.length === 1
         ? `${address} ${what} for ${took(first!.toMs - first!.fromMs)} from ${clock(first!.fromMs)} on. Then it answered all ${queries} waiting queries at once, from ${sockets.size} sockets, for ${names} names.`
         : `${address} ${what} for a while ${windows.length} times, and each time then answered all waiting queries at once: ${listed(times, 6)}.`,
-      ...(own > 0
-        ? [`${own} of these were for cluster names, which the server answers from memory.`]
-        : []),
+      own > 0 && `${own} of these were for cluster names, which the server answers from memory.`,
       ...(proof === 'one of several'
         ? [
             'Other queries were answered at the same time, so this is one of several servers behind the address.',
           ]
         : [`At other times, half of its replies come within ${took(view.quantile(0.5))}.`]),
-      ...(lost > 0 ? [`Clients gave up on ${lost} queries before it resumed.`] : []),
+      lost > 0 && `Clients gave up on ${lost} queries before it resumed.`,
     ],
     why: 'The process stopped and then resumed. It was suspended, throttled by its CPU limit or replaced by another process, or its node or virtual machine was frozen, out of memory or swapping.',
     fix: [
       proof === 'upstream'
         ? 'Determine what happened to that server at these times. Forward to several upstreams with health checks and max_fails, so that another one is used.'
         : 'Determine what happened to the server at these times. Check its pod’s restarts, memory and CPU limits, and its node’s load.',
-      ...(proof === 'upstream' ? [] : ['Run more than one replica, spread over nodes.']),
+      proof !== 'upstream' && 'Run more than one replica, spread over nodes.',
     ],
     prove:
       proof === 'upstream'
@@ -301,7 +289,7 @@ function outageAdvice({
   isRollout,
   isUpstream,
   at,
-}: Outage): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
+}: Outage): Pick<FoundCause, 'why' | 'fix' | 'prove' | 'disproved'> {
   const events = `run kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns and look around ${at} UTC; kubectl -n kube-system get pods shows restarts`;
   const disproved =
     'no DNS pod ended, restarted or moved at that time, and the clients’ node also lost other packets';

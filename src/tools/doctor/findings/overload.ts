@@ -12,6 +12,7 @@ import {
   excluded,
   unknown,
   type Finding,
+  type FoundCause,
   type FindingKind,
   type Verdict,
   clusterFinding,
@@ -37,9 +38,7 @@ import {
   WAITING_LOOKUPS,
 } from '../thresholds/lateness.ts';
 
-const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
-  code: 'ND7001',
-  title: 'A name server is overloaded, so replies come late and then not at all',
+const said: Omit<FoundCause, 'confidence' | 'seen' | 'exchanges'> = {
   severity: 'critical',
   why: 'Queries arrive faster than they are answered. The server’s CPU is at its limit (or throttled), or its upstream is slow and all queries wait. Clients then retry, which adds to the load.',
   fix: [
@@ -55,8 +54,8 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
 
 /** A server that answers later and later, then not at all. */
 export const overload: FindingKind = {
-  code: said.code,
-  title: said.title,
+  code: 'ND7001',
+  title: 'A name server is overloaded, so replies come late and then not at all',
   name: 'an overloaded server',
   inCapture(observed, claims) {
     if (observed.total.asked < MIN_QUERIES) return unknown('too few queries');
@@ -98,12 +97,10 @@ export const overload: FindingKind = {
           ...flooderText(observed, losses),
           `Replies from ${server.address} took ${within.toFixed(0)} ms on average in the seconds when queries were lost, compared with ${before.toFixed(1)} ms in other seconds.`,
           `${share(outcomes.lost, outcomes.asked)} queries got no reply. The peak load was ${Math.max(...history.map(([, second]) => second.asked))} queries a second.`,
-          ...(killed > 0
-            ? [`The kernel or Kubernetes killed a process for its memory use ${killed} times.`]
-            : []),
-          ...(rejects > 0
-            ? [`CoreDNS refused or dropped ${rejects} queries because too many were waiting.`]
-            : []),
+          killed > 0 &&
+            `The kernel or Kubernetes killed a process for its memory use ${killed} times.`,
+          rejects > 0 &&
+            `CoreDNS refused or dropped ${rejects} queries because too many were waiting.`,
         ],
         exchanges: losses,
       };
@@ -122,12 +119,9 @@ export const overload: FindingKind = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        ...(rejected > 0
-          ? [
-              `${rejected} queries were refused because more than max_concurrent waited for the upstream.`,
-            ]
-          : []),
-        ...(shed > 0 ? [`${shed} queries were dropped by shed.`] : []),
+        rejected > 0 &&
+          `${rejected} queries were refused because more than max_concurrent waited for the upstream.`,
+        shed > 0 && `${shed} queries were dropped by shed.`,
       ],
       affected: measured
         .filter(
@@ -164,7 +158,7 @@ function areOfOneZone(
 }
 
 /** Names that every DNS pod answers from memory take long. */
-function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
+function lateWithOwnNames(observed: Observations, claims: Claims): FoundCause | null {
   const stretches = lateFromMemory(observed).filter(
     ({ server }) => !claims.late.has(server.address),
   );
@@ -230,7 +224,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
 }
 
 /** A part of the cluster names takes many times as long as the rest, although nothing is lost. */
-function shortStalls(observed: Observations, claims: Claims): Finding | null {
+function shortStalls(observed: Observations, claims: Claims): FoundCause | null {
   const all = stallingServers(observed).filter(({ server }) => !claims.late.has(server.address));
   const [first] = all;
   if (first === undefined) return null;

@@ -104,7 +104,6 @@ export const packetCap: FindingKind = {
       const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
-        code: this.code,
         title:
           flooder === null
             ? uncached.length === 0
@@ -116,23 +115,17 @@ export const packetCap: FindingKind = {
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
         seen: [
-          ...(flooder === null
-            ? []
-            : [
-                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
-              ]),
+          flooder !== null &&
+            `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
           found.seen,
           ...floodText(flood),
           ...uncached.map((each) => sentence(repeatingText(each))),
-          ...(busiest === null || uncached.some(({ client }) => client === busiest.address)
-            ? []
-            : [busiestText(busiest, observed.seconds)]),
+          busiest !== null &&
+            !uncached.some(({ client }) => client === busiest.address) &&
+            busiestText(busiest, observed.seconds),
           `${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply, spread over all names.`,
-          ...(exceeded > 0
-            ? [
-                `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
-              ]
-            : []),
+          exceeded > 0 &&
+            `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
         ],
         why: aws
           ? 'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.'

@@ -62,8 +62,6 @@ export const pairRace: FindingKind = {
     claims.take(theirs);
     const immune = two.asked >= PAIR_IMMUNE.pairs && two.oneLost <= PAIR_IMMUNE.lost * two.asked;
     return {
-      code: this.code,
-      title: this.title,
       severity:
         !isFew && (halves.length >= MANY_LOST_HALVES || halves.length >= FELT_SHARE * one.asked)
           ? 'critical'
@@ -72,13 +70,10 @@ export const pairRace: FindingKind = {
         (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= SURE_PAIRS ? 0.9 : 0.8,
       seen: [
         `${share(one.oneLost, one.asked)} pairs of A and AAAA queries from one port lost one of the two, and in ${percent(one.secondLost, one.oneLost)} of these it was the second. The repeated query was answered.`,
-        ...(isFew ? ['Two losses may be chance, but no other query was lost.'] : []),
-        ...(immune
-          ? [`None of the ${two.asked} pairs sent from two ports (as in Go) is affected.`]
-          : []),
-        ...((failed ?? 0) > 0
-          ? [`Connection tracking failed to insert ${failed} entries (insert_failed).`]
-          : []),
+        isFew && 'Two losses may be chance, but no other query was lost.',
+        immune && `None of the ${two.asked} pairs sent from two ports (as in Go) is affected.`,
+        (failed ?? 0) > 0 &&
+          `Connection tracking failed to insert ${failed} entries (insert_failed).`,
       ],
       why: 'Both packets reach the translation of the Service’s address before either has its entry in connection tracking. The second insertion fails, and that packet is dropped. The program waits 5 s (musl 2.5 s) and retries. Kernels since 2020 resolve the clash instead (counted by clash_resolve), so with newer kernels, something else drops the second packet.',
       fix: [
@@ -109,8 +104,8 @@ export const pairRace: FindingKind = {
       confidence: failed > 0 ? 0.95 : 0.7,
       seen: [
         ...lost.map(({ target, text }) => `${target}: ${text}.`),
-        ...(failed > 0 ? [`This machine’s insert_failed grew by ${failed} during this time.`] : []),
-        ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
+        failed > 0 && `This machine’s insert_failed grew by ${failed} during this time.`,
+        proxyMode !== null && `kube-proxy’s mode is ${proxyMode}.`,
       ],
       affected: ['pods with glibc or musl that query the Service’s address'],
       why: 'Both packets reach the translation of the Service’s address before either has its entry in connection tracking, and one of them is dropped.',

@@ -52,8 +52,6 @@ export const parkedDomain: FindingKind = {
       for (const { name } of views) if (isWithin(name, zone)) claims.names.add(name);
       claims.addresses.add(address);
       return {
-        code: this.code,
-        title: this.title,
         subject: zone,
         severity: 'critical',
         confidence: missing.length > 0 && failed.length > 0 ? 0.95 : 0.85,
@@ -61,13 +59,10 @@ export const parkedDomain: FindingKind = {
           sentence(
             `${moved.length} names in ${zone} had different answers until ${clock(fromMs)} but have all resolved to ${address} since then: ${listed(moved)}`,
           ),
-          ...(missing.length > 0
-            ? [
-                sentence(
-                  `Names that did not exist before now have this address as well, so a wildcard record answers for the whole domain: ${listed(missing)}`,
-                ),
-              ]
-            : []),
+          missing.length > 0 &&
+            sentence(
+              `Names that did not exist before now have this address as well, so a wildcard record answers for the whole domain: ${listed(missing)}`,
+            ),
           ...failed.slice(0, 1).map(({ text }) => sentence(text)),
           `${listed(sources)} ${sources.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s. Names in other domains did not change.`,
         ],

@@ -43,8 +43,6 @@ export const partialDns64: FindingKind = {
     for (const name of names) claims.names.add(name);
     const [{ name, address, ipv4 }] = all;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: isByServer ? 0.95 : 0.9,
       seen: [

@@ -5,7 +5,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
-import { excluded, unknown, type Finding, type FindingKind, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind, clusterFinding } from './finding.ts';
 import { between, clock, listed } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
@@ -57,18 +57,14 @@ export const prohibited: FindingKind = {
       .flatMap((server) => spared.get(server) ?? [])
       .filter(({ address, asked, lost }) => !clients.includes(address) && lost < asked);
     return {
-      code: this.code,
       title: isUpstream ? 'A firewall rejects DNS servers’ queries to their upstream' : this.title,
       severity: 'critical',
       confidence: 0.95,
       seen: [
         `${losses.length} queries from ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets drew the ICMP error administratively prohibited.`,
         `${listed(senders)} ${senders.length === 1 ? 'sends' : 'send'} these errors, ${between(fromMs, toMs, 'fine')}${isForTime ? '. Before that, these clients were answered' : ''}.`,
-        ...(fine.length > 0
-          ? [
-              `Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`,
-            ]
-          : []),
+        fine.length > 0 &&
+          `Other clients are answered by the same server: ${listed(fine.map(({ address }) => address))}.`,
       ],
       why: `Only a rule sends this error, so a firewall or a NetworkPolicy on ${listed(senders)} rejects ${isUpstream ? 'these DNS servers’ queries to their upstream, and external names fail' : 'these pods’ DNS queries'}.`,
       fix: [
@@ -131,12 +127,11 @@ interface OfSomePods {
 }
 
 /** A firewall rejects queries to some of the servers behind an address, from whichever client they are. */
-function ofSomePods(found: OfSomePods): Finding {
+function ofSomePods(found: OfSomePods): FoundCause {
   const { losses, clients, servers, pods, finePods, count, senders } = found;
   const { fromMs, toMs } = sentSpan(losses);
   const targets = pods.length > 0 ? listed(pods) : `some of the servers behind ${listed(servers)}`;
   return {
-    code: 'ND3004',
     title:
       pods.length > 1 || pods.length === 0
         ? 'A firewall rejects the queries to some DNS pods, while others answer'
@@ -222,7 +217,6 @@ export const policyCut: FindingKind = {
       const nets = atServers.length === 0 ? null : netsApart([...addresses], served);
       const listing = nets === null ? null : ofAccessList(atServers, nets);
       return {
-        code: this.code,
         title: listing?.title ?? this.title,
         severity: 'critical',
         confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
@@ -232,11 +226,8 @@ export const policyCut: FindingKind = {
           isLinkLocal(server.address)
             ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
             : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
-          ...(byEdns
-            ? [
-                'All queries from the cut-off clients use EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
-              ]
-            : []),
+          byEdns &&
+            'All queries from the cut-off clients use EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
         ],
         why:
           listing?.why ??
@@ -305,7 +296,7 @@ function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): 
 function ofAccessList(
   servers: readonly string[],
   nets: readonly string[],
-): Pick<Finding, 'title' | 'seen' | 'why' | 'fix' | 'prove' | 'disproved'> {
+): Pick<FoundCause, 'title' | 'seen' | 'why' | 'fix' | 'prove' | 'disproved'> {
   const [those, sources] = [listed(servers), listed(nets)];
   return {
     title: 'A DNS server receives queries from some networks and answers none of them',

@@ -39,8 +39,6 @@ export const privateAndPublic: FindingKind = {
     const { view, internal, external, isByServer } = first;
     const servers = [...new Set([...internal, ...external].map(({ asked }) => asked))];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: isByServer ? 0.93 : 0.88,
       seen: [
@@ -50,7 +48,7 @@ export const privateAndPublic: FindingKind = {
         isByServer
           ? 'Each server always returns the same one of the two.'
           : `${listed(servers)} alternates between the two, so the servers behind it, or its upstreams, have different answers.`,
-        ...(names.length > 1 ? [sentence(`The affected names are ${listed(names)}`)] : []),
+        names.length > 1 && sentence(`The affected names are ${listed(names)}`),
       ],
       why: 'The zone has an internal version with private addresses and a public one (split horizon). forward queries both kinds of servers in turn, so which version a client gets is chance. The public address is often unreachable from inside, or leads to another entry point of the service.',
       fix: [

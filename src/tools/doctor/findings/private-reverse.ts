@@ -51,19 +51,14 @@ export const privateReverse: FindingKind = {
     const upstream = silent.filter((server) => behind.has(server));
     const server = silent[0] ?? keysOf(failed, (each) => each.server.address)[0];
     return {
-      code: this.code,
-      title: this.title,
       severity: bad >= MANY_ERRORS ? 'critical' : 'warning',
       confidence: 0.92,
       seen: [
         sentence(
           `${share(bad, own.asked)} PTR queries for private addresses failed (${own.servfail} SERVFAIL, ${losses.length} without reply, ${late.length} late)${longest >= FELT_MS ? `, after up to ${took(longest)}` : ''}: ${listed([...names])}`,
         ),
-        ...(upstream.length === 0
-          ? []
-          : [
-              `The upstream, ${listed(upstream)}, received ${losses.length} of them and answered none.`,
-            ]),
+        upstream.length !== 0 &&
+          `The upstream, ${listed(upstream)}, received ${losses.length} of them and answered none.`,
         `Of all other queries, ${share(wrong(others), others.asked)} failed.`,
       ],
       why: `The DNS server has no reverse zone for these addresses, so it forwards the queries, and ${upstream.length === 0 ? 'the upstream' : listed(upstream)} does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait until they time out.`,

@@ -34,20 +34,15 @@ export const raisedTtl: FindingKind = {
     for (const name of names) claims.names.add(name);
     const { view, source, cached, isStale } = first;
     return {
-      code: this.code,
-      title: this.title,
       severity: isStale ? 'critical' : 'warning',
       confidence: isStale ? 0.9 : 0.88,
       seen: [
         sentence(
           `${view.name} ${typeName(view.type)}: ${source.asked} returns ${source.addresses.join(' ')} with a TTL of at most ${source.ttl} s, while ${cached.asked} returns ${cached.addresses.join(' ')} with a TTL of up to ${cached.ttl} s`,
         ),
-        ...(isStale
-          ? [
-              `${source.asked} has had the new address since ${clock(source.firstMs)} at the latest, but ${cached.asked} still returned the old one at ${clock(cached.lastMs)}.`,
-            ]
-          : []),
-        ...(names.length > 1 ? [sentence(`The affected names are ${listed(names)}`)] : []),
+        isStale &&
+          `${source.asked} has had the new address since ${clock(source.firstMs)} at the latest, but ${cached.asked} still returned the old one at ${clock(cached.lastMs)}.`,
+        names.length > 1 && sentence(`The affected names are ${listed(names)}`),
       ],
       why: 'The cache’s minimum TTL is greater than the record’s TTL (cache { success SIZE TTL MINTTL } in a Corefile, cache-min-ttl in Unbound, min-cache-ttl in dnsmasq). After the record changes, programs get the old address until the raised TTL expires, and connect to a host that is gone.',
       fix: [

@@ -71,7 +71,6 @@ export const randomLoss: FindingKind = {
         listed(each.map(({ address, asked: all, lost }) => `${address} ${share(lost, all)}`)),
       );
       return {
-        code: this.code,
         title: 'Queries to some DNS pods are lost on the network path to their nodes',
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.8,
@@ -93,7 +92,6 @@ export const randomLoss: FindingKind = {
     }
     if (outside !== null && !isOnlyAaaa && spared === null && stopped === null) {
       return {
-        code: this.code,
         title: 'Queries for external names are lost, while cluster names are answered',
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.7,
@@ -117,7 +115,6 @@ export const randomLoss: FindingKind = {
     if (waves.length > 0) {
       const lost = waves.reduce((sum, each) => sum + each.lost, 0);
       return {
-        code: this.code,
         title: 'Queries are lost in waves: for seconds none is answered, and then they are again',
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.75,
@@ -141,7 +138,6 @@ export const randomLoss: FindingKind = {
       };
     }
     return {
-      code: this.code,
       title:
         beside !== null
           ? 'Queries to one server are lost, but not to others'
@@ -154,59 +150,37 @@ export const randomLoss: FindingKind = {
       confidence: 0.6,
       seen: [
         `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
-        ...(isOnlyAaaa
-          ? [
-              `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
-            ]
-          : []),
-        ...(beside === null
-          ? []
-          : [
-              sentence(
-                `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}`,
-              ),
-            ]),
+        isOnlyAaaa &&
+          `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
+        beside !== null &&
+          sentence(
+            `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}`,
+          ),
         isMoment
           ? `All of them were sent within ${took(toMs - fromMs)}, while other queries sent during that time were answered.`
           : spared !== null
             ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address, while ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
             : (sockets ??
               `The lost queries have ${isOnlyAaaa ? 'nothing else' : 'nothing'} in common (${isOnlyAaaa ? '' : 'type, '}name, port, time).`),
-        ...(behind.length > 0
-          ? [
-              `${share(beyond.length, behind.length)} of the queries that were seen on their way to a DNS pod were not answered there. The replies to the others were lost on the way back.`,
-            ]
-          : []),
-        ...(stopped === null
-          ? []
-          : [
-              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} but not after it, while ${stopped.passed} others were seen on both sides. They were lost between these two points on the node rather than at a DNS server.`,
-            ]),
+        behind.length > 0 &&
+          `${share(beyond.length, behind.length)} of the queries that were seen on their way to a DNS pod were not answered there. The replies to the others were lost on the way back.`,
+        stopped !== null &&
+          `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} but not after it, while ${stopped.passed} others were seen on both sides. They were lost between these two points on the node rather than at a DNS server.`,
       ],
       why: isOnlyAaaa
         ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. Repeated queries are answered, so no filter drops all of them.'
         : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or address translation gave two flows the same port (masquerading without --random-fully).',
       fix: [
-        ...(beside === null
-          ? []
-          : [
-              `Check ${servers[0]!} and the path to it, since other servers answer the same clients. The server is overloaded, or its link or a firewall in front of it drops packets.`,
-            ]),
-        ...(isOnlyAaaa
-          ? [
-              'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
-            ]
-          : []),
-        ...(stopped === null || isOnlyAaaa
-          ? []
-          : [
-              'Check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
-            ]),
-        ...(spared === null || isOnlyAaaa
-          ? []
-          : [
-              `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
-            ]),
+        beside !== null &&
+          `Check ${servers[0]!} and the path to it, since other servers answer the same clients. The server is overloaded, or its link or a firewall in front of it drops packets.`,
+        isOnlyAaaa &&
+          'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
+        stopped !== null &&
+          !isOnlyAaaa &&
+          'Check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
+        spared !== null &&
+          !isOnlyAaaa &&
+          `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
         'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
         // A dead pod loses A queries as well, and after the translation.
         ...(stopped !== null || isOnlyAaaa

@@ -52,7 +52,6 @@ export const refusedRate: FindingKind = {
     const busiest = busiestOf(others.map(({ address, outcomes }) => [address, outcomes.asked]));
     const top = busiest !== null && busiest.share >= REFUSED_RATE.ofOne ? busiest : null;
     return {
-      code: this.code,
       title: 'A server limits each client’s query rate and refuses queries above it',
       subject: server,
       severity: 'critical',
@@ -60,11 +59,8 @@ export const refusedRate: FindingKind = {
       seen: [
         `${server} refused ${share(refused.length, asked)} queries from ${client}, ${fromTo(fromMs, toMs, 'fine')}.`,
         `Refusals depend on the rate. In seconds with refusals, ${client} sent ${busy} queries (the median), of which about ${served} were answered. In seconds without refusals, it sent at most ${calm}.`,
-        ...(top === null
-          ? []
-          : [
-              `${top.address} sends ${percent(top.queries, top.all)} of all client queries here and uses up the shared limit.`,
-            ]),
+        top !== null &&
+          `${top.address} sends ${percent(top.queries, top.all)} of all client queries here and uses up the shared limit.`,
       ],
       why: `${server} accepts about ${served} queries per second from one source address and refuses the rest (dnsdist MaxQPSIPRule, Unbound ip-ratelimit, a provider’s quota). All clients whose queries pass through ${client} share this limit, so one busy program makes other programs’ lookups fail.`,
       fix: [

@@ -181,7 +181,6 @@ export const refused: FindingKind = {
     ];
     const cause = causesInOrder.find((each) => each !== false)!;
     return {
-      code: this.code,
       title: cause.title ?? this.title,
       severity:
         byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
@@ -198,9 +197,7 @@ export const refused: FindingKind = {
             ? `${listed(clients.map(({ address }) => address))} got this error, while their other queries were answered.`
             : `${listed(clients.map(({ address }) => address))} got this error, and none of their queries was answered.`,
         ...cause.seen,
-        ...(ended > 0
-          ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
-          : []),
+        ended > 0 && `${share(ended, lookups)} lookups ended without an answer because of it.`,
         ...said.map(
           ({ code, count: times }) =>
             `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}), so a rule refuses the client.`,

@@ -1,6 +1,6 @@
 /** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
 import { isLoopbackHost } from '../../../server/base/ip.ts';
-import { excluded, type Finding, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
 import { cacheAtService } from '../observe/cache-at-service.ts';
 import type { Claims } from '../observe/claims.ts';
@@ -39,7 +39,6 @@ export const closedProxy: FindingKind = {
     const isFirst = times.length === 1 && runsAgain && (view?.firstReplyMs ?? 0) > time!.toMs;
     const isNever = answered(outcomesOf(address, observed)) === 0;
     return {
-      code: this.code,
       title: isFirst
         ? 'The DNS proxy in a pod starts after the program, whose first queries are rejected'
         : this.title,
@@ -98,19 +97,14 @@ export const noEndpoints: FindingKind = {
     );
     takeSilence(observed, claims, losses);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [
         returnedText(host, observed),
         `These errors come from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself and does not pass any to a DNS pod.`,
-        ...(host.runsAgain ? [`After that, ${address} answered again.`] : []),
-        ...(first.length === 0
-          ? []
-          : [
-              `Before the node did, ${listed(first)} rejected queries, so DNS pods’ processes ended first, and their endpoints were removed later.`,
-            ]),
+        host.runsAgain && `After that, ${address} answered again.`,
+        first.length !== 0 &&
+          `Before the node did, ${listed(first)} rejected queries, so DNS pods’ processes ended first, and their endpoints were removed later.`,
       ],
       why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time. They were scaled to zero, replaced together or evicted, or failed their readiness probe.',
       fix: [
@@ -167,8 +161,6 @@ export const nodeCacheEnded: FindingKind = {
     const cache = isLinkLocal(host.host) ? null : cacheAtService(observed, address, times);
     takeSilence(observed, claims, losses);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.93,
       seen: [
@@ -233,7 +225,6 @@ export const closedEndpoint: FindingKind = {
     const { asked } = outcomesOf(address, observed);
     claims.take(losses);
     return {
-      code: this.code,
       title: 'One of the DNS Service’s endpoints has no process listening on its port',
       severity: 'critical',
       confidence: 0.9,
@@ -296,16 +287,14 @@ export const closedUpstream: FindingKind = {
     takeSilence(observed, claims, losses);
     const addresses = listed(hosts.map(({ address }) => address));
     return {
-      code: this.code,
       title: 'An upstream rejects queries at times because nothing listens on its port',
       severity: 'critical',
       confidence: 0.9,
       seen: [
         ...hosts.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
         `These errors come from ${addresses}, so a host with this address is up, but no process listens on the port.`,
-        ...(hosts.some(({ partly }) => partly)
-          ? [`Other queries to ${addresses} were answered at the same times.`]
-          : []),
+        hosts.some(({ partly }) => partly) &&
+          `Other queries to ${addresses} were answered at the same times.`,
       ],
       why: 'The upstream server’s process ends and restarts. Or the address leads to several hosts, one of which is not a DNS server, because of an address conflict or a broken member behind a load balancer.',
       fix: [
@@ -346,7 +335,6 @@ export const endedProcesses: FindingKind = {
     const losses = [...new Set(theirs.flatMap((host) => host.losses))];
     takeSilence(observed, claims, losses);
     return {
-      code: this.code,
       title: isRollout
         ? 'DNS pods still receive queries after they have ended, because endpoints are removed too late'
         : again.some(({ times }) => times.length >= ENDS_AGAIN)
@@ -424,7 +412,7 @@ function timesText(times: readonly RejectedTime[]): string {
   );
 }
 
-type Advice = Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'>;
+type Advice = Pick<FoundCause, 'why' | 'fix' | 'prove' | 'disproved'>;
 
 function rolloutAdvice([first]: readonly RejectingHost[]): Advice {
   return {

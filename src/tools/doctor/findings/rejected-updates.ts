@@ -10,7 +10,7 @@ import type { Observations } from '../observe/observations.ts';
 import { BADTIME_BYTES } from '../thresholds/errors.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { listed, sentence } from '../texts.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 
 /** Errors in a TSIG record (RFC 8945 section 5.3). */
 const TSIG_ERRORS: ReadonlyMap<number, string> = new Map([
@@ -29,9 +29,7 @@ interface Rejected {
   readonly got: TsigFields | null;
 }
 
-type Cause = Pick<Finding, 'title' | 'why' | 'fix' | 'disproved' | 'confidence'> & {
-  readonly seen: readonly string[];
-};
+type Cause = Pick<FoundCause, 'title' | 'seen' | 'why' | 'fix' | 'disproved' | 'confidence'>;
 
 /** A server rejects changes, so the names that a program wants to publish are missing or old. */
 export const rejectedUpdates: FindingKind = {
@@ -58,28 +56,20 @@ export const rejectedUpdates: FindingKind = {
     const what = worst.every(({ isUpdate }) => isUpdate) ? 'dynamic updates' : 'signed requests';
     const cause = causeOf(first, what);
     return {
-      code: this.code,
-      title: cause.title,
+      ...cause,
       subject: server.address,
       severity: 'critical',
-      confidence: cause.confidence,
       seen: [
         sentence(
           `${server.address} rejected ${worst.length} ${what} from ${listed(clients)} for ${listed(zones)} with ${rcodeName(rcode)}${error === '' ? '' : ` and the TSIG error ${error}`}`,
         ),
         ...cause.seen,
-        ...(missing.length === 0
-          ? []
-          : [
-              sentence(
-                `Names in the zone that were queried are missing, probably because of this: ${listed(missing)}`,
-              ),
-            ]),
+        missing.length !== 0 &&
+          sentence(
+            `Names in the zone that were queried are missing, probably because of this: ${listed(missing)}`,
+          ),
       ],
-      why: cause.why,
-      fix: cause.fix,
       prove: `the log of ${server.address} (for BIND: named, category update-security) names the reason for each request`,
-      disproved: cause.disproved,
       exchanges: worst.map(({ exchange }) => exchange),
       affected: clients,
     };

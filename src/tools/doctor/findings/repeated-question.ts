@@ -40,8 +40,6 @@ export const repeatedQuestion: FindingKind = {
     const isFelt =
       wrong(total) >= FELT_SHARE * total.asked || slowLookups >= Math.max(1, FELT_SHARE * lookups);
     return {
-      code: this.code,
-      title: this.title,
       severity: (isFelt || isMultiplied) && perSecond >= REPEATED.costly ? 'warning' : 'info',
       confidence: 0.9,
       seen: [
@@ -51,21 +49,15 @@ export const repeatedQuestion: FindingKind = {
         sentence(
           `${share(asked, total.asked)} queries are such repeats${searched > 0 ? ' or their search path' : ''}, for ${listed(found.map(({ name }) => name))}`,
         ),
-        ...(isMultiplied
-          ? [
-              `The search path makes ${factor.toFixed(0)} queries of each, ${perSecond.toFixed(0)} a second in total.`,
-            ]
-          : []),
+        isMultiplied &&
+          `The search path makes ${factor.toFixed(0)} queries of each, ${perSecond.toFixed(0)} a second in total.`,
       ],
       why: 'The program or its runtime does not cache addresses. Go and Node.js look up a name for each new connection, musl and glibc have no cache, and neither has the JVM with networkaddress.cache.ttl=0. Each request waits for DNS, and the DNS pods carry the load.',
       fix: [
         `Keep connections open in ${client} (keep-alive, a connection pool), so that it looks up the name less often.`,
         'Let the runtime cache addresses: networkaddress.cache.ttl (Java), cacheable-lookup or undici with a pool (Node.js), a caching dialer (Go).',
-        ...(isMultiplied
-          ? [
-              `Write the name with a trailing dot (${first.name}) or set ndots: 1 in the pod’s dnsConfig, so that each lookup is one query per type.`,
-            ]
-          : []),
+        isMultiplied &&
+          `Write the name with a trailing dot (${first.name}) or set ndots: 1 in the pod’s dnsConfig, so that each lookup is one query per type.`,
         'Use a cache on the node (ndots node-cache, NodeLocal DNSCache).',
       ],
       prove: `ndots capture --from-ip ${client} shows ${first.name} again and again`,

@@ -38,8 +38,6 @@ export const responseLimit: FindingKind = {
       const clients = keysOf(losses, (each) => (each.hops.at(-1) ?? each).client.address);
       const { fromMs, toMs } = sentSpan(losses);
       return {
-        code: this.code,
-        title: this.title,
         severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
         confidence: 0.9,
         seen: [

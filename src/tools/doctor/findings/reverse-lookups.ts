@@ -15,8 +15,6 @@ export const reverseLookups: FindingKind = {
     const different = names.list.filter(({ type }) => type === TYPE.PTR).length;
     const whole = types.get(TYPE.PTR)?.asked ?? 0;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'warning',
       confidence: 1,
       seen: [

@@ -56,8 +56,6 @@ export const sameAddress: FindingKind = {
       ];
       for (const name of list) claims.names.add(name);
       return {
-        code: this.code,
-        title: this.title,
         severity: isSure ? 'critical' : 'warning',
         confidence: isSure ? 0.93 : 0.7,
         seen: [

@@ -18,7 +18,7 @@ import { failingWalks } from '../observe/failing-walks.ts';
 import {
   excluded,
   unknown,
-  type Finding,
+  type FoundCause,
   type FindingKind,
   clusterFinding,
   notAsked,
@@ -169,7 +169,7 @@ function programsOf(observed: Observations): readonly SeenLookup[] {
 }
 
 /** A search domain whose names are not answered from some moment on, while others are. */
-function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | null {
+function fromSomeMomentOn(observed: Observations, claims: Claims): FoundCause | null {
   for (const dead of deadNames(observed, claims.open)) {
     const domain = searchDomainOf(dead, observed);
     if (domain === null) continue;
@@ -194,7 +194,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
 }
 
 /** A search domain whose names fail at times, while others that go the same way are answered. */
-function atTimes(observed: Observations, claims: Claims): Finding | null {
+function atTimes(observed: Observations, claims: Claims): FoundCause | null {
   for (const domain of domainsOf(observed)) {
     const found = failingWalks(observed, claims, makes(domain, observed));
     if (found === null) continue;
@@ -228,10 +228,8 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
   return null;
 }
 
-function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchanges'> {
+function told(domain: string, server = 'SERVER'): Omit<FoundCause, 'seen' | 'exchanges'> {
   return {
-    code: 'ND2003',
-    title: 'A search domain that lookups try first fails for every name',
     severity: 'critical',
     confidence: 0.95,
     why: 'One of the pods’ search domains has no working server (pods inherit their node’s search domains). Each lookup of a name with few dots tries it, and programs time out there or give up. musl (Alpine) and c-ares fail, while glibc and Go lose time.',

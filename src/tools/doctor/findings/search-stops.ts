@@ -7,7 +7,7 @@ import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/
 import {
   excluded,
   unknown,
-  type Finding,
+  type FoundCause,
   type FindingKind,
   clusterFinding,
   notAsked,
@@ -55,8 +55,6 @@ export const searchStops: FindingKind = {
     const isSingle = same.length === 1 && observed.lookups >= MANY_LOOKUPS;
     const names = [...new Set(same.map(({ lookup }) => lookup.name))];
     return {
-      code: this.code,
-      title: this.title,
       severity: isSingle ? 'warning' : 'critical',
       // Another finding covers the failing domain.
       confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
@@ -67,11 +65,8 @@ export const searchStops: FindingKind = {
       why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s. An answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go continue after all of these.',
       fix: [
         // Without the cluster's own domains, no Service is found by its short name.
-        ...(observed.domains.isOfCluster(domain)
-          ? []
-          : [
-              `Remove ${domain} from the search path, which comes from the node’s resolv.conf (kubelet --resolv-conf) or from the pod’s dnsConfig.`,
-            ]),
+        !observed.domains.isOfCluster(domain) &&
+          `Remove ${domain} from the search path, which comes from the node’s resolv.conf (kubelet --resolv-conf) or from the pod’s dnsConfig.`,
         `Remove wildcards and empty names under ${domain.slice(0, -1)}, so that its server answers NXDOMAIN for missing names.`,
         'Write external names with a trailing dot, or set ndots:1 for these pods.',
       ],
@@ -138,12 +133,10 @@ function likelyDomain(
   return isPath ? { domain, clients, stems, lookups } : null;
 }
 
-function likelyStop({ domain, clients, stems, lookups }: LikelyDomain): Finding {
+function likelyStop({ domain, clients, stems, lookups }: LikelyDomain): FoundCause {
   const exchanges = lookups.flatMap((lookup) => lookup.exchanges);
   const { rcode } = exchanges.find((each) => each.rcode > 0)!;
   return {
-    code: 'ND2002',
-    title: 'Alpine (musl) pods give up at a search domain where other pods would continue',
     severity: 'critical',
     confidence: 0.78,
     seen: [

@@ -35,7 +35,6 @@ export const searchWaste: FindingKind = {
     const top = made.toSorted((one, other) => other.outcomes.nxdomain - one.outcomes.nxdomain);
     const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains)));
     return {
-      code: this.code,
       title: titleFor(wasted > whole / 2 ? 'Most' : 'Many'),
       severity: 'info',
       confidence: isOfMost ? 1 : 0.8,

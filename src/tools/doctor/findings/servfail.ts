@@ -73,15 +73,11 @@ export const clusterServfail: FindingKind = {
     for (const { name } of observed.names.list)
       if (observed.domains.isOfCluster(name)) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: outside.asked >= MANY_ERRORS ? 0.92 : 0.75,
       seen: [
         `${share(inside.servfail, inside.asked)} queries for cluster names got SERVFAIL.`,
-        ...(outside.asked > 0
-          ? [`For other names, it was ${share(outside.servfail, outside.asked)}.`]
-          : []),
+        outside.asked > 0 && `For other names, it was ${share(outside.servfail, outside.asked)}.`,
         ...onlyServersText(observed),
       ],
       why: 'The DNS server answers, and its forwarding works, but it has no cluster objects. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
@@ -109,7 +105,7 @@ export const clusterServfail: FindingKind = {
       confidence: outside.length > 0 ? 0.93 : 0.82,
       seen: [
         `${failing[0]!.name} gets SERVFAIL from ${failing.length} of ${alive.length} DNS pods: ${listed(failing.map(({ server }) => podAt(facts, server)))}.`,
-        ...(outside.length > 0 ? [`${outside[0]!.name} is answered.`] : []),
+        outside.length > 0 && `${outside[0]!.name} is answered.`,
       ],
       affected: failing.map(({ server }) => podAt(facts, server)),
       why: 'The server answers, but has no cluster objects. It was started while the API server could not be reached, is not allowed to list them, or is still reading.',
@@ -213,7 +209,6 @@ export const serverFails: FindingKind = {
     const turns = byName === null && !isWaiting ? failsInTurn(names, servfail) : null;
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
-      code: this.code,
       title:
         byName === null
           ? (turns?.title ?? `A name server answers with ${mostly}`)
@@ -231,39 +226,24 @@ export const serverFails: FindingKind = {
         ...(byName === null
           ? []
           : [
-              ...(byName.isAllOutside
-                ? [
-                    byName.zone !== null
-                      ? `All external names that were queried are in ${byName.zone}. If names in other zones also fail, forwarding to the upstream is at fault, and otherwise the servers or the signatures (DNSSEC) of this zone are.`
-                      : byName.failing === 1
-                        ? 'No other external name was queried. If another one also fails, forwarding to the upstream is at fault.'
-                        : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.',
-                  ]
-                : []),
+              byName.isAllOutside &&
+                (byName.zone !== null
+                  ? `All external names that were queried are in ${byName.zone}. If names in other zones also fail, forwarding to the upstream is at fault, and otherwise the servers or the signatures (DNSSEC) of this zone are.`
+                  : byName.failing === 1
+                    ? 'No other external name was queried. If another one also fails, forwarding to the upstream is at fault.'
+                    : 'No external name is answered, while cluster names are. Forwarding to the upstream fails, not these names.'),
               `${byName.isAllOutside ? '' : 'The failures depend on the name. '}${byName.sinceMs === null ? '' : `Since ${clock(byName.sinceMs)}, `}${byName.failing} ${byName.failing === 1 ? 'name has' : 'names have'} never been answered${isAaaaAlone(observed, names) ? ' for AAAA, although the A queries are answered (possibly from a cache)' : ''}, while ${byName.fine} other ${byName.fine === 1 ? 'name has' : 'names have'} never failed.`,
             ]),
-        ...(claims.unanswered.length > 0
-          ? [
-              `${claims.unanswered.length} more queries for external names got no reply, while all queries for cluster names did. The server is still waiting for its upstream then.`,
-            ]
-          : []),
-        ...(turns === null ? [] : [turns.seen]),
-        ...(beyond === null ? [] : [beyond.seen]),
-        ...(target === ''
-          ? []
-          : [
-              `No server answers for ${target} (the alias target of ${names[0]!.name}), and nothing else is affected.`,
-            ]),
-        ...(late.length >= MIN_CASES
-          ? [
-              `${late.length} of these failures took a second or more, because the server was waiting for another server that did not answer.`,
-            ]
-          : []),
-        ...(slow
-          ? [
-              `According to its log, it was waiting for ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
-            ]
-          : []),
+        claims.unanswered.length > 0 &&
+          `${claims.unanswered.length} more queries for external names got no reply, while all queries for cluster names did. The server is still waiting for its upstream then.`,
+        turns !== null && turns.seen,
+        beyond !== null && beyond.seen,
+        target !== '' &&
+          `No server answers for ${target} (the alias target of ${names[0]!.name}), and nothing else is affected.`,
+        late.length >= MIN_CASES &&
+          `${late.length} of these failures took a second or more, because the server was waiting for another server that did not answer.`,
+        slow &&
+          `According to its log, it was waiting for ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
       ],
       why:
         mostly === 'SERVFAIL' &&
@@ -275,18 +255,14 @@ export const serverFails: FindingKind = {
             ? 'The server could not get an answer itself, because its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail. musl (Alpine) fails after 5 s.'
             : `${mostly} comes from a server that does not understand or support the query’s options (EDNS, cookies), type or operation. The DNS server passes it on from its upstream.`,
       fix: [
-        ...(turns === null ? [] : [turns.fix]),
-        ...(beyond === null ? [] : [beyond.fix]),
-        ...(byName?.isAllOutside === true && byName.zone === null
-          ? [
-              'Query the DNS pods’ upstream (see the Corefile’s forward line or the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
-            ]
-          : []),
-        ...(byName === null || (byName.isAllOutside && byName.zone === null && byName.failing > 1)
-          ? []
-          : [
-              `Query ${target === '' ? names[0]!.name : target} at its zone’s own servers. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName) or the forward for that zone.`,
-            ]),
+        turns !== null && turns.fix,
+        beyond !== null && beyond.fix,
+        byName?.isAllOutside === true &&
+          byName.zone === null &&
+          'Query the DNS pods’ upstream (see the Corefile’s forward line or the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
+        byName !== null &&
+          (!byName.isAllOutside || byName.zone !== null || byName.failing <= 1) &&
+          `Query ${target === '' ? names[0]!.name : target} at its zone’s own servers. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName) or the forward for that zone.`,
         'To determine what the server waits for, check its log (errors) and its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
         'Use more than one upstream, with health checks (which forward does).',
       ],

@@ -27,18 +27,12 @@ export const serviceEndpoints: FindingKind = {
       severity: nobody || gone.length > 0 ? 'critical' : 'warning',
       confidence: nobody ? 0.96 : 0.85,
       seen: [
-        ...(nobody ? [`${label} has no ready endpoint.`] : []),
-        ...(gone.length > 0
-          ? [
-              `These endpoint addresses do not belong to any pod: ${listed(gone.map(({ host }) => host))}.`,
-            ]
-          : []),
-        ...(missing.length > 0
-          ? [
-              `These pods are ready but not among its endpoints: ${listed(missing.map(({ name }) => name))}.`,
-            ]
-          : []),
-        ...(noTcp ? [`${label} has no TCP port, so large answers cannot be fetched.`] : []),
+        nobody && `${label} has no ready endpoint.`,
+        gone.length > 0 &&
+          `These endpoint addresses do not belong to any pod: ${listed(gone.map(({ host }) => host))}.`,
+        missing.length > 0 &&
+          `These pods are ready but not among its endpoints: ${listed(missing.map(({ name }) => name))}.`,
+        noTcp && `${label} has no TCP port, so large answers cannot be fetched.`,
       ],
       affected: [`service ${label}`],
       why: nobody

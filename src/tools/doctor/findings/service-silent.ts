@@ -56,12 +56,10 @@ export const serviceSilent: FindingKind = {
       if (losses.some(({ hops }) => hops.length > 0)) continue;
       claims.take(losses);
       return {
-        code: this.code,
-        title: this.title,
         severity: 'critical',
         confidence: 0.88,
         seen: [
-          ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
+          fell && `${address} answered until ${clock(lastReplyMs)}.`,
           `${fell ? 'Since then, ' : ''}${losses.length} queries from ${askersText(observed, theirs)} went to ${address}, some of them for cluster names. None was answered or seen on its way to a pod.`,
           `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} cluster names for other clients, which use that address.`,
         ],
@@ -98,7 +96,7 @@ export const serviceSilent: FindingKind = {
         ...silent.map(({ server, outcome }) => `A query to ${server} ended with ${outcome}.`),
         ...fresh.map(({ target, text }) => `${target}: ${text}.`),
         `${alive.length} of ${answers.replicas.length} DNS pods answer at their own address: ${listed(alive.map(({ server }) => podAt(facts, server)))}.`,
-        ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
+        proxyMode !== null && `kube-proxy’s mode is ${proxyMode}.`,
       ],
       affected: [
         `service ${service?.namespace}/${service?.name}`,

@@ -46,8 +46,6 @@ export const shadowedName: FindingKind = {
     const askers = view.lastClients;
     const written = stem.slice(0, -1);
     return {
-      code: this.code,
-      title: this.title,
       severity: fails || real !== null ? 'critical' : 'warning',
       confidence: real === null ? (fails ? 0.88 : 0.7) : 0.95,
       seen: [
@@ -57,13 +55,10 @@ export const shadowedName: FindingKind = {
           : sentence(
               `As written, ${stem} resolves to ${listed(real.addresses)} (for ${listed(real.lastClients)})`,
             ),
-        ...(fails
-          ? [
-              sentence(
-                `${share(sum.failed, sum.opened)} connections to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed`,
-              ),
-            ]
-          : []),
+        fails &&
+          sentence(
+            `${share(sum.failed, sum.opened)} connections to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed`,
+          ),
         ...(found.length > 1
           ? [
               sentence(

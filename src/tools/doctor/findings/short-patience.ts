@@ -46,8 +46,6 @@ export const shortPatience: FindingKind = {
     for (const server of servers) claims.late.add(server);
     const seconds = Math.ceil(latencies.at(-1)! / 1000) + 1;
     return {
-      code: this.code,
-      title: this.title,
       severity: rejected.length >= RARE_SHARE * observed.lookups ? 'critical' : 'warning',
       confidence: 0.93,
       seen: [

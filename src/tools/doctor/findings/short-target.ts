@@ -44,7 +44,6 @@ export const shortTarget: FindingKind = {
     );
     const [, service = '', namespace = ''] = SERVICE_NAME.exec(first.name)!;
     return {
-      code: this.code,
       title: 'An ExternalName Service points to a name that is not fully qualified',
       subject: first.name,
       severity: 'critical',
@@ -53,16 +52,12 @@ export const shortTarget: FindingKind = {
         sentence(
           `${share(count, observed.total.asked)} queries got a CNAME record without an address: ${listed(short.map(({ name, target }) => `${name} points to ${target.slice(0, -1)}`))}`,
         ),
-        ...(denied.length === 0
-          ? []
-          : [
-              sentence(
-                `The DNS pod queries ${listed([...new Set(denied.map(({ target }) => target))])} at its upstream as written, and gets NXDOMAIN`,
-              ),
-            ]),
-        ...(found.length === 0
-          ? []
-          : [`${listed(found)} ${found.length === 1 ? 'resolves' : 'resolve'} in this capture.`]),
+        denied.length !== 0 &&
+          sentence(
+            `The DNS pod queries ${listed([...new Set(denied.map(({ target }) => target))])} at its upstream as written, and gets NXDOMAIN`,
+          ),
+        found.length !== 0 &&
+          `${listed(found)} ${found.length === 1 ? 'resolves' : 'resolve'} in this capture.`,
       ],
       why: `A CNAME record contains a full name, and no search path applies to it. ${listed(targets)} looks like the short name of a Service, which only a pod’s own resolver completes. The DNS pod looks it up as an external name, which does not exist, and returns the alias alone.`,
       fix: [

@@ -28,9 +28,8 @@ export const shrinking: FindingKind = {
           ({ name, current, desired }) =>
             `${name} is being scaled from ${current} replicas to ${desired}.`,
         ),
-        ...(failing < OUTAGE_SHARE
-          ? []
-          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL during this time.`]),
+        failing >= OUTAGE_SHARE &&
+          `${percent(traffic!.servfail, 1)} of the replies are SERVFAIL during this time.`,
         ...silent.map(({ server, outcome }) => `A query to ${server} ended with ${outcome}.`),
       ],
       affected: shrinks.map(({ name }) => name),

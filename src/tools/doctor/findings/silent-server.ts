@@ -55,34 +55,24 @@ export const silentServer: FindingKind = {
         ),
       );
       return {
-        code: this.code,
         title: cause?.title ?? this.title,
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
           `${outcomes.asked} queries from ${askersText(observed, clients)} went to ${address}, and none was answered.`,
-          ...(cause === null ? [] : [cause.seen]),
+          cause !== null && cause.seen,
           ...[isUpstream ? lostZoneText(observed, losses) : null, toldByIcmp].filter(
             (text) => text !== null,
           ),
-          ...(others.length === 0
-            ? []
-            : [
-                `Other servers answered at the same time: ${others
-                  .slice(0, 3)
-                  .map((other) => other.address)
-                  .join(', ')}.`,
-              ]),
-          ...(next.size === 0
-            ? []
-            : [
-                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`,
-              ]),
-          ...(elsewhere.length === 0
-            ? []
-            : [
-                `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configurations differ.`,
-              ]),
+          others.length !== 0 &&
+            `Other servers answered at the same time: ${others
+              .slice(0, 3)
+              .map((other) => other.address)
+              .join(', ')}.`,
+          next.size !== 0 &&
+            `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`,
+          elsewhere.length !== 0 &&
+            `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configurations differ.`,
         ],
         why:
           cause?.why ??
@@ -135,7 +125,7 @@ export const silentServer: FindingKind = {
       confidence: reached ? 0.93 : 0.75,
       seen: [
         `None of the ${replicas.length} DNS pods answers: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
-        ...(reached ? ['Their metrics are reachable at the same addresses.'] : []),
+        reached && 'Their metrics are reachable at the same addresses.',
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
       why: reached

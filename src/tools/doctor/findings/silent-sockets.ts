@@ -3,7 +3,7 @@
  * server, chosen once.
  */
 import type { FlowView } from '../observe/flow-view.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { between, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
@@ -81,9 +81,7 @@ export const silentSockets: FindingKind = {
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
     const servers = [...new Set(silent.map(({ server }) => server))];
-    const common: Pick<Finding, 'code' | 'title' | 'severity' | 'fix' | 'prove' | 'exchanges'> = {
-      code: this.code,
-      title: this.title,
+    const common: Pick<FoundCause, 'severity' | 'fix' | 'prove' | 'exchanges'> = {
       severity: 'critical',
       fix: [
         'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',

@@ -32,8 +32,6 @@ export const silentZone: FindingKind = {
       const before = views.filter(({ lastReplyMs }) => Number.isFinite(lastReplyMs));
       const clients = [...new Set(losses.map(({ client }) => client.address))];
       return {
-        code: this.code,
-        title: this.title,
         subject: zone,
         severity: 'critical',
         confidence: 0.92,

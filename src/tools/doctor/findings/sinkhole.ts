@@ -40,8 +40,6 @@ export const sinkhole: FindingKind = {
       ...new Set(views.flatMap((view) => [...view.servers].map(([server]) => server))),
     ];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'warning',
       confidence: 0.9,
       seen: [

@@ -41,23 +41,15 @@ export const slowPath: FindingKind = {
     const addresses = listed(felt.map(({ view }) => view.address));
     const clients = [...new Set(felt.flatMap(({ view }) => [...view.clients]))];
     return {
-      code: this.code,
-      title: this.title,
       severity: observed.slowLookups > 0 ? 'warning' : 'info',
       confidence: 0.9,
       seen: [
         `No reply from ${addresses} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}. All names take (nearly) the same time.`,
-        ...(path.handshakes >= SLOW_PATH.handshakes
-          ? [
-              `TCP handshakes by the same clients, which do not depend on DNS, took ${took(path.handshakeMs)} (the median of ${path.handshakes}).`,
-            ]
-          : []),
-        ...(path.inside >= SLOW_PATH.replies &&
-        path.insideMs <= SLOW_PATH.insideShare * path.usualMs
-          ? [
-              `At the server, the replies left ${took(path.insideMs)} after their queries had arrived (the median of ${path.inside}).`,
-            ]
-          : []),
+        path.handshakes >= SLOW_PATH.handshakes &&
+          `TCP handshakes by the same clients, which do not depend on DNS, took ${took(path.handshakeMs)} (the median of ${path.handshakes}).`,
+        path.inside >= SLOW_PATH.replies &&
+          path.insideMs <= SLOW_PATH.insideShare * path.usualMs &&
+          `At the server, the replies left ${took(path.insideMs)} after their queries had arrived (the median of ${path.inside}).`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more, because a search path turns one lookup into several round trips.`,
       ],
       why: `A round trip to ${addresses} takes ${took(path.usualMs)}, whether or not the packets are DNS. The server itself answers at once. The traffic takes a detour (another region or zone, a VPN, a tunnel), or a link on the path is congested.`,

@@ -37,8 +37,6 @@ export const slowSearchDomain: FindingKind = {
     const middle = took(times[times.length >> 1]!);
     const examples = keysOf(slow, ({ lookup }) => lookup.candidates.at(-1) ?? '');
     return {
-      code: this.code,
-      title: this.title,
       severity:
         long >= SLOW_ZONE.felt * observed.lookups || slow.length >= OUTAGE_SHARE * observed.lookups
           ? 'critical'

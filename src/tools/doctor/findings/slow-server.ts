@@ -7,7 +7,7 @@ import { type ServerView } from '../observe/server-view.ts';
 import {
   excluded,
   unknown,
-  type Finding,
+  type FoundCause,
   type FindingKind,
   clusterFinding,
   unread,
@@ -96,15 +96,12 @@ export const slowServer: FindingKind = {
       severity: severityOf(behind.has(slow.address), observed, path !== null),
       confidence: path === null ? 0.8 : 0.7,
       seen: [
-        ...(path === null
-          ? []
-          : [
-              `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, regardless of the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake for comparison.' : `TCP handshakes by the same clients with other hosts took ${took(path.handshakeMs)}.`}`,
-            ]),
-        ...(outside === null ? [] : [outside.text]),
+        path !== null &&
+          `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, regardless of the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake for comparison.' : `TCP handshakes by the same clients with other hosts took ${took(path.handshakeMs)}.`}`,
+        outside !== null && outside.text,
         `One in three replies from ${slow.address || LOGGED} took more than ${mostly}${often === mostly ? '' : `, and one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-        ...(lost.length > 0 ? [lostText(lost.length)] : []),
+        lost.length > 0 && lostText(lost.length),
       ],
       exchanges: lateFrom(slow.address, observed),
     };
@@ -140,7 +137,7 @@ function severityOf(
   isUpstream: boolean,
   { slowLookups, lookups }: Observations,
   isPath: boolean,
-): Finding['severity'] {
+): FoundCause['severity'] {
   // Caches hide this upstream from programs.
   if (slowLookups === 0 && isUpstream) return 'info';
   return !isPath && slowLookups >= SLOW_LOOKUPS * lookups ? 'critical' : 'warning';
@@ -164,7 +161,7 @@ function areFailures({ address }: ServerView, observed: Observations): boolean {
   return late.length > 0 && late.filter(isFailure).length >= NEARLY_ALL * late.length;
 }
 
-function coldCache(slow: ServerView, observed: Observations): Finding {
+function coldCache(slow: ServerView, observed: Observations): FoundCause {
   const { slowLookups, lookups } = observed;
   return {
     ...said(slow.address, observed),
@@ -185,7 +182,7 @@ function coldCache(slow: ServerView, observed: Observations): Finding {
 function slowZone(
   { address, zone, late, names, asked, failed, others }: SlowZone,
   observed: Observations,
-): Finding {
+): FoundCause {
   const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
   const ttls = lowTtlText(observed, names);
   return {
@@ -200,22 +197,16 @@ function slowZone(
       sentence(
         `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${tookFrom(times[0]!, times.at(-1)!)}, while ${others} other external ${others === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
       ),
-      ...(failed === 0
-        ? []
-        : [
-            `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
-          ]),
+      failed !== 0 &&
+        `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
       ...ttls,
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
     fix: [
       `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
-      ...(ttls.length === 0
-        ? []
-        : [
-            `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
-          ]),
+      ttls.length !== 0 &&
+        `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
       `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
     ],
     prove: `ndots query ${names[0]!} @${address || 'SERVER'} takes about ${took(times[times.length >> 1]!)}, while another external name is quick`,
@@ -232,7 +223,7 @@ function slowZoneServers(
   servers: readonly ServerView[],
   observed: Observations,
   claims: Claims,
-): Finding | null {
+): FoundCause | null {
   const zones = zonesOfServers(observed);
   const late = servers.filter(
     (view) => zones.has(view.address) && view.quantile(LATE_QUANTILE) >= LATE_MS,
@@ -259,7 +250,7 @@ function slowZoneServers(
     seen: [
       `${list} ${are} queried only for names in ${zone} ${times.length} of their replies took ${tookFrom(times[0]!, times.at(-1)!)}.`,
       ...healthText(observed, addresses),
-      ...(lost.size > 0 ? [lostText(lost.size)] : []),
+      lost.size > 0 && lostText(lost.size),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     why: `${list} ${are} overloaded, far away, or waiting for other servers, or the path to them is slow. A DNS pod that gives up before the reply arrives (CoreDNS after 2 s) answers SERVFAIL. Names outside that zone are not affected.`,
@@ -297,7 +288,7 @@ function atTimes(
   behind: ReadonlySet<string>,
   observed: Observations,
   claims: Claims,
-): Finding | null {
+): FoundCause | null {
   // If a server was silent, that explains its late replies.
   const open = observed.slow.filter((each) => !claims.isOfSilence(each));
   const unexplained = open.length / Math.max(1, observed.slow.length);
@@ -334,7 +325,7 @@ function atTimes(
  * Detects one of several DNS pods or upstreams that is much slower than the others, which the same
  * clients query for the same names. Null if there is none.
  */
-function slowSister(observed: Observations, claims: Claims): Finding | null {
+function slowSister(observed: Observations, claims: Claims): FoundCause | null {
   const { servers, backends, names } = observed;
   const shared = (one: string, other: string): number =>
     names.list.filter(
@@ -373,7 +364,7 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
 function waitsForUpstream(
   address: string,
   zone: string,
-): Pick<Finding, 'title' | 'why' | 'fix' | 'disproved'> {
+): Pick<FoundCause, 'title' | 'why' | 'fix' | 'disproved'> {
   const domain = zone.slice(0, -1);
   const what = zone === '' ? 'external names' : `names in ${domain}`;
   return {
@@ -383,11 +374,8 @@ function waitsForUpstream(
         : `Names in ${domain} are slow while cluster names are quick, so the server behind that zone is slow`,
     why: `${address || LOGGED} answers cluster names from memory at once, so it is neither overloaded nor far away. It forwards ${what}, and the upstream ${zone === '' ? 'resolver' : 'for them'} or the path to it takes this long${zone === '' ? '' : ' or loses queries'}. A client whose timeout is shorter gives up before the reply arrives, and a DNS pod that gives up answers SERVFAIL.`,
     fix: [
-      ...(zone === ''
-        ? []
-        : [
-            `Check whether the Corefile has a forward for ${domain}, and query its servers directly. Without one, the upstream for all external names is slow.`,
-          ]),
+      zone !== '' &&
+        `Check whether the Corefile has a forward for ${domain}, and query its servers directly. Without one, the upstream for all external names is slow.`,
       'Find the slow upstream with coredns_proxy_request_duration_seconds by "to", and query it directly from a node with a DNS pod. Replace it, or repair the path to it.',
       'Until then, use a second upstream (in ndots, forward { policy latency } prefers the fastest) and a cache with prefetch and serve_stale.',
     ],
@@ -398,7 +386,7 @@ function waitsForUpstream(
 /** All replies take equally long, and a capture from one place does not show where the time is spent. */
 function pathOrServer(
   address: string,
-): Pick<Finding, 'title' | 'why' | 'fix' | 'prove' | 'disproved'> {
+): Pick<FoundCause, 'title' | 'why' | 'fix' | 'prove' | 'disproved'> {
   return {
     title:
       'Every reply from a name server is late, because either the network path or the server is slow',
@@ -417,10 +405,8 @@ function pathOrServer(
 function said(
   address: string,
   observed: Observations,
-): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
+): Pick<FoundCause, 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
   return {
-    code: 'ND4003',
-    title: 'A name server answers slowly',
     severity: 'warning',
     why: 'The server waits for an upstream that is far away or overloaded, its cache does not help because each name is queried once, or it gets too little CPU time.',
     fix: [

@@ -5,7 +5,7 @@ import type { NameView } from '../observe/name-view.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
@@ -17,15 +17,13 @@ interface Difference {
   readonly lacking: readonly string[];
 }
 
-const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
-  code: 'ND4034',
-  title: 'A name exists at one name server, but the one that the cluster queries denies it',
+const said: Pick<FoundCause, 'why' | 'disproved'> = {
   why: 'The zone has an internal version with private names and a public one. The cluster’s DNS forwards the zone to one of the two, whose NXDOMAIN is final, so the other is never queried. Names that exist only in the other version do not resolve in pods, but do on nodes or elsewhere.',
   disproved: 'both servers give the same answer when they are queried directly',
 };
 
 /** The root denied the name, so there is no public version to which the name could be added. */
-function ofRoot(having: string): Pick<Finding, 'why' | 'fix'> {
+function ofRoot(having: string): Pick<FoundCause, 'why' | 'fix'> {
   return {
     why: `The cluster’s DNS forwards these names to a resolver that looks them up on the internet, where their domain does not exist. Its NXDOMAIN is final, so ${having}, which knows the domain, is never queried.`,
     fix: [
@@ -43,8 +41,8 @@ function fixes(lacking: readonly string[], having: string): readonly string[] {
 
 /** A zone has an internal and a public version, and the cluster asks the one without the name. */
 export const splitHorizon: FindingKind = {
-  code: said.code,
-  title: said.title,
+  code: 'ND4034',
+  title: 'A name exists at one name server, but the one that the cluster queries denies it',
   name: 'two versions of a zone (split horizon)',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
@@ -83,7 +81,7 @@ export const splitHorizon: FindingKind = {
           : zone === '.'
             ? ['The denial carries the root’s SOA record, so the query went to the internet.']
             : [sentence(`The denial comes from the zone ${zone}`)]),
-        ...(who.length === 0 ? [] : [`Queries to ${listed(having)} come from ${listed(who)}.`]),
+        who.length !== 0 && `Queries to ${listed(having)} come from ${listed(who)}.`,
       ],
       ...(zone === '.' ? ofRoot(having[0]!) : { why: said.why, fix: fixes(lacking, having[0]!) }),
       prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,
@@ -97,7 +95,7 @@ export const splitHorizon: FindingKind = {
  * Only the version that denies the name is in the capture: other names of the zone have private
  * addresses there, so that it is an internal one.
  */
-function oneSided(observed: Observations, claims: Claims): Finding | null {
+function oneSided(observed: Observations, claims: Claims): FoundCause | null {
   const { names, replyFaults, domains, affected } = observed;
   const isOutside = (name: string): boolean =>
     !isClusterName(observed, name) && domains.domainOf(name) === null && !claims.names.has(name);
@@ -142,11 +140,9 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
         sentence(
           `Other names of this zone have private addresses: ${listed(internal.map(({ name, addresses }) => `${name} ${addresses.join(' ')}`))}`,
         ),
-        ...(upstream.length > 0 && others.length > 0
-          ? [
-              `The cluster’s DNS queries ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
-            ]
-          : []),
+        upstream.length > 0 &&
+          others.length > 0 &&
+          `The cluster’s DNS queries ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
         'The capture does not show whether another server has the name, so query a public resolver.',
       ],
       why: said.why,

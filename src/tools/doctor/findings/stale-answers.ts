@@ -37,20 +37,13 @@ export const staleAnswers: FindingKind = {
     for (const name of failed) claims.names.add(name);
     const servers = keysOf(stale, ({ server }) => server);
     return {
-      code: this.code,
-      title: this.title,
       severity: failed.length > 0 ? 'critical' : 'warning',
       confidence: 0.84,
       seen: [
         `Until ${clock(fromMs)}, external names were answered with TTLs that count down. Since then, ${replies} answers of ${listed(servers)} for ${names.length} names that it had cached have TTL 0.`,
         sentence(`These names are ${listed(names)}`),
-        ...(failed.length > 0
-          ? [
-              sentence(
-                `External names that were not cached have failed since then: ${listed(failed)}`,
-              ),
-            ]
-          : []),
+        failed.length > 0 &&
+          sentence(`External names that were not cached have failed since then: ${listed(failed)}`),
       ],
       why: 'The upstream stopped answering at that time. The DNS server answers from expired cache entries (serve_stale in CoreDNS, RFC 8767), with TTL 0 so that clients do not store them. Names that it does not have get SERVFAIL. Known names also fail when the stale period ends.',
       fix: [

@@ -31,8 +31,6 @@ export const staleFlow: FindingKind = {
     if (found === null) return missing(observed);
     const { flow, losses } = found;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: found.isAlone ? 0.7 : 0.93,
       seen: [
@@ -42,11 +40,8 @@ export const staleFlow: FindingKind = {
           : found.elsewhere === 0
             ? `Other ports got replies from ${flow.server} during the same time.`
             : `${flow.server} no longer answers any client, and (nearly) no later socket queries it. ${found.elsewhere} new sockets went to other servers for the same clients and got replies.`,
-        ...(found.others > 0
-          ? [
-              `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ' (long-lived ones, and ones that reuse an earlier socket’s port)' : ''}.`,
-            ]
-          : []),
+        found.others > 0 &&
+          `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ' (long-lived ones, and ones that reuse an earlier socket’s port)' : ''}.`,
       ],
       why: 'The program uses one socket for all its queries (as Envoy, nginx and statsd clients do). For that socket, connection tracking stores which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, but the entry was not removed.',
       fix: [
@@ -77,8 +72,6 @@ export const deadFlow: FindingKind = {
     if (found === null) return missing(observed);
     const { flow, losses } = found;
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.85,
       seen: [

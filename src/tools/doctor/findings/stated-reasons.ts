@@ -9,7 +9,7 @@ import { refusalRule } from '../observe/refusal-rule.ts';
 import { failedInSilence } from '../observe/consequences.ts';
 import { notStale } from '../observe/stale-domains.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { between, listed, minute, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
@@ -137,7 +137,6 @@ function ruleOf(kind: Kind): FindingKind {
       ];
       const wrongly = kind === dnssec ? wronglyRejected(reasons, names, servers, observed) : null;
       return {
-        code,
         title: wrongly?.title ?? title,
         severity: (isFelt && !isStale) || beside.queries >= MIN_CASES ? 'critical' : 'warning',
         confidence: kind.confidence,
@@ -148,18 +147,12 @@ function ruleOf(kind: Kind): FindingKind {
               `${each.count} ${each.count === 1 ? 'reply carries' : 'replies carry'} Extended DNS Error ${reasonText(each)}, from ${listed(each.servers.list.map(({ key }) => key))}, ${between(each.firstMs, each.lastMs)}.`,
           ),
           sentence(`The affected names are ${listed(names)}`),
-          ...(beside.queries > 0
-            ? [
-                sentence(
-                  `In the same domain, ${beside.queries} queries without an expired record in the cache failed or got no reply. They are for ${listed(beside.names)}`,
-                ),
-              ]
-            : []),
-          ...(failed > count
-            ? [
-                `In total, ${failed} queries for these names failed, because a server in between does not pass on the reason.`,
-              ]
-            : []),
+          beside.queries > 0 &&
+            sentence(
+              `In the same domain, ${beside.queries} queries without an expired record in the cache failed or got no reply. They are for ${listed(beside.names)}`,
+            ),
+          failed > count &&
+            `In total, ${failed} queries for these names failed, because a server in between does not pass on the reason.`,
         ],
         why: wrongly?.why ?? kind.why,
         fix: wrongly?.fix ?? kind.fix(listed(names), servers[0]!),
@@ -187,7 +180,7 @@ function wronglyRejected(
   names: readonly string[],
   rejecting: readonly string[],
   { signatures, names: views }: Observations,
-): Pick<Finding, 'title' | 'seen' | 'why' | 'fix'> | null {
+): Pick<FoundCause, 'title' | 'seen' | 'why' | 'fix'> | null {
   const early = reasons.some((each) => each.untimely === 'early');
   if (!early && reasons.every((each) => each.untimely === null)) return null;
   const signed = signatures.zones.list.find(
@@ -207,27 +200,19 @@ function wronglyRejected(
   return {
     title: `A resolver rejects valid DNSSEC signatures because its clock is ${early ? 'behind' : 'ahead'}: ${those}`,
     seen: [
-      ...(signed === undefined
-        ? []
-        : [
-            `The signatures of ${signed.zone} in this capture are valid: ${listed([...signed.servers])} sent them at ${minute(signed.atMs)}, and they are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
-          ]),
-      ...(validating.size === 0
-        ? []
-        : [
-            sentence(
-              `${listed([...validating])} ${validating.size === 1 ? 'validates' : 'validate'} the same names (AD bit)`,
-            ),
-          ]),
+      signed !== undefined &&
+        `The signatures of ${signed.zone} in this capture are valid: ${listed([...signed.servers])} sent them at ${minute(signed.atMs)}, and they are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
+      validating.size !== 0 &&
+        sentence(
+          `${listed([...validating])} ${validating.size === 1 ? 'validates' : 'validate'} the same names (AD bit)`,
+        ),
       `${those} ${rejecting.length === 1 ? 'reports' : 'report'} that signatures ${early ? 'are not yet valid' : 'have expired'}.`,
     ],
     why: `${those} ${has} a wrong clock. By ${its}, the signatures ${early ? 'are not yet valid' : 'have expired'}, so every name in a signed zone gets SERVFAIL. The zone itself is signed correctly, and other resolvers answer.`,
     fix: [
       `Correct the clock of ${those}: compare date -u there with UTC, and check NTP (timedatectl, chronyc tracking; val-override-date in Unbound).`,
       `Until then, remove ${those} from forward, or from the list of resolvers.`,
-      ...(early
-        ? []
-        : ['If the clock is right, flush the cache, which may contain old signatures.']),
+      !early && 'If the clock is right, flush the cache, which may contain old signatures.',
     ],
   };
 }

@@ -4,7 +4,7 @@ import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from '../observe/claims.ts';
-import { excluded, type Finding, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { refusedStrays, wasAnswered } from '../observe/losses.ts';
@@ -29,8 +29,6 @@ export const repliesElsewhere: FindingKind = {
     const asked = [...new Set(exchanges.map(({ server }) => server.address))];
     const [{ out, back }] = aside as [Aside];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.93,
       seen: [
@@ -78,21 +76,13 @@ export const strayReplies: FindingKind = {
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     takeSilence(observed, claims, strays);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        ...(seen.length > 0
-          ? [
-              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'a different port' : 'a different address'} from the one that was queried.`,
-            ]
-          : []),
-        ...(strays.length > seen.length
-          ? [
-              `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were translated to ${listed(from)}. Its replies were seen in transit with its own address but never with the queried one, so the clients did not get them.`,
-            ]
-          : []),
+        seen.length > 0 &&
+          `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'a different port' : 'a different address'} from the one that was queried.`,
+        strays.length > seen.length &&
+          `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were translated to ${listed(from)}. Its replies were seen in transit with its own address but never with the queried one, so the clients did not get them.`,
         ...refusalText(observed, strays),
       ],
       why: 'Replies are not translated back to the queried address. A proxy in the mesh or network plugin intercepts queries, packets bypass the node that translated them, or a server answers from another of its addresses. A client that queried one address does not accept a reply from another. Or the replies reach the client’s node but are dropped before they are translated (reverse path filter, a raw table rule).',
@@ -145,12 +135,10 @@ function refusedReplies({
     : [];
 }
 
-function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
+function refusedFinding(refused: readonly RepeatedQuery[]): FoundCause {
   const clients = [...new Set(refused.map(({ first }) => first.client.address))];
   const from = [...new Set(refused.map(({ first }) => first.server.address))];
   return {
-    code: 'ND3016',
-    title: 'Replies come from an address that was not queried, so clients discard them',
     severity: 'critical',
     confidence: 0.9,
     seen: [

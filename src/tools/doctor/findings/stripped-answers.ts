@@ -36,19 +36,14 @@ export const strippedAnswers: FindingKind = {
     const kind = replyFaults.kinds.get('bare');
     const servers = kind?.servers.list.map(({ key }) => key) ?? [];
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: set === undefined ? 0.8 : 0.95,
       seen: [
         sentence(
           `${listed(servers)} ${servers.length === 1 ? 'answers' : 'answer'} NOERROR for A, with neither an address nor a SOA record, while the denial of AAAA has one: ${listed(list)}`,
         ),
-        ...(set === undefined
-          ? []
-          : [
-              `When it is queried directly, ${set.asked} returns ${set.addresses.join(' ')} for ${first.name} (a private address).`,
-            ]),
+        set !== undefined &&
+          `When it is queried directly, ${set.asked} returns ${set.addresses.join(' ')} for ${first.name} (a private address).`,
       ],
       why: 'A server without a record denies it with an SOA record, so if an empty answer lacks it, its addresses were removed. Resolvers with DNS rebinding protection (stop-dns-rebind in dnsmasq, private-address in Unbound, home routers) remove private addresses.',
       fix: [

@@ -69,23 +69,15 @@ export const stuckServfail: FindingKind = {
     // Without the upstream, the capture shows only the cached failures.
     const isOpen = before === 0 && behind.size === 0;
     return {
-      code: this.code,
       title: isOpen ? REPEATED : this.title,
       severity: times >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
         `${times} queries for ${listed([...keys])} got SERVFAIL in about a millisecond, too soon for any upstream to have been queried.`,
-        ...(fine > 0
-          ? [`${fine} queries for other external names were answered at the same time.`]
-          : []),
-        ...(fine === 0 && before > 0
-          ? [`${before} of these names and types had been found before.`]
-          : []),
-        ...(isOpen
-          ? [
-              'The capture does not include the upstream, so it does not show whether it still fails.',
-            ]
-          : []),
+        fine > 0 && `${fine} queries for other external names were answered at the same time.`,
+        fine === 0 && before > 0 && `${before} of these names and types had been found before.`,
+        isOpen &&
+          'The capture does not include the upstream, so it does not show whether it still fails.',
       ],
       why: isOpen
         ? 'The cache returns a failure from its upstream. Either the names still fail there, because the zone’s servers do not answer or refuse (a lame delegation) or its signatures do not verify. Or the upstream has recovered but the cache keeps the failure (before CoreDNS 1.14.4, serve_stale does so for up to an hour).'

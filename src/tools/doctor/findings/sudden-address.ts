@@ -29,21 +29,16 @@ export const suddenAddress: FindingKind = {
         if (sets!.list.some(({ hash }) => hash === set.hash)) claims.names.add(name);
       const [address] = set.addresses as [string];
       return {
-        code: this.code,
-        title: this.title,
         severity: 'critical',
         confidence: 0.95,
         seen: [
           sentence(
             `${names.length} names in ${zones.size} domains had different answers until ${clock(fromMs)} but have all resolved to ${address} since then. They include ${listed(names, 6)}`,
           ),
-          ...(missing.length > 0
-            ? [
-                sentence(
-                  `Even names that did not exist before now have this address, such as ${listed(missing)}`,
-                ),
-              ]
-            : []),
+          missing.length > 0 &&
+            sentence(
+              `Even names that did not exist before now have this address, such as ${listed(missing)}`,
+            ),
           `${listed(servers)} ${servers.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s.`,
         ],
         why: 'A device between the cluster and the internet answers every name with its own address. It may be the network’s captive portal or login page, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',

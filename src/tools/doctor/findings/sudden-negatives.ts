@@ -68,8 +68,6 @@ export const suddenNegatives: FindingKind = {
     for (const name of names) claims.names.add(name);
     const keys = new Set(names);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [

@@ -43,26 +43,18 @@ export const tableFull: FindingKind = {
     const ups = upstreams(observed);
     const isOutward = !full && losses.every(({ server }) => ups.has(server.address));
     return {
-      code: this.code,
       title: isOutward
         ? 'New connections to the upstream are dropped because no entry or source port is left'
         : this.title,
       severity: 'critical',
       confidence: full ? 0.95 : known.asked >= SURE_NEW_QUERIES ? 0.88 : 0.75,
       seen: [
-        ...(said > 0
-          ? [`The kernel logged "nf_conntrack: table full, dropping packet" ${said} times.`]
-          : []),
-        ...(entries !== null && most !== null
-          ? [`The table has ${entries} entries of ${most}.`]
-          : []),
+        said > 0 && `The kernel logged "nf_conntrack: table full, dropping packet" ${said} times.`,
+        entries !== null && most !== null && `The table has ${entries} entries of ${most}.`,
         `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply in the periods with losses.`,
-        ...(known.asked >= MIN_QUERIES
-          ? [
-              `${known.asked} queries at the same times came from sockets that had been answered before, and ${known.lost} of them were lost.`,
-            ]
-          : []),
-        ...(how === null ? [] : [how]),
+        known.asked >= MIN_QUERIES &&
+          `${known.asked} queries at the same times came from sockets that had been answered before, and ${known.lost} of them were lost.`,
+        how !== null && how,
       ],
       why:
         'Each socket needs an entry in the node’s connection tracking. When the table is full, the first packet of any new socket is dropped, while sockets that have an entry still work. One pod that opens very many connections can fill the table for all.' +
@@ -70,11 +62,8 @@ export const tableFull: FindingKind = {
           ? ' These queries leave the cluster, so their source address is also translated. If the port range for masquerading is small, it can run out even though the table has room. A capture on the node shows which it is.'
           : ''),
       fix: [
-        ...(isOutward
-          ? [
-              'On these DNS pods’ node, check which source ports masquerading may use (iptables-save -t nat | grep -e --to-ports -e --to-source), and widen or remove the range.',
-            ]
-          : []),
+        isOutward &&
+          'On these DNS pods’ node, check which source ports masquerading may use (iptables-save -t nat | grep -e --to-ports -e --to-source), and widen or remove the range.',
         'For now, double the limit (sysctl net.netfilter.nf_conntrack_max, or conntrack.maxPerCore in kube-proxy).',
         'In conntrack -L, find the source with the most entries. It is often a program that does not reuse connections, or DNS itself with ndots:5.',
         'Use a node-local cache, which keeps DNS out of the table.',
@@ -99,7 +88,7 @@ export const tableFull: FindingKind = {
       confidence: dropped > 0 ? 0.95 : 0.75,
       seen: [
         `${after.count} of ${after.max} entries of this machine’s connection tracking are in use.`,
-        ...(dropped > 0 ? [`${dropped} packets were dropped during this time.`] : []),
+        dropped > 0 && `${dropped} packets were dropped during this time.`,
       ],
       affected: ['this machine, and all pods on it'],
       why: 'A query from a new port needs a new entry and is dropped if none is free. Established connections continue, so it looks like a DNS fault.',

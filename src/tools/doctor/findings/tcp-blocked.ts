@@ -30,7 +30,7 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
   excluded,
   unknown,
-  type Finding,
+  type FoundCause,
   type FindingKind,
   type Verdict,
   clusterFinding,
@@ -154,7 +154,7 @@ function blockedBy(
   { truncated, missingFragments, incomplete, domains }: Observations,
   blocked: readonly ConnectionPair[],
   waiting: readonly SeenExchange[],
-): Finding {
+): FoundCause {
   const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
   const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
   const opened = refused + silent + blocked.reduce((sum, pair) => sum + acceptedMeanwhile(pair), 0);
@@ -169,21 +169,18 @@ function blockedBy(
   const exchanges = waiting.length > 0 ? waiting : hit.length > 0 ? hit : truncated;
   const servers = [...new Set(blocked.map(({ server }) => server))];
   return {
-    code,
     title: truncated.length === 0 ? 'DNS over TCP does not get through' : title,
     severity: 'critical',
     confidence: 0.95,
     // TCP is the fallback for replies whose fragments are lost.
     ...(missingFragments + incomplete.size >= MIN_CASES && { after: ['ND3012'] }),
     seen: [
-      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      truncated.length !== 0 && tooLarge(truncated),
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them succeeded afterwards`}.`,
-      ...(repeats < MIN_UNANSWERED_FIRST_PACKETS
-        ? []
-        : [`The clients sent ${repeats} first packets (SYN) without an answer, repeats included.`]),
-      ...(waiting.length === 0
-        ? []
-        : [`During this time, ${waiting.length} client queries got an error or no reply.`]),
+      repeats >= MIN_UNANSWERED_FIRST_PACKETS &&
+        `The clients sent ${repeats} first packets (SYN) without an answer, repeats included.`,
+      waiting.length !== 0 &&
+        `During this time, ${waiting.length} client queries got an error or no reply.`,
     ],
     why:
       truncated.length === 0
@@ -204,11 +201,11 @@ function blockedBy(
 
 /** A client's open connections use up those that the server accepts. */
 function leaked(
-  finding: Finding,
+  finding: FoundCause,
   observed: Observations,
   clients: readonly string[],
   leak: OpenConnections,
-): Finding {
+): FoundCause {
   const texts = leakTexts(leak, observed, clients);
   return {
     ...finding,
@@ -237,7 +234,7 @@ function workedText(blocked: readonly ConnectionPair[]): {
 }
 
 /** TCP worked for the same clients before, and first packets have been dropped since. */
-function blockedSince(finding: Finding, blocked: readonly ConnectionPair[]): Finding {
+function blockedSince(finding: FoundCause, blocked: readonly ConnectionPair[]): FoundCause {
   const { text, fromMs } = workedText(blocked);
   return {
     ...finding,
@@ -249,10 +246,10 @@ function blockedSince(finding: Finding, blocked: readonly ConnectionPair[]): Fin
 
 /** TCP worked for the same clients before and afterwards. */
 function forATime(
-  finding: Finding,
+  finding: FoundCause,
   { truncated }: Observations,
   blocked: readonly ConnectionPair[],
-): Finding {
+): FoundCause {
   const { text, servers } = workedText(blocked);
   const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), -Infinity);
   const again = blocked.reduce(
@@ -262,7 +259,7 @@ function forATime(
   return {
     ...finding,
     title: 'DNS over TCP was not answered for a time',
-    severity: truncated.length === 0 && finding.exchanges.length === 0 ? 'warning' : 'critical',
+    severity: truncated.length === 0 && finding.exchanges?.length === 0 ? 'warning' : 'critical',
     confidence: 0.8,
     seen: [
       text,
@@ -279,10 +276,10 @@ function forATime(
 
 /** TCP worked for the same clients before, and then connections were accepted but not served. */
 function stopped(
-  finding: Finding,
+  finding: FoundCause,
   observed: Observations,
   blocked: readonly ConnectionPair[],
-): Finding {
+): FoundCause {
   const { truncated } = observed;
   const { text, fromMs, servers } = workedText(blocked);
   return {
@@ -308,15 +305,14 @@ function stopped(
 }
 
 /** Connections are accepted, but no query over them is answered. */
-function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Finding {
+function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): FoundCause {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   return {
-    code,
     title: 'Large answers cannot be fetched because queries over TCP get no reply',
     severity: 'critical',
     confidence: 0.75,
     seen: [
-      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      truncated.length !== 0 && tooLarge(truncated),
       `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply. The connections were accepted, but no segment of an answer arrived.`,
     ],
     why: 'Connections are accepted but not answered. All the server’s TCP threads or connections are in use, or a proxy or load balancer in front of it has no backend for TCP. If all these answers fill a packet, a link that drops large packets looks the same (ND3012).',
@@ -361,7 +357,6 @@ function neverRetried(
     };
   }
   return {
-    code,
     title: 'Large answers are incomplete because a client does not retry over TCP',
     severity: fails ? 'critical' : udpOnly.every(usesPartialAnswers) ? 'info' : 'warning',
     confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
@@ -388,10 +383,9 @@ function withoutTcp(
   truncated: readonly SeenExchange[],
   exchanges: readonly SeenExchange[],
   seen: string,
-): Finding {
+): FoundCause {
   const { name, server } = exchanges[0]!;
   return {
-    code,
     title: 'Answers are truncated, but the capture does not show whether TCP works',
     severity: 'warning',
     confidence: 0.6,

@@ -31,17 +31,12 @@ export const udpBlocked: FindingKind = {
     claims.take(losses);
     const accepted = blocked.reduce((sum, each) => sum + each.accepted, 0);
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.92,
       seen: [
         `${direct.length} queries to ${listed(names)} over UDP got no reply, ${fromTo(fromMs, toMs)}. During that time, ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
-        ...(losses.length > direct.length
-          ? [
-              `${losses.length - direct.length} more queries from the same clients got no reply, on sockets that never got one, because the address that they queried leads some sockets to such a pod.`,
-            ]
-          : []),
+        losses.length > direct.length &&
+          `${losses.length - direct.length} more queries from the same clients got no reply, on sockets that never got one, because the address that they queried leads some sockets to such a pod.`,
       ],
       why: 'The server is up and reachable over TCP, so the server and the route work. Something in between drops UDP to port 53, such as a security group or firewall between nodes that allows only TCP, or a NetworkPolicy with protocol TCP but not UDP.',
       fix: [

@@ -28,7 +28,6 @@ export const uncachedName: FindingKind = {
     const { slowLookups, lookups } = observed;
     const names = [...new Set(found.map(({ view }) => view.name))];
     return {
-      code: this.code,
       title:
         first.ttl === 0
           ? names.length === 1
@@ -47,11 +46,8 @@ export const uncachedName: FindingKind = {
         isMost && fine < UNCACHED.others
           ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Other names can be cached, but never these.`
           : `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
-        ...(isCause
-          ? [
-              `${share(slowLookups, lookups)} lookups took a second or more, and (nearly) all late replies in them are for ${names.length === 1 ? 'this name' : 'these names'}.`,
-            ]
-          : []),
+        isCause &&
+          `${share(slowLookups, lookups)} lookups took a second or more, and (nearly) all late replies in them are for ${names.length === 1 ? 'this name' : 'these names'}.`,
       ],
       why: 'TTL 0 means that caches must not keep an answer (RFC 1035, section 3.2.1), and a TTL of a second or two has nearly the same effect. Each lookup goes to the upstream while the program waits. A cache without a minimum TTL cannot help.',
       fix: [

@@ -31,11 +31,8 @@ export const reloads: FindingKind = {
       severity: 'warning',
       confidence: hashes.size > 1 ? 0.9 : 0.75,
       seen: [
-        ...(hashes.size > 1
-          ? [
-              `${hashes.size} configurations are in use: ${[...hashes].map(([hash, list]) => `${hash.slice(0, 8)}… by ${listed(list.map(({ pod }) => pod.name))}`).join('; ')}.`,
-            ]
-          : []),
+        hashes.size > 1 &&
+          `${hashes.size} configurations are in use: ${[...hashes].map(([hash, list]) => `${hash.slice(0, 8)}… by ${listed(list.map(({ pod }) => pod.name))}`).join('; ')}.`,
         ...failed.map(
           ({ pod, after }) =>
             `${pod.name} counts ${after.sum('coredns_reload_failed_total')} failed reloads since it started.`,

@@ -14,7 +14,7 @@ import {
   NEARLY_ALL,
 } from '../thresholds/evidence.ts';
 import { SMALL_ANEW } from '../thresholds/transport.ts';
-import { excluded, type Finding, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type FindingKind } from './finding.ts';
 
 /** A capture at the upstream, or on the way to it: all is answered there, and nothing arrives. */
 export const unheardUpstream: FindingKind = {
@@ -48,7 +48,6 @@ export const unheardUpstream: FindingKind = {
         (client) => !isThere && isPrivate(client) && networkOf(client) !== networkOf(server),
       );
       return {
-        code: this.code,
         title:
           pods.length > 0
             ? `Replies from ${server} do not reach the DNS servers that forward to it, because the return path is missing`
@@ -57,11 +56,8 @@ export const unheardUpstream: FindingKind = {
         confidence: 0.88,
         seen: [
           `${server} answered ${share(view.outcomes.asked - view.outcomes.lost, view.outcomes.asked)} queries here. ${listed(clients)} repeated ${checks.length} answered health checks (NS for the root, within a second or two) and ${anew} other answered questions. A forwarder stops these checks after one reply.`,
-          ...(pods.length > 0
-            ? [
-                `The queries come from ${listed(pods)}, which look like pod addresses because they are not in the same network as ${server}.`,
-              ]
-            : []),
+          pods.length > 0 &&
+            `The queries come from ${listed(pods)}, which look like pod addresses because they are not in the same network as ${server}.`,
         ],
         why:
           pods.length > 0
@@ -110,7 +106,7 @@ function largeOnesLost(
   server: string,
   large: readonly RepeatedQuery[],
   checks: readonly RepeatedQuery[],
-): Finding {
+): FoundCause {
   const clients = keysOf(large, ({ first }) => first.client.address);
   const least = Math.min(...large.map(({ first }) => first.replyBytes));
   const names = keysOf(large, ({ first }) => first.name);

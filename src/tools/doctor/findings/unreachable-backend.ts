@@ -76,7 +76,6 @@ export const unreachableBackend: FindingKind = {
     );
     const isRejected = contact!.failures.has('refused') || contact!.failures.has('unreachable');
     return {
-      code: this.code,
       title: `The DNS server cannot connect to ${called}, so ${hit} fail`,
       severity: 'critical',
       confidence: 0.92,

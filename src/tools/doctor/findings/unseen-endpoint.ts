@@ -11,7 +11,7 @@ import { onlyAaaa } from '../observe/losses.ts';
 import { isSilent } from '../observe/sockets.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { clock, fromTo, keysOf, listed, percent, sentence, share } from '../texts.ts';
 import {
   MAX_CHANCE,
@@ -69,8 +69,6 @@ export const unseenEndpoint: FindingKind = {
     claims.take(claims.open);
     const alive = listed(live.map(({ address }) => address));
     return {
-      code: this.code,
-      title: this.title,
       severity: 'critical',
       confidence: 0.8,
       seen: [
@@ -98,7 +96,7 @@ export const unseenEndpoint: FindingKind = {
  * A client’s capture shows no endpoints: many queries of new sockets are lost all the time, and none of sockets that
  * have got a reply.
  */
-function atClient(observed: Observations, claims: Claims): Finding | null {
+function atClient(observed: Observations, claims: Claims): FoundCause | null {
   const { open } = claims;
   const { fresh, known } = observed.newSockets.all;
   const servers = new Set(open.map(({ server }) => server.address));
@@ -126,8 +124,6 @@ function atClient(observed: Observations, claims: Claims): Finding | null {
   const sudden = beganAt(observed, server!, fromMs, part);
   if (sudden !== null) return ofUnknownPlace(observed, open, server!, sudden);
   return {
-    code: 'ND3008',
-    title: 'A DNS pod behind the Service does not answer',
     severity: 'critical',
     confidence: 0.6,
     seen: [
@@ -176,9 +172,8 @@ function ofUnknownPlace(
   open: readonly SeenExchange[],
   server: string,
   { before, opened, silent, fromMs }: SuddenLosses,
-): Finding {
+): FoundCause {
   return {
-    code: 'ND3008',
     title: 'Many new sockets get no reply from a moment on, while answered ones lose nothing',
     severity: 'critical',
     confidence: 0.6,

@@ -62,7 +62,6 @@ export const unsignedZone: FindingKind = {
     const domain = zone.slice(0, -1);
     const names = keysOf(failing, ({ name }) => name);
     return {
-      code: this.code,
       title: `${domain} has a DS record but is served unsigned, so a validating resolver rejects it`,
       subject: zone,
       severity: 'critical',
@@ -73,9 +72,8 @@ export const unsignedZone: FindingKind = {
         sentence(
           `${failures} queries got SERVFAIL${failingAt.length === 0 ? '' : ` from ${listed(failingAt)}`}. They are for ${listed(names)}`,
         ),
-        ...(answering.length === 0
-          ? []
-          : [`${listed(answering)} does not validate, and answers the same names.`]),
+        answering.length !== 0 &&
+          `${listed(answering)} does not validate, and answers the same names.`,
       ],
       why: `The public zone ${domain} is signed, and its parent has a DS record for it. ${listed(unsigned)} serves another copy of the zone without signatures, as private (split-horizon) zones often are. A resolver that validates DNSSEC treats these answers as forged and returns SERVFAIL for every name in the zone. Resolvers that do not validate are not affected.`,
       fix: [

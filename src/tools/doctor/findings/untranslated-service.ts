@@ -27,7 +27,6 @@ export const untranslatedService: FindingKind = {
       const theirs = losses.map(({ client }) => client.address);
       takeSilence(observed, claims, open);
       return {
-        code: this.code,
         title: 'A node does not translate the DNS Service’s address, so queries leave it unchanged',
         severity: 'critical',
         confidence: 0.93,
@@ -71,7 +70,6 @@ export const lostMasquerade: FindingKind = {
       const pods = [...new Set(losses.map(({ client }) => client.address))];
       takeSilence(observed, claims, open);
       return {
-        code: this.code,
         title: 'A node no longer masquerades DNS pods’ queries, so no reply finds its way back',
         severity: 'critical',
         confidence: 0.9,

@@ -8,7 +8,7 @@ import type { Claims } from '../observe/claims.ts';
 import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { fromTo, listed, sentence, share, shownBy } from '../texts.ts';
 import { REJECTED_COOKIES, REJECTED_SHARE } from '../thresholds/errors.ts';
 import { FELT_SHARE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
@@ -335,7 +335,7 @@ function formLoop(names: FaultyReplies['names']['list']): boolean {
   });
 }
 
-function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number): Finding {
+function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number): FoundCause {
   const { count, again, firstMs, lastMs } = replies;
   const servers = byCount(replies.servers.list).map(({ key }) => key);
   const clients = byCount(replies.clients.list).map(({ key }) => key);
@@ -352,12 +352,9 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
       sentence(
         `The affected names are ${listed(names.map(({ name, type, count: times }) => `${name} ${typeName(type)} (${times})`))}`,
       ),
-      ...(target === ''
-        ? []
-        : [sentence(`The last alias points ${kind === aliasLoops ? 'back ' : ''}to ${target}`)]),
-      ...(again > 0
-        ? [`Clients repeated ${again} of these queries after the reply had arrived.`]
-        : []),
+      target !== '' &&
+        sentence(`The last alias points ${kind === aliasLoops ? 'back ' : ''}to ${target}`),
+      again > 0 && `Clients repeated ${again} of these queries after the reply had arrived.`,
     ],
     why: kind.why,
     fix: kind.fix(listed(servers)),

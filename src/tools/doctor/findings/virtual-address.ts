@@ -43,7 +43,6 @@ export const virtualAddress: FindingKind = {
     else if (sum.opened > 0)
       return excluded('connections to reserved addresses succeed, so a proxy handles them');
     return {
-      code: this.code,
       title: isDead
         ? this.title
         : 'Names have a reserved address of the kind that service meshes assign',
@@ -53,11 +52,8 @@ export const virtualAddress: FindingKind = {
         sentence(
           `${listed(servers)} answered ${name} with ${address}. That is a virtual address, because ${range} is reserved and not routed. This affects ${listed(names)}`,
         ),
-        ...(isDead
-          ? [
-              `${share(sum.failed, sum.opened)} connections from ${listed(clients)} to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed.`,
-            ]
-          : []),
+        isDead &&
+          `${share(sum.failed, sum.opened)} connections from ${listed(clients)} to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed.`,
       ],
       why: `A service mesh assigns such addresses to external services (in Istio, a ServiceEntry with automatic addresses, or the old .global names). Only its sidecar or node proxy, which intercepts the connection before it leaves the pod, knows the real destination. ${isDead ? 'These pods have no sidecar (injection is off, or the traffic is excluded from it), so their packets go to an address that does not exist.' : 'A pod without the sidecar cannot connect to them.'}`,
       fix: isDead

@@ -50,7 +50,6 @@ export const waitingLimit: FindingKind = {
       if (claims.looping.has(server))
         return excluded('the queries that wait are those of a forwarding loop');
       return {
-        code: this.code,
         title: texts.title,
         subject: server,
         severity: 'critical',
@@ -60,15 +59,10 @@ export const waitingLimit: FindingKind = {
             `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
           `${share(full.refusals, refused.length)} of them came while ${full.least} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. ${full.calm}`,
-          ...(slow.length === 0
-            ? []
-            : [sentence(`Replies for ${listed(slow)} take a second or more`)]),
+          slow.length !== 0 && sentence(`Replies for ${listed(slow)} take a second or more`),
           ...slowUpstreamText(upstream),
-          ...(top === null
-            ? []
-            : [
-                `${top.address} sends ${percent(top.queries, top.all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
-              ]),
+          top !== null &&
+            `${top.address} sends ${percent(top.queries, top.all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
         ],
         why: `${texts.why} It is not an access rule or a rate limit: the same names and clients are answered when fewer queries wait.`,
         fix: [

@@ -38,8 +38,6 @@ export const wildcardDomain: FindingKind = {
         if (isGivenElsewhere(addresses, domain, observed)) continue;
         const keys = new Set(foreign.map(({ name }) => name));
         return {
-          code: this.code,
-          title: this.title,
           severity: 'critical',
           confidence: foreign.length >= 3 ? 0.93 : 0.8,
           seen: [

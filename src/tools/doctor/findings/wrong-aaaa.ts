@@ -6,7 +6,7 @@ import { noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import {
   excluded,
   unknown,
-  type Finding,
+  type FoundCause,
   type FindingKind,
   notAsked,
   clusterFinding,
@@ -94,17 +94,12 @@ export const wrongAaaa: FindingKind = {
     // Failures of these are expected.
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
-      code: this.code,
-      title: this.title,
       severity: isMinor ? 'warning' : 'critical',
       confidence: isLate ? 0.75 : bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
       seen: [
         `For ${listed(names)}, A queries get an address, but AAAA queries get ${rcode} (${bad} times).`,
-        ...(isLate
-          ? [
-              'These errors come after a second or more, or from a cache, so the DNS server waits for another one that does not reply.',
-            ]
-          : []),
+        isLate &&
+          'These errors come after a second or more, or from a cache, so the DNS server waits for another one that does not reply.',
         ...origin.seen,
       ],
       why:
@@ -114,11 +109,8 @@ export const wrongAaaa: FindingKind = {
             ? 'The upstream, or the servers for these names, do not reply to AAAA. Either something drops this type, or they do not reply at all, and A is answered from a cache (perhaps with expired records). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.'
             : 'AAAA queries fail instead of getting "no such record", because old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address, while others retry and lose time.',
       fix: [
-        ...(isLate
-          ? [
-              'Query A and AAAA of such a name at the upstream from a DNS pod’s node. If neither is answered, the servers for the name are the cause. If only A is, allow AAAA in the firewall or on those servers.',
-            ]
-          : []),
+        isLate &&
+          'Query A and AAAA of such a name at the upstream from a DNS pod’s node. If neither is answered, the servers for the name are the cause. If only A is, allow AAAA in the firewall or on those servers.',
         ...origin.fix,
       ],
       prove: `ndots query ${names[0]} AAAA${origin.server === '' ? '' : ` @${origin.server}`}`,
@@ -154,7 +146,7 @@ export const wrongAaaa: FindingKind = {
 };
 
 /** The server that makes the wrong answer, as far as the capture shows it. */
-interface Origin extends Pick<Finding, 'seen' | 'why' | 'fix' | 'disproved'> {
+interface Origin extends Pick<FoundCause, 'seen' | 'why' | 'fix' | 'disproved'> {
   /** The server that proves it; empty if none is known to be the cause. */
   readonly server: string;
 }
@@ -210,9 +202,7 @@ function originOf(observed: Observations, names: readonly string[], isLate: bool
     fix: [
       `Query AAAA at the DNS server’s upstream, which the capture does not show. If it gives the same answer, ${owner.replace(/^T/, 't')}`,
       // A template answers at once.
-      ...(isLate
-        ? []
-        : [`If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`]),
+      !isLate && `If not, a template or rule makes the answer. ${NO_RECORD} Or remove it.`,
     ],
     disproved: 'AAAA gets NOERROR',
   };

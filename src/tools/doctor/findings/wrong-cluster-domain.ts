@@ -59,8 +59,6 @@ export const wrongClusterDomain: FindingKind = {
       const servers = keysOf(exchangesBelow(domain, failed), ({ server }) => server.address);
       const [one, is] = [listed(servers), servers.length === 1 ? 'is' : 'are'];
       return {
-        code: this.code,
-        title: this.title,
         severity: 'critical',
         confidence: working.length > 0 ? 0.95 : strange ? 0.75 : 0.85,
         seen: [
@@ -76,11 +74,8 @@ export const wrongClusterDomain: FindingKind = {
         ],
         why: `kubelet writes the search path NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN into each pod. On these pods’ node, DOMAIN is ${domain} but the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, but each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.${strange ? ` Or ${one} ${is} not the cluster’s DNS, and these pods have nameservers of their own in dnsConfig.` : ''}`,
         fix: [
-          ...(strange
-            ? [
-                `Compare ${one} with the address of the DNS Service (kubectl -n kube-system get service kube-dns). If it differs, remove nameservers from these pods’ dnsConfig.`,
-              ]
-            : []),
+          strange &&
+            `Compare ${one} with the address of the DNS Service (kubectl -n kube-system get service kube-dns). If it differs, remove nameservers from these pods’ dnsConfig.`,
           `${strange ? 'Otherwise, set' : 'Set'} kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and recreate the pods.`,
           `Or serve that domain as well, with kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
         ],

@@ -29,8 +29,6 @@ export const wrongNamespace: FindingKind = {
       const [, namespace] = NAMESPACE.exec(domain) as unknown as [string, string];
       const exchanges = observed.affectedExchanges(({ name }) => isBelow(name, domain));
       return {
-        code: this.code,
-        title: this.title,
         severity: 'critical',
         confidence: 0.88,
         seen: [

@@ -27,7 +27,6 @@ export const wrongSignatureTimes: FindingKind = {
     for (const { name } of observed.names.list) if (isWithin(name, zone)) claims.names.add(name);
     const isEarly = early >= expired;
     return {
-      code: this.code,
       title: isEarly
         ? `The DNSSEC signatures of ${zone} are not yet valid, so validating resolvers reject them`
         : `The DNSSEC signatures of ${zone} have expired, so validating resolvers reject them`,
