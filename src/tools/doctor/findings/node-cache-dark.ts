@@ -48,13 +48,9 @@ export const nodeCacheDark: FindingKind = {
           : `${address} answered until ${clock(lastReplyMs)}. After that, ${share(losses.length, losses.length)} queries got no reply.`,
         isReplaced &&
           `The same clients then query ${listed(others.map((each) => each.address))} and get an answer, but ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
-        ...(!isClosed
-          ? [
-              'No ICMP port unreachable came back, so a process may still be listening there without answering in time.',
-            ]
-          : [
-              `The kernel reported ${refused.count} times that the port is closed (ICMP port unreachable).`,
-            ]),
+        !isClosed
+          ? 'No ICMP port unreachable came back, so a process may still be listening there without answering in time.'
+          : `The kernel reported ${refused.count} times that the port is closed (ICMP port unreachable).`,
       ],
       why: !isClosed
         ? 'Queries reach no working cache, but this capture does not show why. The process may hang, or wait for its own upstream longer than its clients do. (A cache that forwards over TCP with force_tcp waits for 30 s if TCP port 53 is blocked.) Or it was killed, but its NOTRACK rules remain.'

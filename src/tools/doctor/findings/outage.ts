@@ -1,7 +1,13 @@
 /** A server that stops answering all clients, and may start again. */
 import type { Observations } from '../observe/observations.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type FoundCause,
+  type PartialText,
+  type FindingKind,
+} from './finding.ts';
 import { clock, fromTo, listed, percent, took } from '../texts.ts';
 import { areSilentByChance } from '../observe/sockets.ts';
 import { howNewOnesSuffer } from '../observe/new-socket-losses.ts';
@@ -104,7 +110,7 @@ export const outage: FindingKind = {
           removedMs !== null &&
             `From ${clock(removedMs)} on, no queries were sent to it and other servers answered, so its endpoint had been removed.`,
           accepted >= MIN_CASES && openedText(accepted, [alone!]),
-          ...unreachableText(view.address, observed),
+          unreachableText(view.address, observed),
           known && 'According to the log, a server went into lameduck mode.',
         ],
         ...outageAdvice({
@@ -159,12 +165,10 @@ function alonePod(
 }
 
 /** ICMP errors for the port from the host with the address, which is up but not a name server. */
-function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
+function unreachableText(address: string, { unreachable }: Observations): PartialText {
   const errors = unreachable.get(address);
-  if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return [];
-  return [
-    `${errors.count} of these drew ICMP port unreachable, so a machine has that address, but no name server listens there. The server’s process ended, or another machine took over the address (then arping -D finds it, or ip neigh shows a different hardware address than before).`,
-  ];
+  if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return false;
+  return `${errors.count} of these drew ICMP port unreachable, so a machine has that address, but no name server listens there. The server’s process ended, or another machine took over the address (then arping -D finds it, or ip neigh shows a different hardware address than before).`;
 }
 
 /** A server that answered (nearly) everything, then stopped. */
@@ -240,11 +244,9 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Foun
         ? `${address} ${what} for ${took(first!.toMs - first!.fromMs)} from ${clock(first!.fromMs)} on. Then it answered all ${queries} waiting queries at once, from ${sockets.size} sockets, for ${names} names.`
         : `${address} ${what} for a while ${windows.length} times, and each time then answered all waiting queries at once: ${listed(times, 6)}.`,
       own > 0 && `${own} of these were for cluster names, which the server answers from memory.`,
-      ...(proof === 'one of several'
-        ? [
-            'Other queries were answered at the same time, so this is one of several servers behind the address.',
-          ]
-        : [`At other times, half of its replies come within ${took(view.quantile(0.5))}.`]),
+      proof === 'one of several'
+        ? 'Other queries were answered at the same time, so this is one of several servers behind the address.'
+        : `At other times, half of its replies come within ${took(view.quantile(0.5))}.`,
       lost > 0 && `Clients gave up on ${lost} queries before it resumed.`,
     ],
     why: 'The process stopped and then resumed. It was suspended, throttled by its CPU limit or replaced by another process, or its node or virtual machine was frozen, out of memory or swapping.',

@@ -13,6 +13,7 @@ import {
   unknown,
   type Finding,
   type FoundCause,
+  type PartialText,
   type FindingKind,
   type Verdict,
   clusterFinding,
@@ -94,7 +95,7 @@ export const overload: FindingKind = {
         ...said,
         confidence: rejects + killed > 0 ? 0.95 : 0.85,
         seen: [
-          ...flooderText(observed, losses),
+          flooderText(observed, losses),
           `Replies from ${server.address} took ${within.toFixed(0)} ms on average in the seconds when queries were lost, compared with ${before.toFixed(1)} ms in other seconds.`,
           `${share(outcomes.lost, outcomes.asked)} queries got no reply. The peak load was ${Math.max(...history.map(([, second]) => second.asked))} queries a second.`,
           killed > 0 &&
@@ -216,7 +217,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): FoundCause | 
               ]
             : []),
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies ${fromTo(fromS * 1000, (toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
-      ...flooderText(observed, losses),
+      flooderText(observed, losses),
       `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     exchanges: [...losses, ...slow],
@@ -250,15 +251,10 @@ function shortStalls(observed: Observations, claims: Claims): FoundCause | null 
     seen: [
       `${share(stalls.late, stalls.all)} replies from ${server.address} for cluster names took ${took(stalls.lateMs)} or longer, half of these ${took(stalls.usualMs)}, and up to ${took(stalls.longestMs)}. The others arrived within ${took(server.quantile(0.5))}. DNS pods answer these names from memory.`,
       'The late replies come in bursts: queries that were sent at different times are answered together, again and again.',
-      ...(late.length > 0
-        ? [
-            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average, while ${paceTexts(quick)}.`,
-          ]
-        : isOfOne
-          ? [
-              `While these queries waited, ${server.address} answered others at once, so one of several DNS pods behind it stalls.`,
-            ]
-          : []),
+      late.length > 0
+        ? `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average, while ${paceTexts(quick)}.`
+        : isOfOne &&
+          `While these queries waited, ${server.address} answered others at once, so one of several DNS pods behind it stalls.`,
     ],
     hits: stalls.late,
     exchanges: observed.affectedExchanges(
@@ -271,13 +267,12 @@ function shortStalls(observed: Observations, claims: Claims): FoundCause | null 
 }
 
 /** Names the client whose queries overload the server, if it is one. */
-function flooderText(observed: Observations, losses: readonly SeenExchange[]): readonly string[] {
+function flooderText(observed: Observations, losses: readonly SeenExchange[]): PartialText {
   const flooder = losses.length === 0 ? null : flooderOf(observed, losses);
-  return flooder === null
-    ? []
-    : [
-        `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries in the time when queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`,
-      ];
+  return (
+    flooder !== null &&
+    `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries in the time when queries were lost (${flooder.perSecond.toFixed(0)} a second), nearly all for names that do not exist.`
+  );
 }
 
 /** One of several pods is late because it or its node is short of CPU. @param late the pods, if the capture shows them */
@@ -362,7 +357,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
     ...said,
     confidence: 0.85,
     seen: [
-      ...flooderText(observed, losses),
+      flooderText(observed, losses),
       ...behind
         .slice(0, 3)
         .map(

@@ -9,7 +9,7 @@ import type { RateHistory } from '../observe/rates.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type PartialText } from './finding.ts';
 import { listed, percent, sentence, share } from '../texts.ts';
 import {
   busiestFor,
@@ -136,7 +136,7 @@ export const packetCap: FindingKind = {
             : [
                 `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
               ]),
-          ...cacheFix(uncached),
+          cacheFix(uncached),
           'Send fewer queries upstream. Use cache in the Corefile or a node-local cache, and remove the provider’s search domains that only return NXDOMAIN.',
           'Spread the DNS pods over more nodes, since such limits often apply per network interface.',
           `With ndots, set forward { max_pps ${Math.max(1, Math.floor(BELOW_LIMIT * found.rate))} }, which stays below the limit and logs when it is reached.`,
@@ -164,14 +164,12 @@ export const packetCap: FindingKind = {
 };
 
 /** The fix for clients that do not cache. */
-function cacheFix(uncached: readonly Repeating[]): readonly string[] {
-  if (uncached.length === 0) return [];
+function cacheFix(uncached: readonly Repeating[]): PartialText {
+  if (uncached.length === 0) return false;
   const clients = listed(uncached.map(({ client }) => client));
-  return [
-    uncached.every(({ isServer }) => isServer)
-      ? `Add the cache plugin to the server block of ${clients} (for example cache 30), or correct it. It is missing, or does not apply to these names, so every query goes upstream.`
-      : `If ${clients} ${uncached.length === 1 ? 'is a DNS server' : 'are DNS servers'}, add the cache plugin to the server block (for example cache 30), or correct it. It is missing, or does not apply to these names. A program has to keep its connections open, or cache addresses.`,
-  ];
+  return uncached.every(({ isServer }) => isServer)
+    ? `Add the cache plugin to the server block of ${clients} (for example cache 30), or correct it. It is missing, or does not apply to these names, so every query goes upstream.`
+    : `If ${clients} ${uncached.length === 1 ? 'is a DNS server' : 'are DNS servers'}, add the cache plugin to the server block (for example cache 30), or correct it. It is missing, or does not apply to these names. A program has to keep its connections open, or cache addresses.`;
 }
 
 /** True if all of these are below one search domain, and most queries are not. */

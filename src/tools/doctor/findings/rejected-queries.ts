@@ -1,6 +1,6 @@
 /** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
 import { isLoopbackHost } from '../../../server/base/ip.ts';
-import { excluded, type FoundCause, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type PartialText, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
 import { cacheAtService } from '../observe/cache-at-service.ts';
 import type { Claims } from '../observe/claims.ts';
@@ -48,13 +48,9 @@ export const closedProxy: FindingKind = {
       seen: [
         returnedText(found, observed),
         `${address} is on the pod’s own loopback interface. A proxy in the pod, such as a service mesh’s sidecar, serves it, and these queries never left the pod.`,
-        ...(isFirst
-          ? [
-              `The first reply came at ${clock(view!.firstReplyMs)}, and the proxy has answered since then.`,
-            ]
-          : isNever
-            ? ['It never answered in this capture.']
-            : []),
+        isFirst
+          ? `The first reply came at ${clock(view!.firstReplyMs)}, and the proxy has answered since then.`
+          : isNever && 'It never answered in this capture.',
       ],
       why: isFirst
         ? 'Rules in the pod redirect its queries to the proxy (Istio’s DNS proxy listens on port 15053) as soon as the pod has a network, but the proxy starts after the program. Until then nothing listens on its port, and the kernel rejects each query at once. The cluster’s DNS and other pods are not affected.'
@@ -168,13 +164,9 @@ export const nodeCacheEnded: FindingKind = {
         cache === null
           ? `${address} is an address on the node itself, which sends these errors, so the node-local DNS cache was not running.`
           : `No query to ${address} was passed on to a DNS pod, even while it answered. ${cache}, which queries the DNS pods, sent them nothing while ${address} rejected queries. So a node-local cache has both addresses, and it was not running.`,
-        ...(partly
-          ? [
-              `Other clients got replies from ${address} at the same times, because they run on another node, whose cache has the same address.`,
-            ]
-          : host.runsAgain
-            ? ['After that, it answered again.']
-            : []),
+        partly
+          ? `Other clients got replies from ${address} at the same times, because they run on another node, whose cache has the same address.`
+          : host.runsAgain && 'After that, it answered again.',
       ],
       why: 'The node-local cache’s process ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and rules remain on the node, so pods still query it instead of the healthy DNS pods.',
       fix: [
@@ -356,7 +348,7 @@ export const endedProcesses: FindingKind = {
                 : [],
             )),
         'The hosts themselves send these errors, so they are up, but no process listens on their port.',
-        ...othersText(theirs, observed),
+        othersText(theirs, observed),
       ],
       ...(isRollout ? rolloutAdvice(theirs) : restartAdvice(theirs)),
       exchanges: losses,
@@ -373,8 +365,8 @@ function outcomesOf(address: string, { backends, servers }: Observations): Outco
 function othersText(
   hosts: readonly RejectingHost[],
   { backends, unreachable }: Observations,
-): readonly string[] {
-  if (!hosts.some(({ isBehind }) => isBehind)) return [];
+): PartialText {
+  if (!hosts.some(({ isBehind }) => isBehind)) return false;
   const fine = backends.list.filter(
     ({ address, outcomes }) =>
       hosts.every((host) => host.address !== address) &&
@@ -382,11 +374,10 @@ function othersText(
       lossRate(outcomes) <= SPARED_SHARE &&
       unreachable.get(address) === undefined,
   );
-  return fine.length === 0
-    ? []
-    : [
-        `${listed(fine.map(({ address }) => address))}, behind the same address, answered all the time.`,
-      ];
+  return (
+    fine.length !== 0 &&
+    `${listed(fine.map(({ address }) => address))}, behind the same address, answered all the time.`
+  );
 }
 
 /** True if it gets no more queries after its last rejection, and others do. */

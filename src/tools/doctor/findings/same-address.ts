@@ -62,13 +62,11 @@ export const sameAddress: FindingKind = {
           sentence(
             `${names.length} names in ${zones.size} zones got the same address ${address}: ${listed(list, 6)}`,
           ),
-          ...(impossible.length > 0
-            ? [
-                sentence(
-                  `${impossible.length} of them cannot exist, including ${listed(impossible.map(({ name }) => name))}`,
-                ),
-              ]
-            : ['No external name got NXDOMAIN in the whole capture.']),
+          impossible.length > 0
+            ? sentence(
+                `${impossible.length} of them cannot exist, including ${listed(impossible.map(({ name }) => name))}`,
+              )
+            : 'No external name got NXDOMAIN in the whole capture.',
           `The answers came from ${listed(servers)}.`,
         ],
         why: 'An upstream resolver replaces NXDOMAIN with the address of its own page (a provider’s search page, a filter, a network’s login portal), or a whole domain has a wildcard record. Lookups that should fail succeed, so programs connect to the wrong host, wait, or get the wrong certificate. The search stops at its first name.',

@@ -19,6 +19,7 @@ import {
   excluded,
   unknown,
   type FoundCause,
+  type PartialText,
   type FindingKind,
   clusterFinding,
   notAsked,
@@ -88,8 +89,8 @@ export const searchDomainFails: FindingKind = {
           sentence(
             `${share(bad, sum.asked)} queries under the search domain ${domain} got ${what}. They are for ${listed([...own])}`,
           ),
-          ...failingUpstream(observed, own),
-          ...stoppedAt(observed, own),
+          failingUpstream(observed, own),
+          stoppedAt(observed, own),
           `Of all other queries, ${share(restBad, rest)} failed.`,
         ],
         exchanges: losses.length > 0 ? losses : exchanges,
@@ -139,7 +140,7 @@ function areMisread({ failed, clients }: Observations, own: ReadonlySet<string>)
 }
 
 /** Names the upstreams that these failures come from; empty if the capture shows only one server. */
-function failingUpstream(observed: Observations, own: ReadonlySet<string>): readonly string[] {
+function failingUpstream(observed: Observations, own: ReadonlySet<string>): PartialText {
   const behind = upstreams(observed);
   const servers = new Set(
     observed.names.list
@@ -148,20 +149,18 @@ function failingUpstream(observed: Observations, own: ReadonlySet<string>): read
         [...all].flatMap(([server, each]) => (behind.has(server) && wrong(each) > 0 ? server : [])),
       ),
   );
-  return servers.size === 0 ? [] : [`The failures come from the upstream ${listed([...servers])}.`];
+  return servers.size !== 0 && `The failures come from the upstream ${listed([...servers])}.`;
 }
 
 /** Clients whose lookups end at the domain, without the rest of the search path. */
-function stoppedAt(observed: Observations, own: ReadonlySet<string>): readonly string[] {
+function stoppedAt(observed: Observations, own: ReadonlySet<string>): PartialText {
   const ended = programsOf(observed).filter(({ candidates }) => own.has(candidates.at(-1)!));
   const byClient = Map.groupBy(ended, ({ client }) => client);
   const clients = [...byClient].flatMap(([client, all]) => (all.length >= 2 ? client : []));
-  if (clients.length === 0) return [];
+  if (clients.length === 0) return false;
   const kinds = clients.map((client) => observed.clients.get(client)?.recognition.best?.kind);
   const isMusl = kinds.includes('musl');
-  return [
-    `The lookups of ${listed(clients)} end there, and the rest of the search path is never tried${isMusl ? ' (musl, as in Alpine, gives up at an error, while glibc and Go continue)' : ''}.`,
-  ];
+  return `The lookups of ${listed(clients)} end there, and the rest of the search path is never tried${isMusl ? ' (musl, as in Alpine, gives up at an error, while glibc and Go continue)' : ''}.`;
 }
 
 function programsOf(observed: Observations): readonly SeenLookup[] {

@@ -17,6 +17,7 @@ import {
   excluded,
   unknown,
   type FindingKind,
+  type PartialText,
   clusterFinding,
   unread,
   quiet,
@@ -78,7 +79,7 @@ export const clusterServfail: FindingKind = {
       seen: [
         `${share(inside.servfail, inside.asked)} queries for cluster names got SERVFAIL.`,
         outside.asked > 0 && `For other names, it was ${share(outside.servfail, outside.asked)}.`,
-        ...onlyServersText(observed),
+        onlyServersText(observed),
       ],
       why: 'The DNS server answers, and its forwarding works, but it has no cluster objects. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
       fix: [
@@ -120,7 +121,7 @@ export const clusterServfail: FindingKind = {
 };
 
 /** Names the servers that fail for all cluster names while others fail for none; empty if servers do not differ. */
-function onlyServersText({ names, domains }: Observations): readonly string[] {
+function onlyServersText({ names, domains }: Observations): PartialText {
   const sums = new Map<string, { answered: number; servfail: number }>();
   for (const { name, servers } of names.list)
     if (domains.isOfCluster(name))
@@ -135,11 +136,9 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
     ([, { answered, servfail }]) => answered >= MIN_CASES && servfail === 0,
   );
   if (failing.length === 0 || failing.length + well.length < sums.size || well.length === 0)
-    return [];
+    return false;
   const list = (all: typeof well): string => listed(all.map(([server]) => server));
-  return [
-    `All of these replies came from ${list(failing)}, while ${list(well)} answered every query for cluster names.`,
-  ];
+  return `All of these replies came from ${list(failing)}, while ${list(well)} answered every query for cluster names.`;
 }
 
 /** SERVFAIL without a more specific cause. */

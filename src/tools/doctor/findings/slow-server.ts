@@ -8,6 +8,7 @@ import {
   excluded,
   unknown,
   type FoundCause,
+  type PartialText,
   type FindingKind,
   clusterFinding,
   unread,
@@ -249,7 +250,7 @@ function slowZoneServers(
     confidence: 0.9,
     seen: [
       `${list} ${are} queried only for names in ${zone} ${times.length} of their replies took ${tookFrom(times[0]!, times.at(-1)!)}.`,
-      ...healthText(observed, addresses),
+      healthText(observed, addresses),
       lost.size > 0 && lostText(lost.size),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
@@ -263,7 +264,7 @@ function slowZoneServers(
 }
 
 /** Describes unanswered health checks of these servers; empty if there are none. */
-function healthText({ names }: Observations, addresses: ReadonlySet<string>): readonly string[] {
+function healthText({ names }: Observations, addresses: ReadonlySet<string>): PartialText {
   let [asked, lost] = [0, 0];
   for (const { name, servers } of names.list)
     if (name === '.')
@@ -272,11 +273,11 @@ function healthText({ names }: Observations, addresses: ReadonlySet<string>): re
           asked += outcomes.asked;
           lost += outcomes.lost;
         }
-  return asked < MIN_CASES || lost < asked
-    ? []
-    : [
-        `They answered none of ${asked} health checks (NS for the root), so forward considers them down.`,
-      ];
+  return (
+    asked >= MIN_CASES &&
+    lost >= asked &&
+    `They answered none of ${asked} health checks (NS for the root), so forward considers them down.`
+  );
 }
 
 /**

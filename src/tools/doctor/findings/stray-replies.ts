@@ -4,7 +4,7 @@ import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from '../observe/claims.ts';
-import { excluded, type FoundCause, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type PartialText, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { refusedStrays, wasAnswered } from '../observe/losses.ts';
@@ -83,7 +83,7 @@ export const strayReplies: FindingKind = {
           `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'a different port' : 'a different address'} from the one that was queried.`,
         strays.length > seen.length &&
           `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were translated to ${listed(from)}. Its replies were seen in transit with its own address but never with the queried one, so the clients did not get them.`,
-        ...refusalText(observed, strays),
+        refusalText(observed, strays),
       ],
       why: 'Replies are not translated back to the queried address. A proxy in the mesh or network plugin intercepts queries, packets bypass the node that translated them, or a server answers from another of its addresses. A client that queried one address does not accept a reply from another. Or the replies reach the client’s node but are dropped before they are translated (reverse path filter, a raw table rule).',
       fix: [
@@ -104,14 +104,15 @@ export const strayReplies: FindingKind = {
 function refusalText(
   { refusedReplies }: Observations,
   strays: readonly SeenExchange[],
-): readonly string[] {
+): PartialText {
   const refused = strays.filter(
     ({ client }) => refusedReplies.get(`${client.address} ${client.port}`) === true,
   );
   const clients = [...new Set(refused.map(({ client }) => client.address))];
-  return clients.length === 0
-    ? []
-    : [`The kernel on ${listed(clients)} rejected such replies (ICMP port unreachable).`];
+  return (
+    clients.length !== 0 &&
+    `The kernel on ${listed(clients)} rejected such replies (ICMP port unreachable).`
+  );
 }
 
 /**
