@@ -9,7 +9,6 @@ import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Lookups end without an address, because the name has none. */
 export const namesWithoutAddresses: FindingKind = {
   code: 'ND8007',
   title: 'A name exists but has no address (NODATA), so its lookups fail',

@@ -14,7 +14,6 @@ import {
 import { NEW_NAME } from '../thresholds/search.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** A name that was queried before it existed stays missing while caches remember its absence. */
 export const newName: FindingKind = {
   code: 'ND8003',
   title: 'A new name stays invisible because its absence is cached',

@@ -7,7 +7,6 @@ import { clock, listed, share } from '../texts.ts';
 import { NODE_CACHE_SILENT_MS } from '../thresholds/silence.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** The cache on the node is gone, but its address and rules remain. */
 export const nodeCacheDark: FindingKind = {
   code: 'ND3006',
   title: 'The node-local cache does not answer, and no other server takes over',

@@ -3,7 +3,6 @@ import { stateOf } from '../cluster/pods.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, clusterFinding, noPods } from './finding.ts';
 
-/** Node caches that are not ready, so that their nodes may have no DNS at all. */
 export const nodeCaches: FindingKind = {
   code: 'ND5005',
   title: 'The DNS cache on some nodes is not ready',

@@ -12,10 +12,6 @@ import {
   REST_OF_OTHERS,
 } from '../thresholds/transport.ts';
 
-/**
- * Other new connections are lost in the same way as DNS queries, so the network is at fault, and
- * DNS only shows it first.
- */
 export const notDns: FindingKind = {
   code: 'ND3090',
   title: 'It is not DNS, because other connections are lost in the same way',

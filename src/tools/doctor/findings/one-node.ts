@@ -2,7 +2,6 @@
 import { nameOf, serversOf } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
 
-/** DNS pods that all run on one node. */
 export const oneNode: FindingKind = {
   code: 'ND5006',
   title: 'All DNS pods run on one node',

@@ -7,7 +7,6 @@ import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { ONE_REPLY } from '../thresholds/transport.ts';
 
-/** A device lets one reply through on each UDP flow and drops the others. */
 export const oneReply: FindingKind = {
   code: 'ND3022',
   title: 'A device in transit drops all but the first reply to each socket',

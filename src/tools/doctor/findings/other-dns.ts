@@ -7,7 +7,6 @@ import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Some pods query a different DNS server from the others, which lacks cluster names. */
 export const otherDns: FindingKind = {
   code: 'ND2007',
   title: 'Some pods query servers other than the cluster’s DNS',

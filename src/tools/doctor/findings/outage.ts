@@ -42,7 +42,6 @@ import {
   UNLIKELY_DEAD,
 } from '../thresholds/silence.ts';
 
-/** All replies stop for a while, or for good, for all clients at once. */
 export const outage: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',

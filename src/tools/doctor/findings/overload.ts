@@ -53,7 +53,6 @@ const said: Omit<FoundCause, 'confidence' | 'seen' | 'exchanges'> = {
     'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low at the time',
 };
 
-/** A server that answers later and later, then not at all. */
 export const overload: FindingKind = {
   code: 'ND7001',
   title: 'A name server is overloaded, so replies come late and then not at all',

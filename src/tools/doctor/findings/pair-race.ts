@@ -11,7 +11,6 @@ import {
   SURE_PAIRS,
 } from '../thresholds/transport.ts';
 
-/** One of two queries that are sent together from one port is lost. */
 export const pairRace: FindingKind = {
   code: 'ND3001',
   title: 'One of two queries sent together is lost (conntrack race)',

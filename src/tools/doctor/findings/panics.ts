@@ -2,7 +2,6 @@
 import { nameOf } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** Servers that panicked because of a bug. */
 export const panics: FindingKind = {
   code: 'ND5004',
   title: 'A DNS server panics because of a bug',

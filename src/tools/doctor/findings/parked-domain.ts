@@ -7,7 +7,6 @@ import { clock, listed, sentence } from '../texts.ts';
 import { MIN_CHANGED_NAMES } from '../thresholds/answers.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Names of one domain that change to one address together. */
 export const parkedDomain: FindingKind = {
   code: 'ND4072',
   title: 'All names in one domain suddenly resolve to the same address',

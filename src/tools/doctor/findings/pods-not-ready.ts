@@ -6,7 +6,6 @@ import { nameOf, serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
 
-/** DNS pods that do not run or are not ready. */
 export const podsNotReady: FindingKind = {
   code: 'ND5002',
   title: 'DNS pods are not ready',

@@ -3,7 +3,6 @@ import { shortcomingOf } from '../../lint/live/upstreams.ts';
 import { serverText } from '../../probe/probe-queries.ts';
 import { type FindingKind, excluded, clusterFinding, noUpstreams } from './finding.ts';
 
-/** An upstream that does not do EDNS or TCP. */
 export const poorUpstream: FindingKind = {
   code: 'ND4009',
   title: 'A server does not answer queries over TCP or with EDNS',

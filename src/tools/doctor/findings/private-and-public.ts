@@ -17,7 +17,6 @@ interface TwoViews {
   readonly isByServer: boolean;
 }
 
-/** Queries alternate between upstreams with an internal and a public version of a zone. */
 export const privateAndPublic: FindingKind = {
   code: 'ND8008',
   title: 'A name alternates between private and public addresses because the upstreams disagree',

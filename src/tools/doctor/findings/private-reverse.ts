@@ -7,7 +7,6 @@ import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { FELT_MS, MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** PTR queries for private addresses go to a server without a zone for them. */
 export const privateReverse: FindingKind = {
   code: 'ND2015',
   title: 'Reverse lookups of private addresses fail because no server has their zone',

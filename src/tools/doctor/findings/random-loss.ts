@@ -22,7 +22,6 @@ import {
   MIN_LOSS_QUERIES,
 } from '../thresholds/transport.ts';
 
-/** Lost queries without a pattern. */
 export const randomLoss: FindingKind = {
   code: 'ND3013',
   title: 'Queries or replies are lost at random, regardless of client, name and time',

@@ -24,7 +24,6 @@ interface Limit {
   readonly asked: number;
 }
 
-/** One source’s queries are answered up to a certain rate and refused above it. */
 export const refusedRate: FindingKind = {
   code: 'ND4045',
   title: 'A server limits its reply rate and drops or truncates further replies (RRL)',

@@ -40,7 +40,6 @@ import {
 /** Extended DNS Errors that an acl sends. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
 
-/** REFUSED means that the server is up but does not want to answer. */
 export const refused: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',

@@ -31,7 +31,6 @@ interface Rejected {
 
 type Cause = Pick<FoundCause, 'title' | 'seen' | 'why' | 'fix' | 'disproved' | 'confidence'>;
 
-/** A server rejects changes, so the names that a program wants to publish are missing or old. */
 export const rejectedUpdates: FindingKind = {
   code: 'ND4056',
   title: 'A name server rejects dynamic updates or signed requests',

@@ -9,7 +9,6 @@ import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { REPEATED } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A client never caches an answer. */
 export const repeatedQuestion: FindingKind = {
   code: 'ND2021',
   title: 'A program looks up the same name for each request, although its TTL allows caching',

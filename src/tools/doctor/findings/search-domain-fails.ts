@@ -37,7 +37,6 @@ import {
   MAX_OTHER_LOSSES,
 } from '../thresholds/search.ts';
 
-/** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: FindingKind = {
   code: 'ND2003',
   title: 'A search domain that lookups try first fails for every name',

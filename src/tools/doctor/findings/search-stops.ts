@@ -19,9 +19,6 @@ import { isBarred } from '../observe/barred.ts';
 import { SURE_RESOLVER } from '../thresholds/evidence.ts';
 import { MANY_LOOKUPS } from '../thresholds/search.ts';
 
-/**
- * Lookups in Alpine pods end at a search domain that fails or answers NODATA.
- */
 export const searchStops: FindingKind = {
   code: 'ND2002',
   title: 'Alpine (musl) pods give up at a search domain where other pods would continue',

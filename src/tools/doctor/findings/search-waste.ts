@@ -16,7 +16,6 @@ function titleFor(how: 'Most' | 'Many'): string {
   return `${how} queries cannot succeed because the search path creates names that do not exist`;
 }
 
-/** Most queries are for names that only the search path creates. */
 export const searchWaste: FindingKind = {
   code: 'ND2001',
   title: titleFor('Most'),

@@ -3,7 +3,6 @@ import { serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** A Service that leads nowhere, or to pods that no longer exist. */
 export const serviceEndpoints: FindingKind = {
   code: 'ND5003',
   title: 'The DNS Service does not lead to the DNS pods',

@@ -8,7 +8,6 @@ import { keysOf, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 
-/** Late replies that reach a closed port. */
 export const shortPatience: FindingKind = {
   code: 'ND2012',
   title: 'Clients give up before the reply arrives, so it reaches a closed port',

@@ -21,7 +21,6 @@ interface ShortTarget {
   readonly isSure: boolean;
 }
 
-/** A Service’s alias points to only a part of another Service’s name, such as `db.data`. */
 export const shortTarget: FindingKind = {
   code: 'ND4032',
   title: 'A CNAME record points to a name that does not exist (dangling CNAME)',

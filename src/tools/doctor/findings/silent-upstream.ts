@@ -6,7 +6,6 @@ import { serverText } from '../../probe/probe-queries.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noUpstreams } from './finding.ts';
 
-/** Upstreams that do not answer. */
 export const silentUpstream: FindingKind = {
   code: 'ND4008',
   title: 'An upstream server does not answer',

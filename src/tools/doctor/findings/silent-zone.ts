@@ -7,7 +7,6 @@ import { clock, listed, sentence, share } from '../texts.ts';
 import { DEAF_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** All servers that a resolver queries for one zone are silent, while those of other zones answer. */
 export const silentZone: FindingKind = {
   code: 'ND3029',
   title: 'All servers of one zone stopped answering, while those of other zones answer',

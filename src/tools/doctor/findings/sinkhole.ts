@@ -10,7 +10,6 @@ const NOWHERE = /^(?:0\.0\.0\.0|127\.\d+\.\d+\.\d+|::1?)$/;
 /** Loopback is right for this name (RFC 6761). */
 const LOCAL = /(?:^|\.)localhost\./;
 
-/** A filter answers with 0.0.0.0, or a record contains a loopback address. */
 export const sinkhole: FindingKind = {
   code: 'ND4043',
   title: 'Names resolve to 0.0.0.0 or a loopback address',

@@ -8,7 +8,6 @@ import { SLOW_ZONE } from '../thresholds/lateness.ts';
 import { SLOW_SEARCH } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Lookups wait for names that a search domain creates and that do not exist. */
 export const slowSearchDomain: FindingKind = {
   code: 'ND2016',
   title: 'Lookups of external names wait for a slow search domain',

@@ -43,7 +43,6 @@ import {
   WAITS_AT_TIME_MS,
 } from '../thresholds/lateness.ts';
 
-/** Replies come, but late. */
 export const slowServer: FindingKind = {
   code: 'ND4003',
   title: 'A name server answers slowly',

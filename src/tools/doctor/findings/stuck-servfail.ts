@@ -21,7 +21,6 @@ import { listed } from '../texts.ts';
 
 const REPEATED = 'Names always fail, and a cache repeats the SERVFAIL at once';
 
-/** SERVFAIL that a cache returns again and again. */
 export const stuckServfail: FindingKind = {
   code: 'ND4007',
   title: 'A failure is cached, so the same names get SERVFAIL at once, again and again',

@@ -5,7 +5,6 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence } from '../texts.ts';
 import { MIN_CHANGED_ZONES } from '../thresholds/answers.ts';
 
-/** From one moment on, a device on the way answers every name with its own address. */
 export const suddenAddress: FindingKind = {
   code: 'ND4041',
   title: 'Unrelated names suddenly all resolve to the same address',

@@ -16,7 +16,6 @@ import {
   MIN_SERVER_ANSWERS,
 } from '../thresholds/errors.ts';
 
-/** Names that were found are all gone within a minute, for good or for a while. */
 export const suddenNegatives: FindingKind = {
   code: 'ND4006',
   title: 'Many names disappear at once because their zone is empty or broken upstream',

@@ -7,7 +7,6 @@ import { howNewOnesSuffer, sparesKnown } from '../observe/new-socket-losses.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { SURE_NEW_QUERIES, TABLE_FULL } from '../thresholds/transport.ts';
 
-/** New sockets get nothing, old ones are answered: connection tracking has no place left. */
 export const tableFull: FindingKind = {
   code: 'ND3003',
   title: 'New connections are dropped because the connection tracking table is full',

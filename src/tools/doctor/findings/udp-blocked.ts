@@ -8,7 +8,6 @@ import { type Claims } from '../observe/claims.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { UDP_BLOCKED } from '../thresholds/transport.ts';
 
-/** One address answers over TCP but, at the same time, never over UDP. */
 export const udpBlocked: FindingKind = {
   code: 'ND3023',
   title: 'UDP port 53 to a DNS server is filtered, while TCP works',

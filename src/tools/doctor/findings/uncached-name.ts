@@ -11,7 +11,6 @@ function askersOf(found: readonly Uncached[]): readonly string[] {
   return [...new Set(found.flatMap(({ view }) => view.lastClients))];
 }
 
-/** Each lookup of a name with TTL 0 takes as long as the upstream. */
 export const uncachedName: FindingKind = {
   code: 'ND4020',
   title: 'Each lookup of a name waits for the upstream because its TTL is 0',

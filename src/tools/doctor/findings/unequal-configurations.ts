@@ -4,7 +4,6 @@ import { nameOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
-/** Replicas that run different configurations or could not load the latest one. */
 export const reloads: FindingKind = {
   code: 'ND1002',
   title: 'Not all DNS pods run the current Corefile',

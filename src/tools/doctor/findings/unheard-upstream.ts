@@ -16,7 +16,6 @@ import {
 import { SMALL_ANEW } from '../thresholds/transport.ts';
 import { excluded, type FoundCause, type FindingKind } from './finding.ts';
 
-/** A capture at the upstream, or on the way to it: all is answered there, and nothing arrives. */
 export const unheardUpstream: FindingKind = {
   code: 'ND3021',
   title: 'Replies pass this point but do not reach the client, which repeats its queries',

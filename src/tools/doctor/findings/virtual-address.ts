@@ -13,7 +13,6 @@ const VIRTUAL = ['240.0.0.0/4', '198.18.0.0/15', '2001:2::/48'].map(
   (text) => [text, parseNet(text)!] as const,
 );
 
-/** A name has a mesh’s virtual address, and a pod without the mesh’s proxy connects to it. */
 export const virtualAddress: FindingKind = {
   code: 'ND4047',
   title: 'A name has a service mesh’s virtual address, and pods without a sidecar connect to it',

@@ -14,7 +14,6 @@ import { FORWARD_LIMIT_LEAST, WAITING_LIMIT } from '../thresholds/errors.ts';
 import { MIN_CASES, MIN_QUERIES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Queries are refused at once, but only while the number of waiting queries is at its maximum. */
 export const waitingLimit: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',

@@ -15,7 +15,6 @@ import type { Observations } from '../observe/observations.ts';
 import { registeredWithin } from '../observe/registered-names.ts';
 import { MIN_OTHER_ZONES, MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
 
-/** Every name under a search domain exists and has the same address. */
 export const wildcardDomain: FindingKind = {
   code: 'ND2004',
   title: 'A wildcard record in a search domain answers for external names',

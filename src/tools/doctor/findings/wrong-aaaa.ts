@@ -28,10 +28,6 @@ import {
   SURE_RESOLVER,
 } from '../thresholds/evidence.ts';
 
-/**
- * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
- * fails.
- */
 export const wrongAaaa: FindingKind = {
   code: 'ND8002',
   title: 'AAAA queries get an error for names that exist',

@@ -9,7 +9,6 @@ import { MIN_REPLIES_OF_KIND } from '../thresholds/search.ts';
 /** The search domain of a namespace. */
 const NAMESPACE = /^([^.]+)\.svc\./;
 
-/** Short names never resolve, longer ones do. */
 export const wrongNamespace: FindingKind = {
   code: 'ND2014',
   title: 'Short Service names never resolve because the search list has the wrong namespace',

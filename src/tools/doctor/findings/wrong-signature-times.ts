@@ -4,7 +4,6 @@ import { listed, minute, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** Every signature of a zone is outside of its time, so resolvers that validate reject the zone. */
 export const wrongSignatureTimes: FindingKind = {
   code: 'ND4035',
   title: 'A resolver that validates DNSSEC rejects a zone’s signatures',
