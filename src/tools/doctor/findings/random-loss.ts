@@ -2,11 +2,11 @@
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 import { clock, fromTo, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries, onlyAaaa } from '../observe/losses.ts';
-import { lossWaves } from '../observe/loss-waves.ts';
+import { lossWaves, type LossWave } from '../observe/loss-waves.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
 import { askersText } from '../observe/roles.ts';
@@ -65,77 +65,19 @@ export const randomLoss: FindingKind = {
     const stopped = stoppedBefore(observed, losses);
     const isOnlyAaaa = onlyAaaa(losses);
     const pods = spared === null && stopped === null ? lossyPods(observed) : null;
-    if (pods !== null) {
-      const [hit, fine] = [pods.lossy, pods.spared].map((each) =>
-        listed(each.map(({ address, asked: all, lost }) => `${address} ${share(lost, all)}`)),
-      );
-      return {
-        title: 'Queries to some DNS pods are lost on the network path to their nodes',
-        severity: isMuch ? 'critical' : 'warning',
-        confidence: 0.8,
-        seen: [
-          `The share of lost queries depends on the DNS pod (${hit}, but ${fine}).`,
-          'Some queries are lost from every client that uses these pods. The pods answer the rest, so they are not dead.',
-        ],
-        why: 'Packets are lost between this node and these pods’ nodes. A link, network card, tunnel or switch port drops them, or a queue is too short. Pods on this node are not affected.',
-        fix: [
-          `Find the nodes that these pods run on with kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
-          'Compare drops and errors on these nodes and on this one (ip -s link, ethtool -S, the tunnel’s interface), and run a long ping or mtr between the nodes.',
-          'Until then, use internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
-        ],
-        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} shows a similar loss`,
-        disproved:
-          'other packets between these nodes get through (then the pods themselves drop queries)',
-        exchanges: whole,
-      };
-    }
-    if (outside !== null && !isOnlyAaaa && spared === null && stopped === null) {
-      return {
-        title: 'Queries for external names are lost, while cluster names are answered',
-        severity: isMuch ? 'critical' : 'warning',
-        confidence: 0.7,
-        seen: [
-          `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`,
-          `All lost queries are for external names, of which ${outside.asked} were queried from the first loss to the last. None of ${outside.inside} queries for cluster names was lost during that time.`,
-        ],
-        why: 'The server answers cluster names from memory, so it runs, and the path to it works. It forwards external names, so its upstream, or the path to it, loses queries or is too slow for these clients.',
-        fix: [
-          'Capture at a DNS pod, to see which upstream does not answer, and whether its queries leave the node.',
-          'Query each upstream from a DNS pod’s node. Use more than one upstream, with health checks (as in forward).',
-        ],
-        prove: `run ndots query ${losses[0]!.name} at each upstream of ${servers[0]!}, many times`,
-        disproved: 'queries for cluster names are also lost',
-        exchanges: whole,
-      };
-    }
+    const common = {
+      severity: isMuch ? 'critical' : 'warning',
+      exchanges: whole,
+    } as const;
+    const lostText = `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`;
+    if (pods !== null) return { ...common, ...toSomePods(pods) };
+    if (outside !== null && !isOnlyAaaa && spared === null && stopped === null)
+      return { ...common, ...ofOutside(outside, lostText, losses[0]!) };
     const beside = spared === null ? otherServers(observed, losses, servers) : null;
     const isWhole = spared === null && beside === null && stopped === null && !isOnlyAaaa;
     const waves = isWhole ? lossWaves(observed, servers, whole) : [];
-    if (waves.length > 0) {
-      const lost = waves.reduce((sum, each) => sum + each.lost, 0);
-      return {
-        title: 'Queries are lost in waves: for seconds none is answered, and then they are again',
-        severity: isMuch ? 'critical' : 'warning',
-        confidence: 0.75,
-        seen: [
-          `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`,
-          sentence(
-            `All queries were lost in ${waves.length} waves: ${listed(waves.map(({ fromMs, toMs, lost: all }) => `${fromTo(fromMs, toMs)} (${all} queries)`))}`,
-          ),
-          `${share(lost, observed.total.lost)} lost queries belong to these waves. Queries between the waves were answered.`,
-        ],
-        why: 'Something on the path fills up and empties again. A NAT gateway without free source ports, or a full connection tracking table, drops every new flow until old entries expire (30 s for UDP). A link that fails again and again, or a server that restarts repeatedly, looks the same.',
-        fix: [
-          `Capture on both sides of the address translation between these clients and ${servers[0]!}, to see whether queries leave it during a wave.`,
-          'Check the source ports and the table at the NAT gateway or node (the cloud’s port allocation metrics, conntrack -C, conntrack -S). Add ports or addresses, or raise nf_conntrack_max.',
-          'Use a cache on the node, so that fewer queries need a new flow.',
-          `If queries leave, check whether ${servers[0]!} or a link to it restarts at these times.`,
-        ],
-        prove: 'ndots capture join client.pcap gateway.pcap shows where a wave’s queries are lost',
-        disproved: 'other clients’ queries to the same server are answered during a wave',
-        exchanges: whole,
-      };
-    }
+    if (waves.length > 0)
+      return { ...common, ...inWaves(waves, observed.total.lost, lostText, servers[0]!) };
     return {
       title:
         beside !== null
@@ -145,10 +87,10 @@ export const randomLoss: FindingKind = {
             : spared === null
               ? this.title
               : `Only ${clients.length === 1 ? 'one client loses' : 'some clients lose'} queries or replies`,
-      severity: isMuch ? 'critical' : 'warning',
+      ...common,
       confidence: 0.6,
       seen: [
-        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
+        `${lostText}${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
         isOnlyAaaa &&
           `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
         beside !== null &&
@@ -194,10 +136,86 @@ export const randomLoss: FindingKind = {
         spared === null
           ? 'the losses turn out to share one name, client, node or moment'
           : 'other clients that send as many queries lose as many',
-      exchanges: whole,
     };
   },
 };
+
+type Variant = Omit<FoundCause, 'severity' | 'exchanges'>;
+
+function toSomePods(pods: NonNullable<ReturnType<typeof lossyPods>>): Variant {
+  const [hit, fine] = [pods.lossy, pods.spared].map((each) =>
+    listed(each.map(({ address, asked: all, lost }) => `${address} ${share(lost, all)}`)),
+  );
+  return {
+    title: 'Queries to some DNS pods are lost on the network path to their nodes',
+    confidence: 0.8,
+    seen: [
+      `The share of lost queries depends on the DNS pod (${hit}, but ${fine}).`,
+      'Some queries are lost from every client that uses these pods. The pods answer the rest, so they are not dead.',
+    ],
+    why: 'Packets are lost between this node and these pods’ nodes. A link, network card, tunnel or switch port drops them, or a queue is too short. Pods on this node are not affected.',
+    fix: [
+      `Find the nodes that these pods run on with kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
+      'Compare drops and errors on these nodes and on this one (ip -s link, ethtool -S, the tunnel’s interface), and run a long ping or mtr between the nodes.',
+      'Until then, use internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
+    ],
+    prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} shows a similar loss`,
+    disproved:
+      'other packets between these nodes get through (then the pods themselves drop queries)',
+  };
+}
+
+function ofOutside(
+  outside: { readonly asked: number; readonly inside: number },
+  lostText: string,
+  { name, server }: SeenExchange,
+): Variant {
+  return {
+    title: 'Queries for external names are lost, while cluster names are answered',
+    confidence: 0.7,
+    seen: [
+      lostText,
+      `All lost queries are for external names, of which ${outside.asked} were queried from the first loss to the last. None of ${outside.inside} queries for cluster names was lost during that time.`,
+    ],
+    why: 'The server answers cluster names from memory, so it runs, and the path to it works. It forwards external names, so its upstream, or the path to it, loses queries or is too slow for these clients.',
+    fix: [
+      'Capture at a DNS pod, to see which upstream does not answer, and whether its queries leave the node.',
+      'Query each upstream from a DNS pod’s node. Use more than one upstream, with health checks (as in forward).',
+    ],
+    prove: `run ndots query ${name} at each upstream of ${server.address}, many times`,
+    disproved: 'queries for cluster names are also lost',
+  };
+}
+
+/** @param all the lost queries of the whole capture */
+function inWaves(
+  waves: readonly LossWave[],
+  all: number,
+  lostText: string,
+  server: string,
+): Variant {
+  const lost = waves.reduce((sum, each) => sum + each.lost, 0);
+  return {
+    title: 'Queries are lost in waves: for seconds none is answered, and then they are again',
+    confidence: 0.75,
+    seen: [
+      lostText,
+      sentence(
+        `All queries were lost in ${waves.length} waves: ${listed(waves.map(({ fromMs, toMs, lost: theirs }) => `${fromTo(fromMs, toMs)} (${theirs} queries)`))}`,
+      ),
+      `${share(lost, all)} lost queries belong to these waves. Queries between the waves were answered.`,
+    ],
+    why: 'Something on the path fills up and empties again. A NAT gateway without free source ports, or a full connection tracking table, drops every new flow until old entries expire (30 s for UDP). A link that fails again and again, or a server that restarts repeatedly, looks the same.',
+    fix: [
+      `Capture on both sides of the address translation between these clients and ${server}, to see whether queries leave it during a wave.`,
+      'Check the source ports and the table at the NAT gateway or node (the cloud’s port allocation metrics, conntrack -C, conntrack -S). Add ports or addresses, or raise nf_conntrack_max.',
+      'Use a cache on the node, so that fewer queries need a new flow.',
+      `If queries leave, check whether ${server} or a link to it restarts at these times.`,
+    ],
+    prove: 'ndots capture join client.pcap gateway.pcap shows where a wave’s queries are lost',
+    disproved: 'other clients’ queries to the same server are answered during a wave',
+  };
+}
 
 /**
  * The queries for external names during these losses, and for cluster names, if only external ones
