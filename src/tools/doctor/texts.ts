@@ -43,14 +43,19 @@ export function clock(ms: number): string {
  * @param how `fine` to print fractions of a second if the times are less than two seconds apart
  */
 export function fromTo(fromMs: number, toMs: number, how: 'fine' | 'seconds' = 'seconds'): string {
-  const [from, to] = printed(fromMs, toMs, how);
+  const isFine = how === 'fine' && Number.isFinite(toMs - fromMs) && toMs - fromMs < 2000;
+  const [from, to] = [fromMs, toMs].map(isFine ? fineClock : clock);
   return from === to ? `at ${from}` : `from ${from} to ${to}`;
 }
 
 /** `between 12:00:00 and 12:00:05`, or `at 12:00:00` if both times print the same. */
-export function between(fromMs: number, toMs: number, how: 'fine' | 'seconds' = 'seconds'): string {
-  const [from, to] = printed(fromMs, toMs, how);
-  return from === to ? `at ${from}` : `between ${from} and ${to}`;
+export function between(...times: Parameters<typeof fromTo>): string {
+  return fromTo(...times).replace(/^from (.*) to/, 'between $1 and');
+}
+
+/** `03:07:20.125`, UTC. */
+function fineClock(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
 }
 
 /** The text with an upper-case first letter. */
@@ -58,25 +63,9 @@ export function capitalised(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
-function printed(
-  fromMs: number,
-  toMs: number,
-  how: 'fine' | 'seconds',
-): readonly [from: string, to: string] {
-  return how === 'fine' ? clocks(fromMs, toMs) : [clock(fromMs), clock(toMs)];
-}
-
 /** `2026-11-30 03:07 UTC`. */
 export function minute(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** Two times of day: with fractions of a second where they are less than two seconds apart. */
-function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
-  if (!Number.isFinite(fromMs) || !Number.isFinite(toMs) || toMs - fromMs >= 2000)
-    return [clock(fromMs), clock(toMs)];
-  const fine = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
-  return [fine(fromMs), fine(toMs)];
 }
 
 /** `0.4 ms`, `820 ms`, `5.0 s`. */

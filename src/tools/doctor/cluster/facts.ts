@@ -111,3 +111,8 @@ export function ofPods(
   const known = new Set((pods ?? []).flatMap(({ addresses }) => addresses));
   return known.size === 0 ? replies : replies.filter(({ host }) => known.has(host));
 }
+
+/** The command that lints the configuration. */
+export function lintCommand({ namespace }: Pick<ClusterFacts, 'namespace'>): string {
+  return `ndots lint --cluster${namespace === 'kube-system' ? '' : ` -n ${namespace}`}`;
+}

@@ -23,10 +23,15 @@ export function trimmed(kind: string, item: JsonObject): JsonObject {
 export function nodeOf(object: JsonObject): ClusterNode {
   return {
     name: text(child(object, 'metadata'), 'name'),
-    ready: children(child(object, 'status'), 'conditions').some(
-      (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',
-    ),
+    ready: isReady(object),
   };
+}
+
+/** True if a pod or node has the Ready condition. */
+export function isReady(object: JsonObject): boolean {
+  return children(child(object, 'status'), 'conditions').some(
+    (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',
+  );
 }
 
 /** The autoscaler, if it is one of DNS pods; none otherwise. */

@@ -11,6 +11,7 @@ import {
 import { workloadOf } from '../../../server/kube/pods/workload-name.ts';
 import type { LintObject } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
+import { isReady } from './object-facts.ts';
 
 /** A pod that serves DNS. */
 export interface DnsPod {
@@ -156,14 +157,13 @@ function dnsPod(pod: JsonObject, role: DnsPod['role'], container: string): DnsPo
   const spec = child(pod, 'spec');
   const status = child(pod, 'status');
   const addresses = children(status, 'podIPs').map((each) => text(each, 'ip'));
-  const own = children(spec, 'containers').find((each) => text(each, 'name') === container) ?? {};
-  const state =
-    children(status, 'containerStatuses').find((each) => text(each, 'name') === container) ?? {};
+  const named = (of: JsonObject, key: string, name: string): JsonObject =>
+    children(of, key).find((each) => text(each, 'name') === name) ?? {};
+  const own = named(spec, 'containers', container);
+  const state = named(status, 'containerStatuses', container);
   const restarts = state['restartCount'];
   const ended = child(child(state, 'lastState'), 'terminated');
-  const port = children(own, 'ports').find((each) => text(each, 'name') === 'metrics')?.[
-    'containerPort'
-  ];
+  const port = named(own, 'ports', 'metrics')['containerPort'];
   return {
     name: text(metadata, 'name'),
     namespace: text(metadata, 'namespace'),
@@ -175,9 +175,7 @@ function dnsPod(pod: JsonObject, role: DnsPod['role'], container: string): DnsPo
     image: text(own, 'image'),
     account: text(spec, 'serviceAccountName') || 'default',
     labels: textMap(metadata, 'labels'),
-    ready: children(status, 'conditions').some(
-      (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',
-    ),
+    ready: isReady(pod),
     leaving: text(metadata, 'deletionTimestamp') !== '',
     waiting: text(child(child(state, 'state'), 'waiting'), 'reason'),
     restarts: typeof restarts === 'number' ? restarts : 0,

@@ -1,8 +1,32 @@
-/** DNS pod rates during the measurement: queries, replies and upstream times. */
+/** The growth of DNS pods’ counters during the measurement: queries, replies and upstream times. */
 import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
 import type { ClusterFacts } from './facts.ts';
-import { grown, grownBy } from './counter-growth.ts';
 import type { Measured } from './measure.ts';
+
+/** The growth of a counter; a restarted one counts from zero. */
+export function grown(
+  { before, after }: Pick<Measured, 'before' | 'after'>,
+  name: string,
+  fits?: (labels: SeriesLabels) => boolean,
+): number {
+  const [from, to] = [before.sum(name, fits), after.sum(name, fits)];
+  return to < from ? to : to - from;
+}
+
+/** The same by the value of a label. */
+export function grownBy(
+  { before, after }: Pick<Measured, 'before' | 'after'>,
+  name: string,
+  label: string,
+): ReadonlyMap<string, number> {
+  const from = before.by(name, label);
+  return new Map(
+    [...after.by(name, label)].map(([key, to]) => {
+      const was = from.get(key) ?? 0;
+      return [key, to < was ? to : to - was] as const;
+    }),
+  );
+}
 
 /** The sum over DNS pods, without node caches, which count the same queries again. */
 export function total(

@@ -24,32 +24,16 @@ export const START_WITHOUT_WEBHOOK = 'whether DNS pods can start without a webho
 /** Objects that configure DNS. @param namespace of the DNS pods */
 export function configured(namespace: string): readonly WantedResource[] {
   return [
-    wanted('ConfigMap', '', 'v1', 'configmaps', namespace, 'the Corefile'),
-    wanted('Service', '', 'v1', 'services', namespace, 'the address that pods query'),
-    wanted('Deployment', 'apps', 'v1', 'deployments', namespace, 'how the DNS pods are deployed'),
-    wanted('DaemonSet', 'apps', 'v1', 'daemonsets', namespace, 'the node-local cache'),
-    wanted(
-      'PodDisruptionBudget',
-      'policy',
-      'v1',
-      'poddisruptionbudgets',
-      namespace,
-      'whether a drain can evict all DNS pods',
-    ),
-    wanted(
-      'NetworkPolicy',
-      'networking.k8s.io',
-      'v1',
-      'networkpolicies',
-      null,
-      'which pods may query DNS',
-    ),
-    ...(['Mutating', 'Validating'] as const).map((what) =>
+    wanted('v1', 'ConfigMap', namespace, 'the Corefile'),
+    wanted('v1', 'Service', namespace, 'the address that pods query'),
+    wanted('apps/v1', 'Deployment', namespace, 'how the DNS pods are deployed'),
+    wanted('apps/v1', 'DaemonSet', namespace, 'the node-local cache'),
+    wanted('policy/v1', 'PodDisruptionBudget', namespace, 'whether a drain can evict all DNS pods'),
+    wanted('networking.k8s.io/v1', 'NetworkPolicy', null, 'which pods may query DNS'),
+    ...['Mutating', 'Validating'].map((what) =>
       wanted(
+        'admissionregistration.k8s.io/v1',
         `${what}WebhookConfiguration`,
-        'admissionregistration.k8s.io',
-        'v1',
-        `${what.toLowerCase()}webhookconfigurations`,
         null,
         START_WITHOUT_WEBHOOK,
       ),
@@ -60,28 +44,15 @@ export function configured(namespace: string): readonly WantedResource[] {
 /** Objects that serve DNS: pods, their addresses, nodes. @param namespace of the DNS pods */
 export function running(namespace: string): readonly WantedResource[] {
   const everywhere = [
-    wanted('Pod', '', 'v1', 'pods', null, 'workloads and their pods’ DNS settings'),
-    wanted('Service', '', 'v1', 'services', null, 'Service names to query'),
-    wanted(
-      'EndpointSlice',
-      'discovery.k8s.io',
-      'v1',
-      'endpointslices',
-      null,
-      'the endpoints behind the Service',
-    ),
+    wanted('v1', 'Pod', null, 'workloads and their pods’ DNS settings'),
+    wanted('v1', 'Service', null, 'Service names to query'),
+    wanted('discovery.k8s.io/v1', 'EndpointSlice', null, 'the endpoints behind the Service'),
   ];
+  const scaling = 'whether there may be more DNS pods';
   return [
     ...everywhere.map((each) => ({ ...each, within: namespace })),
-    wanted('Node', '', 'v1', 'nodes', null, 'which nodes the DNS pods run on'),
-    wanted(
-      'HorizontalPodAutoscaler',
-      'autoscaling',
-      'v2',
-      'horizontalpodautoscalers',
-      namespace,
-      'whether there may be more DNS pods',
-    ),
+    wanted('v1', 'Node', null, 'which nodes the DNS pods run on'),
+    wanted('autoscaling/v2', 'HorizontalPodAutoscaler', namespace, scaling),
   ];
 }
 
@@ -91,13 +62,9 @@ export function pathOf({ group, version, plural, namespace }: WantedResource): s
   return `${root}/${version}${namespace === null ? '' : `/namespaces/${namespace}`}/${plural}`;
 }
 
-function wanted(
-  kind: string,
-  group: string,
-  version: string,
-  plural: string,
-  namespace: string | null,
-  what: string,
-): WantedResource {
+/** @param api the group and version, or only the version for the core API */
+function wanted(api: string, kind: string, namespace: string | null, what: string): WantedResource {
+  const [version = '', group = ''] = api.split('/').toReversed();
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
   return { kind, group, version, plural, namespace, within: null, for: what };
 }

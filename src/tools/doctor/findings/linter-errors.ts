@@ -1,5 +1,5 @@
 /** Errors in the configuration, and the two lint rules that have findings of their own. */
-import { lintCommand } from '../cluster/lint-command.ts';
+import { lintCommand } from '../cluster/facts.ts';
 import { START_WITHOUT_WEBHOOK } from '../cluster/wanted.ts';
 import type { LintFinding } from '../../lint/finding.ts';
 import { capitalised, listed } from '../texts.ts';

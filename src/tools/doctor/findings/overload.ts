@@ -1,7 +1,6 @@
 /** Servers that cannot keep up, shown by their losses or by their queues. */
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
-import { servers, total } from '../cluster/traffic.ts';
-import { grown } from '../cluster/counter-growth.ts';
+import { grown, servers, total } from '../cluster/traffic.ts';
 import { nameOf } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';

@@ -1,8 +1,7 @@
 /** DNS pods that do not run or are not ready. */
-import { lintCommand } from '../cluster/lint-command.ts';
 import type { MissingRight } from '../cluster/rights.ts';
 import { stateOf } from '../cluster/pods.ts';
-import { nameOf, serversOf } from '../cluster/facts.ts';
+import { lintCommand, nameOf, serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
 

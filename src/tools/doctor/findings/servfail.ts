@@ -1,6 +1,5 @@
 /** SERVFAIL without a more specific cause, by server and by name. */
-import { servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
-import { grown } from '../cluster/counter-growth.ts';
+import { grown, servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
 import { nameOf } from '../cluster/facts.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';

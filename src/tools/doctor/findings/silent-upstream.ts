@@ -1,6 +1,6 @@
 /** An upstream that does not answer. */
-import { grownBy } from '../cluster/counter-growth.ts';
 import type { ClusterFacts } from '../cluster/facts.ts';
+import { grownBy } from '../cluster/traffic.ts';
 import { shortcomingOf } from '../../lint/live/upstreams.ts';
 import { serverText } from '../../probe/probe-queries.ts';
 import { listed } from '../texts.ts';

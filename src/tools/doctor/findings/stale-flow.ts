@@ -108,10 +108,15 @@ function silentFlows(observed: Observations): readonly FlowView[] {
       !isOfLossyServer(observed, flow) &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Other clients were answered until the end of the silence, or new sockets reach another pod.
-      (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
+      (isAnsweredMeanwhile(observed, flow) ||
         openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE ||
         isOnlySocket(observed, flow)),
   );
+}
+
+/** True if the server answers other sockets while this one is silent. */
+function isAnsweredMeanwhile(observed: Observations, flow: FlowView): boolean {
+  return answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000);
 }
 
 /**
@@ -120,18 +125,12 @@ function silentFlows(observed: Observations): readonly FlowView[] {
  */
 function isOfBusyServer(
   { servers, losses }: Observations,
-  { server, silentSinceMs, lastMs }: FlowView,
+  flow: FlowView,
   silent: readonly FlowView[],
 ): boolean {
-  const { answered, latencyMs } = answeredWithin(servers.get(server), silentSinceMs, lastMs);
+  const { answered, latencyMs } = answeredWithin(servers.get(flow.server), flow);
   const sockets = new Set(silent.map(({ client, port }) => `${client} ${port}`));
-  const lost = losses.filter(
-    (loss) =>
-      loss.server.address === server &&
-      loss.sentMs >= silentSinceMs &&
-      loss.sentMs <= lastMs &&
-      !sockets.has(`${loss.client.address} ${loss.client.port}`),
-  ).length;
+  const lost = lostMeanwhile(losses, flow).filter((loss) => !sockets.has(socketOf(loss))).length;
   return (
     lost >= MIN_CASES &&
     lost >= BUSY_SERVER_LOST * (lost + answered) &&
@@ -142,12 +141,11 @@ function isOfBusyServer(
 /** The answered queries that a server got in that time, and the sum of their latencies, milliseconds. */
 function answeredWithin(
   view: ServerView | undefined,
-  fromMs: number,
-  toMs: number,
+  { silentSinceMs, lastMs }: FlowView,
 ): { readonly answered: number; readonly latencyMs: number } {
   const sum = { answered: 0, latencyMs: 0 };
   for (const [second, counts] of view?.history ?? []) {
-    if (second * 1000 + 1000 <= fromMs || second * 1000 >= toMs) continue;
+    if (second * 1000 + 1000 <= silentSinceMs || second * 1000 >= lastMs) continue;
     sum.answered += counts.asked - counts.lost;
     sum.latencyMs += counts.latencyMs;
   }
@@ -159,33 +157,41 @@ function answeredWithin(
  * then. With such a loss rate, some socket loses as many in a row by chance. A limit on packets does
  * this.
  */
-function isOfLossyServer(
-  { flows, losses, servers }: Observations,
-  { server, silentSinceMs, lastMs, unanswered }: FlowView,
-): boolean {
+function isOfLossyServer({ flows, losses, servers }: Observations, silent: FlowView): boolean {
+  const sinceMs = silent.silentSinceMs;
   const others = flows
-    .to(server)
+    .to(silent.server)
     .filter(
-      (flow) =>
-        flow.lastMs >= silentSinceMs &&
-        (flow.lastAnsweredMs > silentSinceMs || flow.firstMs > silentSinceMs),
+      ({ firstMs, lastMs, lastAnsweredMs }) =>
+        lastMs >= sinceMs && (lastAnsweredMs > sinceMs || firstMs > sinceMs),
     );
   const untilMs = new Map(
-    others.map((flow) => [
-      `${flow.client} ${flow.port}`,
-      flow.firstMs > silentSinceMs ? Infinity : flow.lastAnsweredMs,
+    others.map(({ client, port, firstMs, lastAnsweredMs }) => [
+      `${client} ${port}`,
+      firstMs > sinceMs ? Infinity : lastAnsweredMs,
     ]),
   );
-  const lost = losses.filter(
-    (loss) =>
-      loss.server.address === server &&
-      loss.sentMs >= silentSinceMs &&
-      loss.sentMs <= lastMs &&
-      loss.sentMs < (untilMs.get(`${loss.client.address} ${loss.client.port}`) ?? -Infinity),
+  const lost = lostMeanwhile(losses, silent).filter(
+    (loss) => loss.sentMs < (untilMs.get(socketOf(loss)) ?? -Infinity),
   ).length;
   if (lost < MIN_CASES) return false;
-  const { answered } = answeredWithin(servers.get(server), silentSinceMs, lastMs);
-  return others.length * (lost / (lost + answered)) ** unanswered >= MAX_CHANCE;
+  const { answered } = answeredWithin(servers.get(silent.server), silent);
+  return others.length * (lost / (lost + answered)) ** silent.unanswered >= MAX_CHANCE;
+}
+
+/** Queries that the server left unanswered while this socket was silent. */
+function lostMeanwhile(
+  losses: readonly SeenExchange[],
+  { server, silentSinceMs, lastMs }: FlowView,
+): readonly SeenExchange[] {
+  return losses.filter(
+    (loss) =>
+      loss.server.address === server && loss.sentMs >= silentSinceMs && loss.sentMs <= lastMs,
+  );
+}
+
+function socketOf({ client }: SeenExchange): string {
+  return `${client.address} ${client.port}`;
 }
 
 /**
@@ -234,12 +240,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
   if (flow === undefined) return null;
   const keys = new Set(usable.map(({ client, port, server }) => `${client} ${port} ${server}`));
-  const isDone = !answeredBetween(
-    observed,
-    flow.server,
-    flow.silentSinceMs + 1000,
-    flow.lastMs + 1000,
-  );
+  const isDone = !isAnsweredMeanwhile(observed, flow);
   const lastReplyMs = observed.servers.get(flow.server)?.lastReplyMs ?? Infinity;
   const losses = claims.open.filter(
     ({ client, server, sentMs }) =>

@@ -1,6 +1,5 @@
 /** Replicas that run different configurations or could not load the latest one. */
-import { lintCommand } from '../cluster/lint-command.ts';
-import { nameOf } from '../cluster/facts.ts';
+import { lintCommand, nameOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 

@@ -27,8 +27,8 @@ interface Kind {
   readonly unfelt?: 'info';
   /** Confidence if programs fail; default 0.93. */
   readonly confidence?: number;
-  /** True: programs fail. False: a warning. Null: no finding. */
-  isFelt(replies: FaultyReplies, observed: Observations): boolean | null;
+  /** True: programs fail (the default). False: a warning. Null: no finding. */
+  isFelt?(replies: FaultyReplies, observed: Observations): boolean | null;
 }
 
 /** True if clients reject these: they retry with the same id. */
@@ -146,7 +146,6 @@ const badVersions: Kind = {
   ],
   prove: (server, name) => `run ndots query ${name} @${server}, then again with +noedns`,
   disproved: 'the queries have an EDNS version other than 0 (then the client is at fault)',
-  isFelt: () => true,
 };
 
 const foreignRecords: Kind = {
@@ -162,7 +161,6 @@ const foreignRecords: Kind = {
   prove: (server, name) =>
     `run ndots query ${name} @${server}; the owner of each answer has to be the queried name or the target of an earlier CNAME`,
   disproved: 'the answer section begins with the queried name',
-  isFelt: () => true,
 };
 
 const wrongOrder: Kind = {
@@ -191,7 +189,6 @@ const otherClass: Kind = {
   prove: (server, name) =>
     `run ndots query ${name} @${server}; the class of each record has to be IN`,
   disproved: 'all records are of class IN',
-  isFelt: () => true,
 };
 
 const endlessAliases: Kind = {
@@ -226,7 +223,6 @@ const aliasLoops: Kind = {
   prove: (server, name) =>
     `run ndots query ${name} CNAME @${server}, then the same for each target`,
   disproved: 'the zone’s servers return an address for one of the names',
-  isFelt: () => true,
 };
 
 const referrals: Kind = {
@@ -284,7 +280,7 @@ const oversized: Kind = {
 };
 
 function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
-  const { code, title, name } = kind;
+  const { code, title, name, isFelt: judge = (): boolean => true } = kind;
   return {
     ...{ code, title, name },
     inCapture(observed, claims) {
@@ -293,7 +289,7 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
       const all = replyFaults.kinds.get(fault);
       const replies = fault === 'endless' ? withoutClaimed(all, claims) : all;
       const isFelt =
-        replies === undefined || replies.count < MIN_CASES ? null : kind.isFelt(replies, observed);
+        replies === undefined || replies.count < MIN_CASES ? null : judge(replies, observed);
       if (replies === undefined || isFelt === null)
         return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
       // The header contains only part of this error code, which looks like another error.
