@@ -21,7 +21,7 @@ import {
 } from '../thresholds/transport.ts';
 import {
   isTogether,
-  lastOf,
+  ofType,
   otherHalf,
   RecentQuestions,
   type AskedQuestions,
@@ -132,7 +132,8 @@ export class AskedAgain {
       this.#addLong(exchange);
       asker.longMs = Math.max(asker.longMs, sentMs);
     }
-    const last = lastOf(asker.questions, name, type);
+    const newest = asker.questions.get(name) ?? null;
+    const last = ofType(newest, type);
     if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
     if (last !== null) {
@@ -147,7 +148,7 @@ export class AskedAgain {
         isAfter(last.exchange, exchange, goRepeatMs.certain.from, goRepeatMs.certain.to)
       ) {
         if (isStopped(last.exchange, exchange, asker, this.#domains)) this.#keep(last, exchange);
-        else if (otherHalf(asker.questions, last.exchange) !== null)
+        else if (otherHalf(newest, last.exchange) !== null)
           setFirst(this.#halves, halfKey(exchange), {
             ...{ first: last.exchange, again: exchange, isAlone: false },
           });
@@ -159,7 +160,7 @@ export class AskedAgain {
       asker.lastName = name;
       asker.lastId = id;
     }
-    if (isUsable(exchange)) this.#recent.add(asker.questions, exchange, run);
+    if (isUsable(exchange)) this.#recent.add(asker.questions, newest, exchange, run);
   }
 
   /** Drops the other half if this query repeats it for the other family: such programs query the name every 5 s. */

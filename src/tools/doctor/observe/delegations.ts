@@ -43,9 +43,10 @@ export class Delegations {
 
   add(exchange: SeenExchange): void {
     const { rcode, answers, reply, name, server } = exchange;
+    const isReferral = rcode === RCODE.NOERROR && answers === 0;
+    if (!isReferral && rcode !== RCODE.REFUSED) return;
     if (reply === null || !isIterative(exchange)) return;
-    if (rcode === RCODE.NOERROR && answers === 0) this.#referral(reply);
-    if (rcode !== RCODE.REFUSED) return;
+    if (isReferral) return this.#referral(reply);
     const { address } = server;
     const entry = this.refusals.at(address, () => ({
       ...{ server: address, count: 0, names: new Set<string>(), samples: [] },

@@ -44,8 +44,8 @@ export class LastLookups {
 
 const newLookup = (): LastLookup => ({ repliedMs: -Infinity, ttl: 0 });
 
-/** The TTL of the first answer, seconds; null: the capture does not have it. */
-function firstTtl(reply: Uint8Array): number | null {
+/** The TTL of the first answer, seconds. Null if the capture does not contain it. */
+export function firstTtl(reply: Uint8Array): number | null {
   let at = skipName(reply, HEADER.SIZE, reply.length) + 4;
   at = skipName(reply, at, reply.length) + 4;
   if (at + 4 > reply.length) return null;

@@ -43,19 +43,25 @@ export class RecentQuestions {
     this.#sinceMs = nowMs;
   }
 
-  /** @param run the number of earlier queries with the same id and question */
-  add(questions: AskedQuestions, exchange: SeenExchange, run: number): void {
-    const { name, type } = exchange;
-    let known = lastOf(questions, name, type);
+  /**
+   * @param newest the first one of this name
+   * @param run the number of earlier queries with the same id and question
+   */
+  add(
+    questions: AskedQuestions,
+    newest: RecentQuestion | null,
+    exchange: SeenExchange,
+    run: number,
+  ): void {
+    let known = ofType(newest, exchange.type);
     if (known === null) {
-      const other = questions.get(name) ?? null;
-      if (countTypes(other) >= TYPES_MAX) return;
-      known = { exchange, run, place: -1, isPaired: false, other, of: questions };
-      questions.set(name, known);
+      if (countTypes(newest) >= TYPES_MAX) return;
+      known = { exchange, run, place: -1, isPaired: false, other: newest, of: questions };
+      questions.set(exchange.name, known);
     }
     known.exchange = exchange;
     known.run = run;
-    const half = otherHalf(questions, exchange);
+    const half = otherHalf(newest, exchange);
     known.isPaired = half !== null;
     if (half !== null) half.isPaired = true;
     // A question that is soon dropped moves to the end.
@@ -79,26 +85,20 @@ export class RecentQuestions {
   }
 }
 
-/** The client’s last exchange with this question. */
-export function lastOf(
-  questions: AskedQuestions,
-  name: string,
-  type: number,
-): RecentQuestion | null {
-  let last = questions.get(name) ?? null;
+/** Of the questions for one name, the one with this type. */
+export function ofType(newest: RecentQuestion | null, type: number): RecentQuestion | null {
+  let last = newest;
   while (last !== null && last.exchange.type !== type) last = last.other;
   return last;
 }
 
 /** The query for the other address family that was sent at the same time. */
 export function otherHalf(
-  questions: AskedQuestions,
+  newest: RecentQuestion | null,
   exchange: SeenExchange,
 ): RecentQuestion | null {
-  const { type, name } = exchange;
-  const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
-  if (otherType === null) return null;
-  const other = lastOf(questions, name, otherType);
+  if (exchange.type !== TYPE.A && exchange.type !== TYPE.AAAA) return null;
+  const other = ofType(newest, exchange.type === TYPE.A ? TYPE.AAAA : TYPE.A);
   return other !== null && isTogether(other.exchange, exchange) ? other : null;
 }
 

@@ -28,17 +28,15 @@ export function refusalRule(
   // A limit refuses names that the same client gets answers for at other times.
   let [atTimes, refusedInAll] = [0, 0];
   for (const theirs of refusals.all)
-    for (const { refused: count, answered } of theirs) {
+    for (const { refused: count, isAnswered } of theirs) {
       refusedInAll += count;
-      if (answered > 0) atTimes += count;
+      if (isAnswered) atTimes += count;
     }
   if (atTimes > SPARED_SHARE * refusedInAll) return null;
   const [denied, allowed] = [new Set<string>(), new Set<string>()];
   for (const { name, type } of refusedNames) {
     const all = refusals.of(type, name);
-    const never = all.filter(
-      ({ refused: count, answered }) => count >= MIN_RULED && answered === 0,
-    );
+    const never = all.filter(({ refused: count, isAnswered }) => count >= MIN_RULED && !isAnswered);
     const always = all.filter(({ refused: count }) => count === 0);
     if (never.length === 0 || never.length + always.length < all.length) continue;
     if (always.length === 0) continue;

@@ -34,8 +34,8 @@ test('another client’s answers count whether its lookups are read before or af
         .of(TYPE.A, NAME)
         .toSorted((one, other) => other.refused - one.refused),
       [
-        { client: '10.244.1.1', refused: 1, answered: 0 },
-        { client: '10.244.1.2', refused: 0, answered: 1 },
+        { client: '10.244.1.1', refused: 1, isAnswered: false },
+        { client: '10.244.1.2', refused: 0, isAnswered: true },
       ],
     );
 });
@@ -46,6 +46,8 @@ test('answers from before the first refusal do not count', () => {
     exchange('10.244.1.2', 150),
     exchange('10.244.1.1', 200, RCODE.REFUSED),
   );
-  assert.deepEqual(names.of(TYPE.A, NAME), [{ client: '10.244.1.1', refused: 1, answered: 0 }]);
+  assert.deepEqual(names.of(TYPE.A, NAME), [
+    { client: '10.244.1.1', refused: 1, isAnswered: false },
+  ]);
   assert.equal(names.all.length, 1);
 });

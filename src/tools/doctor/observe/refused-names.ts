@@ -12,49 +12,47 @@ const TYPES_MAX = 20;
 export interface RefusedName {
   readonly client: string;
   readonly refused: number;
-  /** Answers to this client; 0 if the last of them was sent before the first refusal of the name. */
-  readonly answered: number;
+  /** True if this client got an answer after the first refusal of the name. */
+  readonly isAnswered: boolean;
 }
 
-interface ClientReplies {
-  readonly client: string;
-  refused: number;
-  answered: number;
-  lastAnsweredMs: number;
-}
+/** By client, the time when its last answered query was sent, milliseconds since 1970. */
+type AnsweredMs = Map<string, number>;
 
 interface NameReplies {
   firstRefusedMs: number;
-  readonly clients: BoundedMap<string, ClientReplies>;
+  /** Refusals by client. */
+  readonly refused: Map<string, number>;
+  readonly answeredMs: AnsweredMs;
 }
 
 /** Exchanges arrive grouped by lookup, so a client’s answers may come before refusals that were sent earlier. */
 export class RefusedNames {
   /** By `type name`. */
   readonly #refused = new BoundedMap<string, NameReplies>(NAMES_MAX);
-  /** Names that were not refused yet, by type. */
-  readonly #fine = new BoundedMap<number, RecentlyUsed<string, NameReplies>>(TYPES_MAX);
+  /** The answers for names that were not refused yet, by type and name. */
+  readonly #fine = new BoundedMap<number, RecentlyUsed<string, AnsweredMs>>(TYPES_MAX);
 
   add(exchange: SeenExchange): void {
     if (isLost(exchange)) return;
     const { name, type, rcode, client, sentMs } = exchange;
-    const isRefused = rcode === RCODE.REFUSED;
-    if (!isRefused && rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return;
-    const replies = isRefused ? this.#refusedAt(type, name) : this.#answeredAt(type, name);
-    const entry = replies?.clients.at(client.address, newClient);
-    if (replies === null || replies === undefined || entry === null || entry === undefined) return;
-    if (isRefused) {
-      entry.refused++;
+    if (rcode === RCODE.REFUSED) {
+      const replies = this.#refusedAt(type, name);
+      if (replies === null || !hasRoom(replies.refused, client.address)) return;
+      replies.refused.set(client.address, (replies.refused.get(client.address) ?? 0) + 1);
       replies.firstRefusedMs = Math.min(replies.firstRefusedMs, sentMs);
-    } else {
-      entry.answered++;
-      entry.lastAnsweredMs = Math.max(entry.lastAnsweredMs, sentMs);
+    } else if (rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN) {
+      const answeredMs = this.#answeredAt(type, name);
+      const lastMs = answeredMs?.get(client.address) ?? -Infinity;
+      if (answeredMs !== undefined && sentMs > lastMs && hasRoom(answeredMs, client.address))
+        answeredMs.set(client.address, sentMs);
     }
   }
 
   /** The clients that were refused this name, or answered while others were refused. */
   of(type: number, name: string): readonly RefusedName[] {
-    return clientsOf(this.#refused.get(`${type} ${name}`));
+    const replies = this.#refused.get(`${type} ${name}`);
+    return replies === undefined ? [] : clientsOf(replies);
   }
 
   /** The same for each refused name and type. */
@@ -69,39 +67,34 @@ export class RefusedNames {
 
   #refusedAt(type: number, name: string): NameReplies | null {
     const fine = this.#fine.get(type);
-    const replies = this.#refused.at(`${type} ${name}`, () => fine?.get(name) ?? newName());
+    const answeredMs = fine?.get(name) ?? new Map();
     fine?.delete(name);
-    return replies;
+    const made = { firstRefusedMs: Infinity, refused: new Map(), answeredMs };
+    return this.#refused.at(`${type} ${name}`, () => made);
   }
 
-  #answeredAt(type: number, name: string): NameReplies | undefined {
+  #answeredAt(type: number, name: string): AnsweredMs | undefined {
     // Most captures have no refusal, so they need no key.
     const refused = this.#refused.size === 0 ? undefined : this.#refused.get(`${type} ${name}`);
-    if (refused !== undefined) return refused;
+    if (refused !== undefined) return refused.answeredMs;
     const fine = this.#fine.at(type, newRecent);
-    const known = fine?.get(name);
-    if (fine === null || known !== undefined) return known;
-    const replies = newName();
-    fine.set(name, replies);
-    return replies;
+    let answeredMs = fine?.get(name);
+    if (answeredMs === undefined) fine?.set(name, (answeredMs = new Map()));
+    return answeredMs;
   }
 }
 
-function clientsOf(replies: NameReplies | undefined): readonly RefusedName[] {
-  return (replies?.clients.list ?? []).flatMap(({ client, refused, answered, lastAnsweredMs }) => {
-    const isMeanwhile = lastAnsweredMs >= replies!.firstRefusedMs;
-    return refused > 0 || isMeanwhile
-      ? { client, refused, answered: isMeanwhile ? answered : 0 }
-      : [];
+function clientsOf({ firstRefusedMs, refused, answeredMs }: NameReplies): readonly RefusedName[] {
+  const clients = new Set([...answeredMs.keys(), ...refused.keys()]);
+  return [...clients].flatMap((client) => {
+    const isAnswered = (answeredMs.get(client) ?? -Infinity) >= firstRefusedMs;
+    const count = refused.get(client) ?? 0;
+    return count > 0 || isAnswered ? { client, refused: count, isAnswered } : [];
   });
 }
 
-const newRecent = (): RecentlyUsed<string, NameReplies> => new RecentlyUsed(NAMES_MAX);
-
-function newName(): NameReplies {
-  return { firstRefusedMs: Infinity, clients: new BoundedMap(CLIENTS_MAX) };
+function hasRoom(clients: ReadonlyMap<string, number>, client: string): boolean {
+  return clients.size < CLIENTS_MAX || clients.has(client);
 }
 
-function newClient(client: string): ClientReplies {
-  return { client, refused: 0, answered: 0, lastAnsweredMs: -Infinity };
-}
+const newRecent = (): RecentlyUsed<string, AnsweredMs> => new RecentlyUsed(NAMES_MAX);

@@ -42,19 +42,19 @@ export function refusedClients(
   server: string,
   names: readonly NameView[],
 ): Refusers | null {
-  const byClient = new Map<string, { refused: number; answered: number }>();
+  const byClient = new Map<string, { refused: number; isAnswered: boolean }>();
   for (const { name, type } of names)
-    for (const { client, refused, answered: others } of refusals.of(type, name)) {
+    for (const { client, refused, isAnswered } of refusals.of(type, name)) {
       if (clients.get(client)?.servers.has(server) !== true) continue;
-      const sum = byClient.get(client) ?? { refused: 0, answered: 0 };
+      const sum = byClient.get(client);
       byClient.set(client, {
-        refused: sum.refused + refused,
-        answered: sum.answered + others,
+        refused: (sum?.refused ?? 0) + refused,
+        isAnswered: isAnswered || sum?.isAnswered === true,
       });
     }
   return split(
-    [...byClient].filter(([, each]) => each.refused >= MIN_CASES && each.answered === 0),
-    [...byClient].filter(([, each]) => each.refused === 0 && each.answered > 0),
+    [...byClient].filter(([, each]) => each.refused >= MIN_CASES && !each.isAnswered),
+    [...byClient].filter(([, each]) => each.refused === 0 && each.isAnswered),
   );
 }
 

@@ -38,7 +38,7 @@ export class UnsignedAnswers {
   readonly answers: BoundedMap<string, AnswersWithDo> = new BoundedMap(NAMES_MAX);
 
   add(exchange: SeenExchange): void {
-    const { name, type, rcode, reply, replyFlags, udpSize, query } = exchange;
+    const { name, type, rcode, reply, replyFlags, udpSize } = exchange;
     if (udpSize === 0 || isLost(exchange) || reply === null || rcode !== RCODE.NOERROR) return;
     if ((replyFlags & FLAG.TC) !== 0 || reply.length < exchange.replyBytes) return;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
@@ -48,9 +48,9 @@ export class UnsignedAnswers {
       if (zone !== null && zone.servers.size < SERVERS_MAX) zone.servers.add(server);
       return;
     }
-    if (!wantsSignatures(query)) return;
-    const isSigned = hasAnswer(reply, TYPE.RRSIG);
     if (exchange.answers === 0 && type !== TYPE.DNSKEY) return;
+    if (!wantsSignatures(exchange.query)) return;
+    const isSigned = hasAnswer(reply, TYPE.RRSIG);
     const entry = this.answers.at(`${server} ${name}`, () => ({
       ...{ name, server, isAuthoritative: false },
       ...{ signed: 0, unsigned: 0, withoutKey: 0 },

@@ -2,10 +2,10 @@
  * Queries that a client repeated at the same server while an earlier answer was still valid according to its TTL. If the
  * client caches, there are hardly any. If the server caches, it does not fail for them, and its TTLs count down.
  */
-import { addressTypes, FLAG, HEADER, RCODE } from '../../../server/wire/iana.ts';
-import { skipName } from '../../../server/wire/skip.ts';
+import { addressTypes, FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { LATE_MS } from '../thresholds/evidence.ts';
+import { firstTtl } from './last-lookups.ts';
 import { PairMap } from './pair-map.ts';
 
 const QUESTIONS_MAX = 5000;
@@ -65,12 +65,8 @@ export class ValidAnswers {
     if (!isFound) return;
     const ttl = firstTtl(reply);
     if (ttl === null) return;
-    const entry = known ?? newName(exchange);
-    if (known === undefined) {
-      const list = same ?? this.#all.at(client.address, name, () => []);
-      if (list === null || list.length >= SERVERS_MAX) return;
-      list.push(entry);
-    }
+    const entry = known ?? this.#add(exchange);
+    if (entry === null) return;
     entry.answered++;
     if (ttl < entry.ttl) entry.lower++;
     entry.ttl = Math.max(entry.ttl, ttl);
@@ -82,7 +78,17 @@ export class ValidAnswers {
   clear(): void {
     this.#all.clear();
   }
+
+  #add(exchange: SeenExchange): RepeatedName | null {
+    const list = this.#all.at(exchange.client.address, exchange.name, noNames);
+    if (list === null || list.length >= SERVERS_MAX) return null;
+    const made = newName(exchange);
+    list.push(made);
+    return made;
+  }
 }
+
+const noNames = (): RepeatedName[] => [];
 
 function newName({ client, server, name, type }: SeenExchange): RepeatedName {
   return {
@@ -90,12 +96,4 @@ function newName({ client, server, name, type }: SeenExchange): RepeatedName {
     ...{ ttl: 0, answered: 0, lower: 0, repeats: 0, failed: 0 },
     ...{ firstMs: Infinity, lastMs: -Infinity, fromMs: -Infinity, untilMs: -Infinity },
   };
-}
-
-/** The TTL of the first answer, seconds. Null if the capture does not contain it. */
-function firstTtl(reply: Uint8Array): number | null {
-  let at = skipName(reply, HEADER.SIZE, reply.length) + 4;
-  at = skipName(reply, at, reply.length) + 4;
-  if (at + 4 > reply.length) return null;
-  return new DataView(reply.buffer, reply.byteOffset + at, 4).getUint32(0);
 }
