@@ -114,7 +114,7 @@ describe('what is counted of a name', () => {
     const addresses = Array.from({ length: 300 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
     for (const [at, server] of addresses.entries())
       one.add(exchange({ atMs: at, server, rcode: at % 2 === 0 ? 3 : 2 }));
-    const known = addresses.filter((address) => rows.knownNumberOf(address) >= 0);
+    const known = addresses.filter((address) => rows.numbers.knownOf(address) >= 0);
     assert.ok(known.length <= 24, `${known.length} addresses`);
   });
 

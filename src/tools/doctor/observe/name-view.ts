@@ -3,12 +3,11 @@
  * that hold the counts.
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
-import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
-import { ReadError } from '../../../server/wire/reader.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import {
+  answerRecords,
   bytesOf,
   isLost,
   latencyOf,
@@ -18,6 +17,7 @@ import {
 import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
 import { isFailure, outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
+import { AddressNumbers, LISTED, ServerRows } from './server-rows.ts';
 
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
@@ -78,45 +78,47 @@ const LONGEST = SOCKETS + 1;
 const QUICK_FAILURES = SOCKETS + 2;
 /** Port of the previous query. */
 const PORT = SOCKETS + 3;
-/** The first rows of lists (1-based, 0 for an empty list), and the lengths of the lists. */
+/** Lists of `ServerRows`. */
 const SERVERS = SOCKETS + 4;
-const SERVER_COUNT = SOCKETS + 5;
-const ANSWERED = SOCKETS + 6;
-const ANSWERED_COUNT = SOCKETS + 7;
-const TTLS = SOCKETS + 8;
-const TTL_COUNT = SOCKETS + 9;
-/** Streaks: the number of answers in the current and the longest one; 0 if there is none. */
-const DENIED_NOW = SOCKETS + 10;
-const DENIED = SOCKETS + 11;
-const ABSENT_NOW = SOCKETS + 12;
-const ABSENT = SOCKETS + 13;
+const ANSWERED = SOCKETS + 5;
+const TTLS = SOCKETS + 6;
 /** The number of times that the name was gone after it had been found. */
-const DEPARTURES = SOCKETS + 14;
+const DEPARTURES = SOCKETS + 7;
 /**
  * NXDOMAIN replies before the first one that shows that the name exists, and such replies since the
  * last NXDOMAIN.
  */
-const MISSING_FIRST = SOCKETS + 15;
-const EXISTING_LAST = SOCKETS + 16;
+const MISSING_FIRST = SOCKETS + 8;
+const EXISTING_LAST = SOCKETS + 9;
 /** The highest TTL of an NXDOMAIN reply, seconds. */
-const LONGEST_TTL = SOCKETS + 17;
-const COUNTS = SOCKETS + 18;
+const LONGEST_TTL = SOCKETS + 10;
+const STREAKS = SOCKETS + 11;
+const COUNTS = STREAKS + 4;
 
 const FIRST_FOUND = 0;
 const LAST_FOUND = 1;
 const FIRST_NEGATIVE = 2;
 const LAST_NEGATIVE = 3;
-/** Start and end of each streak, and for absence the time at which the name was last found. */
-const DENIED_NOW_TIMES = 4;
-const DENIED_TIMES = 6;
-const ABSENT_NOW_TIMES = 8;
-const ABSENT_TIMES = 11;
 const TIMES = 14;
 
-/** Positions in a list’s row: the previous row (counted from 1), the server, and the item. */
-const NEXT = 0;
-const SERVER = 1;
-const LISTED = 2;
+/** Consecutive answers of one kind: the places of the current streak and of the longest one. */
+interface Streak {
+  /** The number of answers; 0 if there is none. */
+  readonly now: number;
+  readonly longest: number;
+  /** The first of its times: start, end, and for absence when the name was last found. */
+  readonly nowTimes: number;
+  readonly longestTimes: number;
+  readonly times: number;
+}
+
+const DENIED: Streak = {
+  ...{ now: STREAKS, longest: STREAKS + 1, nowTimes: 4, longestTimes: 6, times: 2 },
+};
+const ABSENT: Streak = {
+  ...{ now: STREAKS + 2, longest: STREAKS + 3, nowTimes: 8, longestTimes: 11, times: 3 },
+};
+
 /** In the row of a server, behind its outcomes: complete replies that UDP can carry. */
 const WHOLE = LISTED + outcomeOrder.length;
 
@@ -128,34 +130,13 @@ const FIRST_EXISTING = 0;
 const LAST_MISSING = 1;
 const MISSING_UNTIL = 2;
 
-/** Storage that all names share: rows, lists, and server addresses. */
+/** Storage that all names share. */
 export class NameRows {
+  readonly numbers: AddressNumbers = new AddressNumbers();
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
-  readonly servers: NumberRows = new NumberRows(WHOLE + 1, 3);
-  readonly answered: NumberRows = new NumberRows(LISTED, 1);
-  readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
-  readonly #addresses: string[] = [];
-  readonly #numbers = new Map<string, number>();
-
-  /** The server’s number, assigned on first use. */
-  numberOf(address: string): number {
-    let number = this.#numbers.get(address);
-    if (number === undefined) {
-      number = this.#addresses.length;
-      this.#addresses.push(address);
-      this.#numbers.set(address, number);
-    }
-    return number;
-  }
-
-  addressOf(number: number): string {
-    return this.#addresses[number]!;
-  }
-
-  /** -1 if the server has none, so that it is not counted. */
-  knownNumberOf(address: string): number {
-    return this.#numbers.get(address) ?? -1;
-  }
+  readonly servers: ServerRows = new ServerRows(this.numbers, outcomeOrder.length + 1, 3);
+  readonly answered: ServerRows = new ServerRows(this.numbers, 0, 1);
+  readonly ttls: ServerRows = new ServerRows(this.numbers, 1, 1);
 }
 
 const none: readonly string[] = [];
@@ -192,7 +173,7 @@ export class NameView {
 
   /** The number of queries from a different socket than the previous one. */
   get sockets(): number {
-    return this.#rows.names.count(this.#row, SOCKETS);
+    return this.#count(SOCKETS);
   }
 
   /** The last two clients, one of which may forward the other’s queries. */
@@ -205,45 +186,50 @@ export class NameView {
    * one counts as too long for any packet.
    */
   get longest(): number {
-    return this.#rows.names.count(this.#row, LONGEST);
+    return this.#count(LONGEST);
   }
 
   /** Records the size of its replies elsewhere, bytes. */
   knowLength(bytes: number): void {
     const { names } = this.#rows;
-    names.setCount(this.#row, LONGEST, Math.max(names.count(this.#row, LONGEST), bytes));
+    names.setCount(this.#row, LONGEST, Math.max(this.longest, bytes));
   }
 
   /** SERVFAIL replies that appear to come from a cache. */
   get quickFailures(): number {
-    return this.#rows.names.count(this.#row, QUICK_FAILURES);
+    return this.#count(QUICK_FAILURES);
   }
 
   get firstFoundMs(): number {
-    return this.#rows.names.time(this.#row, FIRST_FOUND);
+    return this.#time(FIRST_FOUND);
   }
 
   get lastFoundMs(): number {
-    return this.#rows.names.time(this.#row, LAST_FOUND);
+    return this.#time(LAST_FOUND);
   }
 
   get firstNegativeMs(): number {
-    return this.#rows.names.time(this.#row, FIRST_NEGATIVE);
+    return this.#time(FIRST_NEGATIVE);
   }
 
   get lastNegativeMs(): number {
-    return this.#rows.names.time(this.#row, LAST_NEGATIVE);
+    return this.#time(LAST_NEGATIVE);
   }
 
   /** Complete replies that came over UDP or are small enough for it, of this server or one behind a service. */
   wholeBy(server: string): number {
-    const at = this.#rowOf(this.#rows.servers, SERVERS, server);
-    return at < 0 ? 0 : this.#rows.servers.count(at, WHOLE);
+    const { servers } = this.#rows;
+    return servers.count(servers.find(this.#count(SERVERS), server), WHOLE);
   }
 
   /** Outcomes by server; by the servers behind a Service if they are visible. */
-  get servers(): ServerOutcomes {
-    return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
+  get servers(): ReadonlyMap<string, Outcomes> {
+    const { servers } = this.#rows;
+    return new Map(
+      servers
+        .in(this.#count(SERVERS))
+        .map((row) => [servers.serverOf(row), outcomesIn(servers, row, LISTED)] as const),
+    );
   }
 
   /**
@@ -251,31 +237,28 @@ export class NameView {
    * they are visible.
    */
   get serverTimes(): readonly ServerTimes[] {
-    const { names, servers } = this.#rows;
-    const found: ServerTimes[] = [];
-    for (let at = names.count(this.#row, SERVERS); at > 0; at = servers.count(at - 1, NEXT))
-      found.push({
-        server: this.#rows.addressOf(servers.count(at - 1, SERVER)),
-        missingMs: servers.time(at - 1, LAST_MISSING) || -Infinity,
-        untilMs: servers.time(at - 1, MISSING_UNTIL) || -Infinity,
-        existsMs: servers.time(at - 1, FIRST_EXISTING) || Infinity,
-      });
-    return found.toReversed();
+    const { servers } = this.#rows;
+    return servers.in(this.#count(SERVERS)).map((row) => ({
+      server: servers.serverOf(row),
+      missingMs: servers.time(row, LAST_MISSING) || -Infinity,
+      untilMs: servers.time(row, MISSING_UNTIL) || -Infinity,
+      existsMs: servers.time(row, FIRST_EXISTING) || Infinity,
+    }));
   }
 
   /** The number of denials before the first reply that shows that it exists. */
   get missingFirst(): number {
-    return this.#rows.names.count(this.#row, MISSING_FIRST);
+    return this.#count(MISSING_FIRST);
   }
 
   /** The number of replies since the last denial that show that it exists. */
   get existingLast(): number {
-    return this.#rows.names.count(this.#row, EXISTING_LAST);
+    return this.#count(EXISTING_LAST);
   }
 
   /** The highest TTL of its NXDOMAIN replies, seconds. */
   get longestTtl(): number {
-    return this.#rows.names.count(this.#row, LONGEST_TTL);
+    return this.#count(LONGEST_TTL);
   }
 
   /**
@@ -283,57 +266,43 @@ export class NameView {
    * milliseconds since 1970.
    */
   get answeredMs(): ReadonlyMap<string, number> {
-    const { names, answered } = this.#rows;
-    const found: (readonly [string, number])[] = [];
-    for (let at = names.count(this.#row, ANSWERED); at > 0; at = answered.count(at - 1, NEXT))
-      found.push([
-        this.#rows.addressOf(answered.count(at - 1, SERVER)),
-        answered.time(at - 1, 0),
-      ] as const);
-    return new Map(found.toReversed());
-  }
-
-  /** The number of known TTLs of negative answers. */
-  get negativeTtlCount(): number {
-    return this.#rows.names.count(this.#row, TTL_COUNT);
+    const { answered } = this.#rows;
+    return new Map(
+      answered
+        .in(this.#count(ANSWERED))
+        .map((row) => [answered.serverOf(row), answered.time(row, 0)] as const),
+    );
   }
 
   /** The first TTLs of negative answers, in order of arrival. */
   get negativeTtls(): readonly NegativeTtl[] {
-    const { names, ttls } = this.#rows;
-    const found: NegativeTtl[] = [];
-    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
-      found.push({
-        ms: ttls.time(at - 1, 0),
-        ttl: ttls.count(at - 1, LISTED),
-        server: this.#rows.addressOf(ttls.count(at - 1, SERVER)),
-      });
-    return found.toReversed();
+    const { ttls } = this.#rows;
+    return ttls.in(this.#count(TTLS)).map((row) => ({
+      ms: ttls.time(row, 0),
+      ttl: ttls.count(row, LISTED),
+      server: ttls.serverOf(row),
+    }));
   }
 
   /** The longest run of errors; null if there was none. */
   get denial(): ErrorRun | null {
-    const { names } = this.#rows;
-    const count = names.count(this.#row, DENIED);
+    const count = this.#count(DENIED.longest);
     if (count === 0) return null;
-    const fromMs = names.time(this.#row, DENIED_TIMES);
-    return { fromMs, toMs: names.time(this.#row, DENIED_TIMES + 1), count };
+    const at = DENIED.longestTimes;
+    return { fromMs: this.#time(at), toMs: this.#time(at + 1), count };
   }
 
   /** The longest time for which the name was gone; null if it never was. */
   get absence(): Absence | null {
-    const { names } = this.#rows;
-    const count = names.count(this.#row, ABSENT);
+    const count = this.#count(ABSENT.longest);
     if (count === 0) return null;
-    const [fromMs, toMs, foundMs] = [0, 1, 2].map((at) =>
-      names.time(this.#row, ABSENT_TIMES + at),
-    ) as [number, number, number];
-    return { fromMs, toMs, foundMs, count };
+    const at = ABSENT.longestTimes;
+    return { fromMs: this.#time(at), toMs: this.#time(at + 1), foundMs: this.#time(at + 2), count };
   }
 
   /** The number of times that the name disappeared after it had been found. */
   get departures(): number {
-    return this.#rows.names.count(this.#row, DEPARTURES);
+    return this.#count(DEPARTURES);
   }
 
   add(exchange: SeenExchange): void {
@@ -361,12 +330,12 @@ export class NameView {
         names.increment(row, MISSING_FIRST);
       names.setCount(row, EXISTING_LAST, 0);
     } else if (rcode === RCODE.NOERROR) names.increment(row, EXISTING_LAST);
-    if (rcode === RCODE.NOERROR) names.setCount(row, DENIED_NOW, 0);
-    else this.#streak(at, DENIED_NOW, DENIED, DENIED_NOW_TIMES, DENIED_TIMES, 2);
+    if (rcode === RCODE.NOERROR) names.setCount(row, DENIED.now, 0);
+    else this.#streak(at, DENIED);
     if (rcode !== RCODE.SERVFAIL) this.#answered(exchange.server.address, exchange.sentMs);
     const isThere = answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0;
     if (rcode === RCODE.NOERROR && isThere) {
-      names.setCount(row, ABSENT_NOW, 0);
+      names.setCount(row, ABSENT.now, 0);
       names.setTime(row, FIRST_FOUND, Math.min(this.firstFoundMs, at));
       names.setTime(row, LAST_FOUND, Math.max(this.lastFoundMs, at));
       if (isAddressType(this.type)) (this.sets ??= new AnswerSets()).add(exchange);
@@ -380,13 +349,28 @@ export class NameView {
     } else if (rcode === RCODE.SERVFAIL && isAtOnce(exchange)) names.increment(row, QUICK_FAILURES);
   }
 
+  #count(at: number): number {
+    return this.#rows.names.count(this.#row, at);
+  }
+
+  #time(at: number): number {
+    return this.#rows.names.time(this.#row, at);
+  }
+
+  /** The row about a server in one of the lists, made on first use; 0 if the list is full. */
+  #rowOf(rows: ServerRows, list: number, server: string): number {
+    const last = this.#count(list);
+    const known = rows.find(last, server);
+    if (known > 0 || rows.lengthOf(last) >= SERVERS_MAX) return known;
+    const made = rows.append(last, server);
+    this.#rows.names.setCount(this.#row, list, made);
+    return made;
+  }
+
   #countServer(address: string, outcome: number, exchange: SeenExchange, ttl: number): void {
-    const { names, servers } = this.#rows;
-    let at = this.#rowOf(servers, SERVERS, address);
-    if (at < 0) {
-      if (names.count(this.#row, SERVER_COUNT) >= SERVERS_MAX) return;
-      at = this.#listed(servers, SERVERS, SERVER_COUNT, address);
-    }
+    const { servers } = this.#rows;
+    const at = this.#rowOf(servers, SERVERS, address);
+    if (at === 0) return;
     countIn(servers, at, LISTED, outcome);
     if (isLost(exchange)) return;
     const { rcode } = exchange;
@@ -403,43 +387,13 @@ export class NameView {
   }
 
   #answered(address: string, sentMs: number): void {
-    const { names, answered } = this.#rows;
-    let at = this.#rowOf(answered, ANSWERED, address);
-    if (at < 0) {
-      if (names.count(this.#row, ANSWERED_COUNT) >= SERVERS_MAX) return;
-      at = this.#listed(answered, ANSWERED, ANSWERED_COUNT, address);
-    }
-    answered.setTime(at, 0, Math.max(sentMs, answered.time(at, 0)));
+    const { answered } = this.#rows;
+    const at = this.#rowOf(answered, ANSWERED, address);
+    if (at > 0) answered.setTime(at, 0, Math.max(sentMs, answered.time(at, 0)));
   }
 
-  /** The last row about a server in a list; -1 if there is none. */
-  #rowOf(rows: NumberRows, list: number, address: string): number {
-    return rowOf(this.#rows, rows, this.#rows.names.count(this.#row, list), address);
-  }
-
-  /** Adds a row at the front of a list. @returns its number */
-  #listed(rows: NumberRows, list: number, length: number, address: string): number {
-    const { names } = this.#rows;
-    const made = rows.add();
-    rows.setCount(made, NEXT, names.count(this.#row, list));
-    rows.setCount(made, SERVER, this.#rows.numberOf(address));
-    names.setCount(this.#row, list, made + 1);
-    names.increment(this.#row, length);
-    return made;
-  }
-
-  /**
-   * Adds one to the current streak, which becomes the longest one if none was longer.
-   * @param times that are stored for a streak
-   */
-  #streak(
-    atMs: number,
-    now: number,
-    longest: number,
-    nowTimes: number,
-    longestTimes: number,
-    times: number,
-  ): void {
+  /** Adds one to the current streak, which becomes the longest one if none was longer. */
+  #streak(atMs: number, { now, longest, nowTimes, longestTimes, times }: Streak): void {
     const { names } = this.#rows;
     const row = this.#row;
     const count = names.count(row, now) + 1;
@@ -455,101 +409,38 @@ export class NameView {
 
   #gone(atMs: number): void {
     const { names } = this.#rows;
-    if (names.count(this.#row, ABSENT_NOW) === 0) {
+    if (this.#count(ABSENT.now) === 0) {
       names.increment(this.#row, DEPARTURES);
-      names.setTime(this.#row, ABSENT_NOW_TIMES + 2, this.lastFoundMs);
+      names.setTime(this.#row, ABSENT.nowTimes + 2, this.lastFoundMs);
     }
-    this.#streak(atMs, ABSENT_NOW, ABSENT, ABSENT_NOW_TIMES, ABSENT_TIMES, 3);
+    this.#streak(atMs, ABSENT);
   }
 
-  #read({ reply, type }: SeenExchange): void {
-    if (!isAddressType(type)) return;
-    try {
-      const found = new Set(this.addresses);
-      for (const record of readMessage(reply!).answer)
-        if (record.type === type && found.size < ADDRESSES_MAX)
-          found.add(printData(record.type, record.data));
-      this.addresses = [...found];
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-    }
+  #read(exchange: SeenExchange): void {
+    if (!isAddressType(this.type)) return;
+    const found = new Set(this.addresses);
+    for (const { type, data } of answerRecords(exchange))
+      if (type === this.type && found.size < ADDRESSES_MAX) found.add(printData(type, data));
+    this.addresses = [...found];
   }
 
   #ttl(atMs: number, ttl: number, server: string): void {
     if (ttl < 0) return;
     const { names, ttls } = this.#rows;
     names.setCount(this.#row, LONGEST_TTL, Math.max(this.longestTtl, ttl));
-    if (this.negativeTtlCount >= TTLS_MAX) return;
-    // Several caches, each with its own TTL, may alternate behind the server's address.
-    const number = this.#rows.knownNumberOf(server);
-    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
-      if (
-        ttls.count(at - 1, SERVER) === number &&
-        ttls.count(at - 1, LISTED) === ttl &&
-        atMs - ttls.time(at - 1, 0) < SAME_TTL_MS
-      )
-        return;
-    const made = this.#listed(ttls, TTLS, TTL_COUNT, server);
+    const last = this.#count(TTLS);
+    let stored = 0;
+    for (let row = last; row > 0; row = ttls.before(row), stored++) {
+      const isSoon = atMs - ttls.time(row, 0) < SAME_TTL_MS;
+      // Several caches, each with its own TTL, may alternate behind the server's address.
+      if (isSoon && ttls.count(row, LISTED) === ttl && ttls.serverOf(row) === server) return;
+    }
+    if (stored >= TTLS_MAX) return;
+    const made = ttls.append(last, server);
+    names.setCount(this.#row, TTLS, made);
     ttls.setCount(made, LISTED, ttl);
     ttls.setTime(made, 0, atMs);
   }
-}
-
-/** The results for one name by server, read from the rows on demand. */
-export class ServerOutcomes implements Iterable<readonly [server: string, Outcomes]> {
-  readonly #rows: NameRows;
-  /** The last row, counted from 1. */
-  readonly #last: number;
-
-  constructor(rows: NameRows, last: number) {
-    this.#rows = rows;
-    this.#last = last;
-  }
-
-  get size(): number {
-    let size = 0;
-    for (let at = this.#last; at > 0; at = this.#rows.servers.count(at - 1, NEXT)) size++;
-    return size;
-  }
-
-  has(server: string): boolean {
-    return this.#find(server) >= 0;
-  }
-
-  get(server: string): Outcomes | undefined {
-    const at = this.#find(server);
-    return at < 0 ? undefined : outcomesIn(this.#rows.servers, at, LISTED);
-  }
-
-  /** In the order in which they were first queried. */
-  [Symbol.iterator](): Iterator<readonly [server: string, Outcomes]> {
-    const { servers } = this.#rows;
-    const found: (readonly [string, Outcomes])[] = [];
-    for (let at = this.#last; at > 0; at = servers.count(at - 1, NEXT))
-      found.push([
-        this.#rows.addressOf(servers.count(at - 1, SERVER)),
-        outcomesIn(servers, at - 1, LISTED),
-      ] as const);
-    return found.toReversed()[Symbol.iterator]();
-  }
-
-  #find(server: string): number {
-    return rowOf(this.#rows, this.#rows.servers, this.#last, server);
-  }
-}
-
-/**
- * The first row about a server in the list that begins with the row `first`; -1 if there is none.
- * `first` is counted from 1, and is 0 for an empty list.
- */
-function rowOf(all: NameRows, rows: NumberRows, first: number, address: string): number {
-  // A server without a number is not in any list. It gets a number only with its first entry,
-  // because a capture may contain any number of addresses.
-  const number = all.knownNumberOf(address);
-  if (number < 0) return -1;
-  let at = first;
-  while (at > 0 && rows.count(at - 1, SERVER) !== number) at = rows.count(at - 1, NEXT);
-  return at - 1;
 }
 
 function countIn(rows: NumberRows, row: number, from: number, outcome: number): void {

@@ -68,8 +68,8 @@ function isOfNodeCaches({ serverTimes, negativeTtls }: NameView): boolean {
 }
 
 /** True if the capture has denials of the name and cuts off all of their TTLs. */
-export function isWithoutTtl({ cut }: Observations, { negativeTtlCount }: NameView): boolean {
-  return cut.messages > 0 && negativeTtlCount === 0;
+export function isWithoutTtl({ cut }: Observations, { negativeTtls }: NameView): boolean {
+  return cut.messages > 0 && negativeTtls.length === 0;
 }
 
 /**
