@@ -1,7 +1,7 @@
 /** TCP connections that clients tried to open and that were not accepted, to see which truncated replies stayed all they got. */
 import { printAddress } from '../../server/base/ip.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
-import { RecentlyUsed } from '../capture/process/recently-used.ts';
+import { RecentlyUsed } from '../../server/base/recently-used.ts';
 import type { PathEvent } from '../capture/read/packets/dissect.ts';
 import { isTruncated } from './lookup-ending.ts';
 

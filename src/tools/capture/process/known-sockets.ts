@@ -6,7 +6,7 @@
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 import { hashPair } from '../../../server/base/hash.ts';
-import { RecentlyUsed } from './recently-used.ts';
+import { RecentlyUsed } from '../../../server/base/recently-used.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { unknownAsker, type Asker, type SeenProcess, type WhyUnknown } from '../pair/asker.ts';
 import type { KernelSocket, NetworkSpace, NetworkSpaces } from './network-spaces.ts';

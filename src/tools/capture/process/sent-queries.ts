@@ -4,7 +4,7 @@
  */
 import { hashBytes, hashPair } from '../../../server/base/hash.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
-import { RecentlyUsed } from './recently-used.ts';
+import { RecentlyUsed } from '../../../server/base/recently-used.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Asker } from '../pair/asker.ts';
 

@@ -3,7 +3,7 @@ import type { Asker, SeenContainer, SeenProcess, WhyUnknown } from '../pair/aske
 import type { CgroupTree } from './cgroup-tree.ts';
 import { containerOf } from './container.ts';
 import type { PodNames } from './pod-names.ts';
-import { RecentlyUsed } from './recently-used.ts';
+import { RecentlyUsed } from '../../../server/base/recently-used.ts';
 import type { QuerySender } from './sent-queries.ts';
 import type { KernelSocket } from './network-spaces.ts';
 import {

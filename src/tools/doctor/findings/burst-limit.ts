@@ -1,6 +1,6 @@
 /** A forwarder that accepts the first queries of each burst and refuses the others. */
 import { RCODE } from '../../../server/wire/iana.ts';
-import { burstLimitAt } from '../observe/burst-limit.ts';
+import { burstLimitAt } from '../observe/refused-bursts.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { upstreams } from '../observe/roles.ts';
 import { keysOf, listed, percent, share, took } from '../texts.ts';

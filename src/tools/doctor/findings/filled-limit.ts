@@ -2,7 +2,7 @@
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { busiestOf } from '../observe/busiest-client.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { filledLimit as found } from '../observe/filled-limit.ts';
+import { filledLimit as found } from '../observe/used-up-limit.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { programs } from '../observe/roles.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';

@@ -1,11 +1,11 @@
 /** Upstreams that leave some of the DNS pods' queries unanswered, whatever the name, and answer the others at once. */
 import { deadNames } from '../observe/dead-names.ts';
+import { losesWholeSeconds, lossByLoad } from '../observe/loss-by-load.ts';
 import { onlyAaaa } from '../observe/losses.ts';
-import type { Observations } from '../observe/observations.ts';
 import { isForForwarders, upstreams } from '../observe/roles.ts';
-import type { History, ServerView } from '../observe/server-view.ts';
+import { mostlyUncached } from '../observe/uncached-names.ts';
 import { keysOf, listed, percent, share, took } from '../texts.ts';
-import { FELT_SHARE, LATE_MS, MOST, OUTAGE_SHARE } from '../thresholds/evidence.ts';
+import { FELT_SHARE, LATE_MS, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { LOSSY_UPSTREAM } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -34,7 +34,7 @@ export const lossyUpstream: FindingKind = {
       if (isOfNames || losesWholeSeconds(server)) continue;
       const pods = keysOf(losses, ({ client }) => client.address);
       const load = lossByLoad(server.history);
-      const uncached = uncachedName(observed, server);
+      const uncached = mostlyUncached(observed, server);
       claims.take(losses);
       claims.late.add(address);
       for (const pod of pods) claims.late.add(pod);
@@ -72,46 +72,3 @@ export const lossyUpstream: FindingKind = {
     );
   },
 };
-
-/** The name that most queries to the server are for, if its answers have TTL 0. Otherwise null. */
-function uncachedName(
-  { names }: Observations,
-  { address, outcomes }: ServerView,
-): { readonly name: string; readonly asked: number } | null {
-  for (const { name, servers, sets } of names.list) {
-    const asked = servers.get(address)?.asked ?? 0;
-    if (asked < MOST * outcomes.asked || sets === null) continue;
-    if (sets.list.length > 0 && sets.ttl === 0) return { name, asked };
-  }
-  return null;
-}
-
-/** True if the server lost every query in most seconds with losses, so it stopped at times. */
-function losesWholeSeconds({ history }: ServerView): boolean {
-  const lossy = history.filter(([, { lost }]) => lost > 0);
-  const whole = lossy.filter(([, { asked, lost }]) => lost === asked);
-  return whole.length > LOSSY_UPSTREAM.wholeSeconds * lossy.length;
-}
-
-interface LossAtLoad {
-  /** Queries a second. */
-  readonly rate: number;
-  readonly share: number;
-}
-
-/** Compares the half of the seconds with fewer queries to the other half. Null if the busy half does not lose far more. */
-function lossByLoad(
-  history: History,
-): { readonly calm: LossAtLoad; readonly busy: LossAtLoad } | null {
-  const seconds = history.map(([, each]) => each).toSorted((one, other) => one.asked - other.asked);
-  if (seconds.length < LOSSY_UPSTREAM.seconds) return null;
-  const middle = seconds.length >> 1;
-  const calm = { share: lostShare(seconds.slice(0, middle)), rate: seconds[middle - 1]!.asked };
-  const busy = { share: lostShare(seconds.slice(middle)), rate: seconds[middle]!.asked };
-  return busy.share < LOSSY_UPSTREAM.times * calm.share ? null : { calm, busy };
-}
-
-function lostShare(seconds: readonly History[number][1][]): number {
-  const asked = seconds.reduce((sum, each) => sum + each.asked, 0);
-  return seconds.reduce((sum, each) => sum + each.lost, 0) / Math.max(1, asked);
-}

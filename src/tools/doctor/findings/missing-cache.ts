@@ -8,7 +8,7 @@ import {
   repeatingClients,
   repeatingText,
   serversWithoutAnswers,
-} from '../observe/missing-cache.ts';
+} from '../observe/repeating-clients.ts';
 import { listed } from '../texts.ts';
 import { FELT_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';

@@ -17,7 +17,7 @@ import {
   repeatingClients,
   repeatingText,
   type Repeating,
-} from '../observe/missing-cache.ts';
+} from '../observe/repeating-clients.ts';
 import { type Claims } from '../observe/claims.ts';
 import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
 import { askedOf } from '../observe/long-replies.ts';

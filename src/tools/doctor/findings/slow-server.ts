@@ -8,7 +8,6 @@ import {
   excluded,
   unknown,
   type FoundCause,
-  type PartialText,
   type FindingKind,
   clusterFinding,
   unread,
@@ -16,16 +15,20 @@ import {
 } from './finding.ts';
 import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { externalOnly, lateFrom, lateName, lateReplies, LOGGED } from '../observe/late-replies.ts';
+import { externalOnly, lateFrom, lateName, LOGGED } from '../observe/late-replies.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
-import { lowTtlText, slowZoneAmong, type SlowZone } from '../observe/slow-zone.ts';
+import {
+  healthText,
+  lateZoneServers,
+  lowTtlText,
+  slowZoneAmong,
+  type SlowZone,
+} from '../observe/slow-zone.ts';
 import { explainLateness, uncachedNames } from '../observe/uncached-names.ts';
-import { zonesOfServers } from '../observe/zone-servers.ts';
 import {
   FELT_MS,
   LATE_MS,
-  MIN_CASES,
   MIN_QUERIES,
   NEARLY_ALL,
   SLOW_QUANTILE,
@@ -215,35 +218,22 @@ function slowZone(
   };
 }
 
-/**
- * Detects late servers that are queried for only one zone, as a forward in the Corefile does. Null if
- * there are none.
- */
+/** Late servers that are queried for only one zone. Null if there are none. */
 function slowZoneServers(
   servers: readonly ServerView[],
   observed: Observations,
   claims: Claims,
 ): FoundCause | null {
-  const zones = zonesOfServers(observed);
-  const late = servers.filter(
-    (view) => zones.has(view.address) && view.quantile(LATE_QUANTILE) >= LATE_MS,
-  );
-  const [first] = late;
-  if (first === undefined) return null;
-  const zone = zones.get(first.address)!;
-  const slow = late.filter(({ address }) => zones.get(address) === zone);
-  // Servers of several zones are late if the path to all of them is slow.
-  if (slow.length < late.length) return null;
-  const addresses = new Set(slow.map(({ address }) => address));
-  const exchanges = lateReplies(observed).filter(({ server }) => addresses.has(server.address));
+  const found = lateZoneServers(servers, observed);
+  if (found === null) return null;
+  const { zone, addresses, late: exchanges } = found;
   const times = exchanges.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
-  if (times.length < MIN_CASES) return null;
-  const lost = new Set(slow.flatMap(({ address }) => lostBehind(address, observed, claims)));
+  const lost = new Set(addresses.flatMap((address) => lostBehind(address, observed, claims)));
   claims.take([...lost]);
-  const list = listed([...addresses]);
-  const are = slow.length === 1 ? 'is' : 'are';
+  const list = listed(addresses);
+  const are = addresses.length === 1 ? 'is' : 'are';
   return {
-    ...said(first.address, observed),
+    ...said(addresses[0]!, observed),
     title: `The servers for ${zone.slice(0, -1)} answer slowly`,
     severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
     confidence: 0.9,
@@ -260,23 +250,6 @@ function slowZoneServers(
     ],
     exchanges,
   };
-}
-
-/** Describes unanswered health checks of these servers; empty if there are none. */
-function healthText({ names }: Observations, addresses: ReadonlySet<string>): PartialText {
-  let [asked, lost] = [0, 0];
-  for (const { name, servers } of names.list)
-    if (name === '.')
-      for (const [address, outcomes] of servers)
-        if (addresses.has(address)) {
-          asked += outcomes.asked;
-          lost += outcomes.lost;
-        }
-  return (
-    asked >= MIN_CASES &&
-    lost >= asked &&
-    `They answered none of ${asked} health checks (NS for the root), so forward considers them down.`
-  );
 }
 
 /**

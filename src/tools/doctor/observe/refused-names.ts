@@ -1,7 +1,7 @@
 /** Clients that get REFUSED for a name, and clients that get an answer for it at the same time. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { RecentlyUsed } from '../../capture/process/recently-used.ts';
+import { RecentlyUsed } from '../../../server/base/recently-used.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 const NAMES_MAX = 2000;

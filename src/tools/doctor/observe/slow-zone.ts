@@ -4,13 +4,14 @@ import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { UNCACHED } from '../thresholds/answers.ts';
-import { FELT_MS } from '../thresholds/evidence.ts';
-import { SLOW_ZONE } from '../thresholds/lateness.ts';
+import { FELT_MS, LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
+import { LATE_QUANTILE, SLOW_ZONE } from '../thresholds/lateness.ts';
 import type { Claims } from './claims.ts';
-import { slowLookups } from './late-replies.ts';
+import { lateReplies, slowLookups } from './late-replies.ts';
 import type { Observations } from './observations.ts';
 import { isForForwarders, upstreams } from './roles.ts';
 import type { ServerView } from './server-view.ts';
+import { zonesOfServers } from './zone-servers.ts';
 
 export interface SlowZone {
   /** The server that passes on the late replies. Empty for a log. */
@@ -97,4 +98,44 @@ export function lowTtlText({ names }: Observations, slow: readonly string[]): re
     : [
         `The answers for ${listed([...new Set(found.map(({ name }) => name))])} have a TTL of ${first.ttl} s, so caches do not help, and each lookup waits for that long (see ND4020).`,
       ];
+}
+
+/** Servers that are queried for only one zone, as a forward in the Corefile does. */
+export interface LateZoneServers {
+  readonly zone: string;
+  readonly addresses: readonly string[];
+  /** Their late replies. */
+  readonly late: readonly SeenExchange[];
+}
+
+/** Null if these servers are not late, or have several zones: then the path to all of them is slow. */
+export function lateZoneServers(
+  servers: readonly ServerView[],
+  observed: Observations,
+): LateZoneServers | null {
+  const zones = zonesOfServers(observed);
+  const slow = servers.filter(
+    (view) => zones.has(view.address) && view.quantile(LATE_QUANTILE) >= LATE_MS,
+  );
+  const addresses = slow.map(({ address }) => address);
+  const [zone, ...others] = new Set(addresses.map((address) => zones.get(address)!));
+  const late = lateReplies(observed).filter(({ server }) => addresses.includes(server.address));
+  return zone === undefined || others.length > 0 || late.length < MIN_CASES
+    ? null
+    : { zone, addresses, late };
+}
+
+/** Describes unanswered health checks of these servers; null if there are none. */
+export function healthText({ names }: Observations, addresses: readonly string[]): string | null {
+  let [asked, lost] = [0, 0];
+  for (const { name, servers } of names.list)
+    if (name === '.')
+      for (const [address, outcomes] of servers)
+        if (addresses.includes(address)) {
+          asked += outcomes.asked;
+          lost += outcomes.lost;
+        }
+  return asked < MIN_CASES || lost < asked
+    ? null
+    : `They answered none of ${asked} health checks (NS for the root), so forward considers them down.`;
 }

@@ -1,11 +1,12 @@
 /** External names whose TTL is so low that caches do not help, and whose answers take long. */
 import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
-import { NEARLY_ALL } from '../thresholds/evidence.ts';
+import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
 import type { AnswerSet } from './answer-sets.ts';
 import type { Claims } from './claims.ts';
 import { lateFrom, lateReplies } from './late-replies.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
+import type { ServerView } from './server-view.ts';
 
 /** One such name and type. */
 export interface Uncached {
@@ -69,4 +70,17 @@ function uncached(view: NameView): Uncached | null {
   const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
   if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
   return { view, sets: list, count, meanMs, ttl };
+}
+
+/** The name that most queries to the server are for, if its answers have TTL 0. Otherwise null. */
+export function mostlyUncached(
+  { names }: Observations,
+  { address, outcomes }: ServerView,
+): { readonly name: string; readonly asked: number } | null {
+  for (const { name, servers, sets } of names.list) {
+    const asked = servers.get(address)?.asked ?? 0;
+    if (asked < MOST * outcomes.asked || sets === null) continue;
+    if (sets.list.length > 0 && sets.ttl === 0) return { name, asked };
+  }
+  return null;
 }
