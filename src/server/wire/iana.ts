@@ -121,6 +121,10 @@ export const TYPE = {
 /** The record types that contain a name's addresses. */
 export const addressTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
 
+export function isAddressType(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}
+
 /** Classes of records and questions. */
 export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 

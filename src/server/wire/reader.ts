@@ -17,6 +17,16 @@ export class ReadError extends Error {
   }
 }
 
+/** Returns null if the bytes cannot be read. */
+export function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    return null;
+  }
+}
+
 /** Maximum number of pointers per name. Every label could have its own pointer, and 255 bytes hold 127 labels. */
 export const HOPS_MAX = 126;
 

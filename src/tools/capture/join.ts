@@ -118,16 +118,8 @@ function previous(seen: JoinedExchange['seen'], index: number): number {
 type Table = ReadonlyMap<string, Sightings>;
 
 function tableOf(exchanges: readonly SeenExchange[]): Table {
-  const lists = new Map<string, SeenExchange[]>();
-  for (const exchange of exchanges) {
-    const key = keyOf(exchange);
-    const known = lists.get(key);
-    if (known === undefined) lists.set(key, [exchange]);
-    else known.push(exchange);
-  }
-  const table = new Map<string, Sightings>();
-  for (const [key, list] of lists) table.set(key, new Sightings(list));
-  return table;
+  const lists = Map.groupBy(exchanges, keyOf);
+  return new Map([...lists].map(([key, list]) => [key, new Sightings(list)]));
 }
 
 function keyOf({ id, type, name }: SeenExchange): string {

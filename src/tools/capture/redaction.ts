@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../../server/base/ip.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
-import { TYPE } from '../../server/wire/iana.ts';
+import { isAddressType, TYPE } from '../../server/wire/iana.ts';
 import {
   readMessage,
   writeMessage,
@@ -134,8 +134,7 @@ export class Redaction {
   #data({ type, data }: DnsRecord): object {
     if (data instanceof Opaque) return new Opaque(new Uint8Array(data.bytes.length));
     const fields = data as Readonly<Record<string, unknown>>;
-    if (type === TYPE.A || type === TYPE.AAAA)
-      return { ...fields, address: this.address(String(fields['address'])) };
+    if (isAddressType(type)) return { ...fields, address: this.address(String(fields['address'])) };
     const named = [TYPE.CNAME, TYPE.NS, TYPE.PTR, TYPE.MX, TYPE.SRV, TYPE.SOA, TYPE.DNAME] as const;
     // Other types may contain anything.
     if (!(named as readonly number[]).includes(type)) return new Opaque(new Uint8Array(0));

@@ -2,7 +2,7 @@
  * Traits that reveal which resolver sent a lookup, such as ports, IDs, order, pauses and EDNS. A trait may be present,
  * absent, or not visible.
  */
-import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { isCut, TYPE_CUT } from '../pair/message-head.ts';
 import {
   haveSameName,
@@ -261,7 +261,7 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, 
       before.some(({ client }) => client.port === first.client.port),
     );
     // Types other than A and AAAA (TXT, SRV) have no counterpart.
-    if (![...before, ...groups[at]!].every(({ type, name }) => isAddress(type) || isCut(name)))
+    if (![...before, ...groups[at]!].every(({ type, name }) => isAddressType(type) || isCut(name)))
       continue;
     if (!mayHideAnother(groups[at]!, isShort))
       vote('families walk separately', familiesOf(groups[at]!) === 1);
@@ -332,10 +332,6 @@ export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | nul
   if (passedMs < 0 || passedMs > IP_IDS_MS) return null;
   const apart = (after.ipId - before.ipId) & 0xffff;
   return apart > 0 && apart <= TICKS_A_MS * passedMs + IP_IDS_BETWEEN;
-}
-
-function isAddress(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 function isUdp({ protocol }: SeenExchange): boolean {

@@ -6,7 +6,7 @@
 import { goRepeatMs } from './go-repeat.ts';
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 import { limit, type Limit } from '../../../server/base/limits.ts';
-import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, isAddressType, RCODE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
@@ -374,7 +374,8 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
   }
   if (latest === null) {
     // This is the other family, queried either immediately or after the first was answered or timed out.
-    if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
+    if (other === null || !(cut || (isAddressType(type) && isAddressType(other.type))))
+      return false;
     if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
@@ -408,8 +409,4 @@ function isAnsweredElsewhere({ exchanges }: Growing, { id, type, server }: SeenE
 
 function isDone(exchange: SeenExchange): boolean {
   return !isLost(exchange) && exchange.ending !== 'waiting';
-}
-
-function isAddress(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
 }

@@ -2,7 +2,7 @@
 import type { Exchange, Lookup, Peer } from '../../../server/wire/exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../../server/wire/message.ts';
-import { ReadError } from '../../../server/wire/reader.ts';
+import { readable } from '../../../server/wire/reader.ts';
 import type { Asker } from './asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
@@ -131,12 +131,7 @@ export function answerRecords({
   answers,
 }: Pick<SeenExchange, 'reply' | 'answers'>): readonly DnsRecord[] {
   if (reply === null || answers === 0) return [];
-  try {
-    return readMessage(reply).answer;
-  } catch (error) {
-    if (!(error instanceof ReadError)) throw error;
-    return [];
-  }
+  return readable(() => readMessage(reply).answer) ?? [];
 }
 
 /** Milliseconds from query to reply, or null if there is no reply. */

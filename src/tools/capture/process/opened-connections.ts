@@ -3,7 +3,7 @@
  * accepted it.
  */
 import { printAddress } from '../../../server/base/ip.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType } from '../../../server/wire/iana.ts';
 import { printData } from '../../../server/wire/print.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { answerRecords, type SeenLookup } from '../pair/seen-exchange.ts';
@@ -123,6 +123,6 @@ export class OpenedConnections {
 function addressesFound({ exchanges }: SeenLookup): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { type, data } of exchanges.flatMap(answerRecords))
-    if (type === TYPE.A || type === TYPE.AAAA) found.add(printData(type, data));
+    if (isAddressType(type)) found.add(printData(type, data));
   return found;
 }

@@ -2,7 +2,7 @@
  * Queries that were repeated although their reply had passed, so it did not reach the waiting
  * program. A capture at a DNS pod or on a node shows losses beyond it in no other way.
  */
-import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
@@ -245,9 +245,8 @@ export class AskedAgain {
     if (this.#lateCount >= LATE_MAX) return;
     this.#lateCount++;
     const key = halfKey(exchange);
-    const all = this.#late.get(key);
-    if (all === undefined) this.#late.set(key, [{ sentMs, repliedMs }]);
-    else all.push({ sentMs, repliedMs });
+    const all = this.#late.get(key) ?? [];
+    if (all.push({ sentMs, repliedMs }) === 1) this.#late.set(key, all);
   }
 
   #addLong(exchange: SeenExchange): void {
@@ -294,27 +293,24 @@ export class AskedAgain {
   }
 
   #without(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
-    const lost = new Map<string, number[]>();
-    for (const { client, name, sentMs } of losses)
-      for (const key of [name, `${client.address} ${name}`]) {
-        const times = lost.get(key);
-        if (times === undefined) lost.set(key, [sentMs]);
-        else times.push(sentMs);
-      }
+    const lost = Map.groupBy(losses, ({ name }) => name);
     return [...this.#repeats, ...this.#halves.values()].filter(({ first, again, isAlone }) => {
       const asker = this.#askers.get(first.client.address)!;
       if (hasFixedIds(asker)) return false;
       // The other half of the pair was lost before it came here, so the client repeats both.
-      if (isAlone && isAddress(first.type) && asksBoth(asker)) return false;
+      if (isAlone && isAddressType(first.type) && asksBoth(asker)) return false;
       // A client with two address families repeats from one what it lost on the other.
       const isSure = first.id === again.id;
-      const key = isSure ? `${first.client.address} ${first.name}` : first.name;
-      const isBetween = (ms: number): boolean => ms > first.sentMs - PAIR_MS && ms < again.sentMs;
+      const isBetween = ({ sentMs }: Waited | SeenExchange): boolean =>
+        sentMs > first.sentMs - PAIR_MS && sentMs < again.sentMs;
+      const isLostBetween = lost
+        .get(first.name)
+        ?.some(
+          (loss) => isBetween(loss) && (!isSure || loss.client.address === first.client.address),
+        );
+      if (isLostBetween === true) return false;
       const late = this.#late.get(halfKey(first)) ?? [];
-      return (
-        !(lost.get(key) ?? []).some(isBetween) &&
-        !late.some((each) => isBetween(each.sentMs) && each.repliedMs >= again.sentMs)
-      );
+      return !late.some((each) => isBetween(each) && each.repliedMs >= again.sentMs);
     });
   }
 
@@ -324,10 +320,6 @@ export class AskedAgain {
     this.#kept.keep(again);
     this.#repeats.push({ first, again, isAlone: !isPaired });
   }
-}
-
-function isAddress(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 /** True if the client looks up both address families. */

@@ -2,10 +2,10 @@
  * Referrals and refusals in response to queries without RD, which resolvers send to a zone's
  * delegated servers.
  */
-import { FLAG, HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, HEADER, isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
-import { ReadError } from '../../../server/wire/reader.ts';
+import { readable } from '../../../server/wire/reader.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -70,15 +70,11 @@ export class Delegations {
   }
 
   #referral(reply: Uint8Array): void {
-    try {
-      const { authority, additional } = readMessage(reply);
-      const zone = authority.find(({ type }) => type === TYPE.NS)?.name.toLowerCase();
-      if (zone === undefined || zone === '.') return;
-      const delegation = this.zones.at(zone, () => ({ zone, servers: new Set<string>() }));
-      for (const { type, data } of additional)
-        if (type === TYPE.A || type === TYPE.AAAA) delegation?.servers.add(printData(type, data));
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-    }
+    const message = readable(() => readMessage(reply));
+    const zone = message?.authority.find(({ type }) => type === TYPE.NS)?.name.toLowerCase();
+    if (zone === undefined || zone === '.') return;
+    const delegation = this.zones.at(zone, () => ({ zone, servers: new Set<string>() }));
+    for (const { type, data } of message!.additional)
+      if (isAddressType(type)) delegation?.servers.add(printData(type, data));
   }
 }

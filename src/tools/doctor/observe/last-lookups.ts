@@ -1,5 +1,5 @@
 /** Times of the last answers with addresses, by client and name, and the TTLs of these answers. */
-import { addressTypes, HEADER, RCODE } from '../../../server/wire/iana.ts';
+import { HEADER, isAddressType, RCODE } from '../../../server/wire/iana.ts';
 import { skipName } from '../../../server/wire/skip.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { PairMap } from './pair-map.ts';
@@ -18,13 +18,8 @@ export class LastLookups {
   readonly #all: PairMap<string, string, LastLookup> = new PairMap(LOOKUPS_MAX);
 
   add({ client, name, type, rcode, answers, reply, repliedMs }: SeenExchange): void {
-    if (
-      !addressTypes.includes(type) ||
-      rcode !== RCODE.NOERROR ||
-      reply === null ||
-      repliedMs === null
-    )
-      return;
+    if (!isAddressType(type) || rcode !== RCODE.NOERROR) return;
+    if (reply === null || repliedMs === null) return;
     const ttl = answers > 0 ? firstTtl(reply) : null;
     const known = this.#all.at(client.address, name, newLookup);
     if (known === null) return;

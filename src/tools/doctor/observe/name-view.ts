@@ -2,7 +2,7 @@
  * The replies for one name and type, with servers, times and addresses. All names share the rows
  * that hold the counts.
  */
-import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
@@ -459,10 +459,6 @@ function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
     refused: rows.count(row, from + 6),
     error: rows.count(row, from + 7),
   };
-}
-
-function isAddressType(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 const records = new Records();

@@ -22,7 +22,6 @@ import { MOST } from './observation-limits.ts';
 import { OtherConnections } from './other-connections.ts';
 import { OtherSockets } from './other-sockets.ts';
 import { PathTimes } from './path-times.ts';
-import { ProhibitedWays } from './prohibited-ways.ts';
 import { ServerConnections } from './server-connections.ts';
 import { StuckConnections } from './stuck-connections.ts';
 import { StuckSegments } from './stuck-segments.ts';
@@ -30,6 +29,17 @@ import { WantedNeighbours } from './wanted-neighbours.ts';
 
 /** The ports of name servers. Connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
+
+/** Senders of errors about one way that are remembered. */
+const SENDERS_MAX = 8;
+
+/** ICMP errors of firewalls. */
+interface Prohibited {
+  count: number;
+  readonly senders: Set<string>;
+}
+
+const newProhibited = (): Prohibited => ({ count: 0, senders: new Set() });
 
 /** The observations that do not need DNS messages. */
 export class PathObservations {
@@ -61,7 +71,8 @@ export class PathObservations {
    * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  readonly prohibited: ProhibitedWays = new ProhibitedWays();
+  /** Firewalls’ ICMP errors (administratively prohibited), by `client server` of the rejected packets. */
+  readonly prohibited: BoundedMap<string, Prohibited> = new BoundedMap(MOST.addresses);
   /** Replies that came when their clients had given up. */
   readonly givenUp: GivenUp = new GivenUp();
   readonly neighbours: Neighbours = new Neighbours();
@@ -92,7 +103,11 @@ export class PathObservations {
       if (CLOSED.has(event.code) && isDns && this.rejections.length < MOST.events) {
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
       }
-      if (PROHIBITED.has(event.code)) this.prohibited.add(source, target, sender);
+      if (PROHIBITED.has(event.code)) {
+        const way = this.prohibited.at(`${source} ${target}`, newProhibited);
+        if (way !== null) way.count++;
+        if (way !== null && way.senders.size < SENDERS_MAX) way.senders.add(sender);
+      }
       const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;

@@ -1,5 +1,5 @@
 /** Pairs of A and AAAA queries that leave together, and which of the two is lost. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType } from '../../../server/wire/iana.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { TOGETHER_MS } from '../thresholds/transport.ts';
@@ -56,7 +56,7 @@ export class QueryPairs {
 
 function isPair(one: SeenExchange, other: SeenExchange): boolean {
   if (one.name !== other.name || one.attempt + other.attempt > 2) return false;
-  const areBoth = one.type !== other.type && isAddress(one.type) && isAddress(other.type);
+  const areBoth = one.type !== other.type && isAddressType(one.type) && isAddressType(other.type);
   if (!areBoth && !(isCut(one.name) && one.id !== other.id)) return false;
   if (other.sentMs - one.sentMs > TOGETHER_MS || one.protocol !== 'udp') return false;
   if (one.ending === 'open' || other.ending === 'open') return false;
@@ -64,4 +64,3 @@ function isPair(one: SeenExchange, other: SeenExchange): boolean {
 }
 
 const noPairs = (): PairCounts => ({ asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 });
-const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;

@@ -1,5 +1,5 @@
 /** Lost queries that drew an ICMP port unreachable error, by destination host. */
-import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { finalServer, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from './claims.ts';
 import type { Rejection } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
@@ -47,20 +47,16 @@ interface Rejected {
 export function rejectingHosts(observed: Observations, claims: Claims): readonly RejectingHost[] {
   if (observed.rejections.length < MIN_CASES) return [];
   const errors = Map.groupBy(observed.rejections, ({ client, port }) => `${client} ${port}`);
-  const byHost = new Map<string, Rejected[]>();
-  for (const loss of claims.open) {
-    const { client, server, hops, sentMs } = loss;
+  const rejected = claims.open.flatMap((loss) => {
+    const { client, hops, sentMs } = loss;
     // A translation may change the client's end as well.
     const ends = [client, ...hops.map((hop) => hop.client)];
     const error = ends
       .flatMap(({ address, port }) => errors.get(`${address} ${port}`) ?? [])
       .find(({ timeMs }) => timeMs >= sentMs && timeMs < sentMs + REJECTED_WITHIN_MS);
-    if (error === undefined) continue;
-    const host = hops.at(-1)?.server.address ?? server.address;
-    const theirs = byHost.get(host);
-    if (theirs === undefined) byHost.set(host, [{ loss, error }]);
-    else theirs.push({ loss, error });
-  }
+    return error === undefined ? [] : { loss, error };
+  });
+  const byHost = Map.groupBy(rejected, ({ loss }) => finalServer(loss).address);
   return [...byHost].flatMap(([address, theirs]) => {
     const host = observed.serverNames.hostOf(address);
     const lots = Map.groupBy(theirs, ({ error }) => senderOf(error, host) === host);

@@ -4,7 +4,7 @@
  * client's cookie. Also the reason in an Extended DNS Error.
  */
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from '../../../server/wire/iana.ts';
-import { Reader, ReadError } from '../../../server/wire/reader.ts';
+import { readable, Reader, ReadError } from '../../../server/wire/reader.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -167,15 +167,13 @@ export function zoneIn(
   reply: Uint8Array,
   { soaOwnerAt, soaDataAt }: ReplyShape,
 ): { readonly zone: string; readonly primary: string } | null {
-  try {
-    return { zone: nameAt(reply, soaOwnerAt), primary: nameAt(reply, soaDataAt) };
-  } catch (error) {
-    if (!(error instanceof ReadError)) throw error;
-    return null;
-  }
+  return readable(() => ({
+    zone: nameAt(reply, soaOwnerAt),
+    primary: nameAt(reply, soaDataAt),
+  }));
 }
 
-function nameAt(reply: Uint8Array, at: number): string {
+export function nameAt(reply: Uint8Array, at: number): string {
   const reader = new Reader(reply);
   reader.at = at;
   return reader.name().toLowerCase();

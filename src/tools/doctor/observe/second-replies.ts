@@ -1,6 +1,6 @@
 /** Queries that got two replies with different addresses: one of the two is not the server’s. */
 import { printAddress } from '../../../server/base/ip.ts';
-import { FLAG, HEADER, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG, HEADER, isAddressType } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
@@ -46,7 +46,7 @@ export class SecondReplies {
 function contentOf(reply: Uint8Array, type: number, tookMs: number): ReplyContent {
   const addresses: string[] = [];
   let ttl = Infinity;
-  if (type === TYPE.A || type === TYPE.AAAA)
+  if (isAddressType(type))
     for (records.over(reply); records.next() && records.section === SECTION.answer;) {
       if (records.type !== type || addresses.length >= ADDRESSES_MAX) continue;
       addresses.push(printAddress(reply, records.dataAt, records.dataLength));

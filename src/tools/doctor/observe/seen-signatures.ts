@@ -1,12 +1,13 @@
 /** The times of the signatures (RRSIG) that a zone's own servers send to resolvers. */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
-import { ReadError, Reader } from '../../../server/wire/reader.ts';
+import { readable } from '../../../server/wire/reader.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { RRSIG } from '../thresholds/errors.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isIterative } from './delegations.ts';
+import { nameAt } from './reply-shape.ts';
 import { UncheckedAnswers } from './unchecked-answers.ts';
 import { UnsignedAnswers } from './unsigned-answers.ts';
 
@@ -79,14 +80,8 @@ export class SeenSignatures {
   }
 
   #zone(reply: Uint8Array, signerAt: number): ZoneSignatures | null {
-    const reader = new Reader(reply);
-    reader.at = signerAt;
-    try {
-      return this.zones.at(reader.name().toLowerCase(), newZone);
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-      return null;
-    }
+    const zone = readable(() => nameAt(reply, signerAt));
+    return zone === null ? null : this.zones.at(zone, newZone);
   }
 }
 

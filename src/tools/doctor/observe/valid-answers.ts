@@ -2,7 +2,7 @@
  * Queries that a client repeated at the same server while an earlier answer was still valid according to its TTL. If the
  * client caches, there are hardly any. If the server caches, it does not fail for them, and its TTLs count down.
  */
-import { addressTypes, FLAG, RCODE } from '../../../server/wire/iana.ts';
+import { FLAG, isAddressType, RCODE } from '../../../server/wire/iana.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { LATE_MS } from '../thresholds/evidence.ts';
 import { firstTtl } from './last-lookups.ts';
@@ -45,7 +45,7 @@ export class ValidAnswers {
 
   add(exchange: SeenExchange): void {
     const { client, server, name, type, sentMs, repliedMs, rcode, answers, reply } = exchange;
-    if (!addressTypes.includes(type) || exchange.logged !== undefined) return;
+    if (!isAddressType(type) || exchange.logged !== undefined) return;
     const isFound =
       !isLost(exchange) &&
       rcode === RCODE.NOERROR &&
