@@ -40,7 +40,6 @@ export const afterwards: ReadonlySet<FilterWord> = new Set([
 /** Filters that match nothing unless processes are looked up. */
 export const ofProcesses: ReadonlySet<FilterWord> = new Set(['command', 'container']);
 
-/** Filters that depend only on the client. */
 export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-pod',
   'namespace',

@@ -17,7 +17,6 @@ const NEAR_MS = 1000;
 /** In milliseconds. A query reaches all vantage points within this time. */
 const WAY_MS = 2000;
 
-/** The exchanges seen at one vantage point. */
 export class Vantage {
   readonly name: string;
   readonly exchanges: SeenExchange[] = [];

@@ -24,7 +24,6 @@ interface Sighting {
   readonly ttl: number;
 }
 
-/** A capture's first queries. */
 export class QuerySample {
   readonly #seen = new Map<string, Sighting>();
 

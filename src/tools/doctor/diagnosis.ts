@@ -14,7 +14,6 @@ import { findingKinds } from './findings/table.ts';
 import { FORWARDER_WAITS_MS } from './thresholds/evidence.ts';
 import { CUT_SHARE, MANY_MORE_HITS } from './thresholds/lateness.ts';
 
-/** A cause without a finding. */
 export interface NotFound {
   readonly code: string;
   /** For people: `the conntrack race`. */
@@ -22,7 +21,6 @@ export interface NotFound {
   readonly reason: string;
 }
 
-/** All that can be said. */
 export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** Looked for with enough to see it by. */

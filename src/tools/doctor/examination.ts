@@ -12,7 +12,6 @@ import { Observations } from './observe/observations.ts';
 import { everything, holds, holdsTime, type Part } from './part-diagnosis.ts';
 import { AROUND_PART_MS } from './thresholds/lateness.ts';
 
-/** The events that findings are made of. */
 export type ExaminedEvents = {
   readonly [K in 'ended' | 'lookup' | 'path' | 'neighbour' | 'failure' | 'line']: NonNullable<
     ReadingEvents[K]

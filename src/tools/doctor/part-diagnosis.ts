@@ -33,7 +33,6 @@ export interface Part {
 
 export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
 
-/** A kind of failure, and its findings. */
 interface Symptom {
   /** Those that went wrong, and of which nothing tells why. */
   bad(whole: Diagnosis): readonly Moment[];
@@ -51,12 +50,10 @@ const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018', 'ND400
 const ofServers: ReadonlySet<string> = new Set([
   ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002', 'ND2012'],
 ]);
-/** Causes of failures. */
 const ofFailures: ReadonlySet<string> = new Set([
   ...['ND2003', 'ND3019', 'ND4004', 'ND4007', 'ND4038', 'ND4055', 'ND5001', 'ND8002'],
   ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037', 'ND4056', 'ND4057', 'ND4058', 'ND4059'],
 ]);
-/** Causes of late replies. */
 const ofLateness: ReadonlySet<string> = new Set([
   ...['ND4003', 'ND7001', 'ND4004', 'ND4002', 'ND4038'],
 ]);
@@ -114,7 +111,6 @@ export function holds(part: Part, timeMs: number, client: string): boolean {
   return holdsTime(part, timeMs) && (part.clients === null || part.clients.has(client));
 }
 
-/** True if the part includes a time. */
 export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
   return timeMs >= fromMs && timeMs <= toMs;
 }

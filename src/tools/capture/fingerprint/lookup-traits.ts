@@ -313,7 +313,6 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   for (const count of servfails.values()) vote('SERVFAIL retried immediately, twice', count >= 2);
 }
 
-/** Swaps the bytes of an id. */
 function turned(id: number): number {
   return ((id & 0xff) << 8) | (id >> 8);
 }

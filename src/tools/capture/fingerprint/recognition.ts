@@ -25,7 +25,6 @@ export interface Recognised {
   readonly several: readonly Kind[];
 }
 
-/** The minimum probability for naming a kind. */
 const SURE = 0.7;
 
 /** A lookup proves less than its traits add up to, because they are not independent. */
@@ -142,7 +141,6 @@ export class Recognition {
     return counts;
   }
 
-  /** Null if there were no lookups. */
   get best(): Recognised | null {
     if (this.#best === undefined) this.#best = this.#recognise();
     return this.#best;
@@ -280,7 +278,6 @@ class Counts {
   }
 }
 
-/** Counts the traits with these bits. */
 function count(counts: Uint8Array, seen: number): void {
   for (let rest = seen; rest !== 0; rest &= rest - 1) {
     const bit = rest & -rest;

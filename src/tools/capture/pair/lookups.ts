@@ -48,7 +48,6 @@ interface Growing {
   readonly label: number;
   readonly exchanges: SeenExchange[];
   readonly candidates: string[];
-  /** Exchanges that have not ended. */
   open: number;
   lastMs: number;
   stem: string | null;

@@ -33,7 +33,6 @@ const COOKIE = 10;
 /** The minimum size in an OPT (RFC 6891, section 6.2.3). */
 const UDP_LEAST = 512;
 
-/** Marks the end of a truncated name. */
 const CUT = '…';
 
 /** The type used for a question whose name is truncated, so that its real type is unknown. */
@@ -61,7 +60,6 @@ export class HeadReader {
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
   readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
-  /** The strings of truncated names. */
   readonly #beginnings = new KnownTexts(
     (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
   );

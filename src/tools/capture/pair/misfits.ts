@@ -8,7 +8,6 @@ import type { Misfit, SeenExchange } from './seen-exchange.ts';
 
 /** The number of sockets with such replies. When it is reached, all are dropped. */
 const SOCKETS_MAX = 5000;
-/** The number of replies per socket. */
 const OF_SOCKET_MAX = 8;
 /** In milliseconds. No client waits longer. */
 const WAIT_MS = 15_000;

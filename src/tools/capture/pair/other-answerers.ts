@@ -8,7 +8,6 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from './seen-exchange.ts';
 
 const ADDRESSES_MAX = 100;
-/** Questions that may still be repeated. */
 const QUESTIONS_MAX = 5000;
 /**
  * The minimum number of replies for a conclusion. If clients accept replies, they repeat no more than this share of the
@@ -30,7 +29,6 @@ interface Answerer {
   /** The time of its first reply. */
   readonly fromMs: number;
   replies: number;
-  /** The number of repeated queries. */
   again: number;
   /** Its NXDOMAIN replies, and how many of them were followed immediately by the next search domain. */
   absent: number;

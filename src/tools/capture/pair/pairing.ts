@@ -39,7 +39,6 @@ const REPLY_WAIT_MS = 15_000;
 const TWICE_MS = 100;
 /** In milliseconds. A healthy server takes no longer. */
 const LATE_MS = 200;
-/** The maximum number of such duplicates. */
 const TWICE_MAX = 16;
 /** The number of addresses per query: those of the service, of the caches and proxies on the path, and of the pod. */
 const HOPS_MAX = 16;
@@ -70,7 +69,6 @@ const OPEN_MS = 3000;
 
 const NOWHERE = -1;
 
-/** The remark for each truncated message. */
 export const cutRemark =
   'the capture has only the beginning of a message (capture whole packets: tcpdump -s 0)';
 
@@ -83,7 +81,6 @@ export interface ExchangeEvents {
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
 }
 
-/** Messages without an exchange. */
 export interface PairingCounts {
   queries: number;
   replies: number;
@@ -92,7 +89,6 @@ export interface PairingCounts {
   unasked: number;
 }
 
-/** Pairs messages in capture order. */
 export class Pairing {
   readonly counts: PairingCounts = { queries: 0, replies: 0, copies: 0, unasked: 0 };
   readonly #events: ExchangeEvents;

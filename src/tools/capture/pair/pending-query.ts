@@ -13,7 +13,6 @@ export const COPY_MS = 50;
  */
 const PATH_MS = 2000;
 
-/** Interfaces stored of one reply. */
 const REPLY_PORTS_MAX = 4;
 
 /** An answered query, which is remembered to recognise copies of the reply. */
@@ -49,7 +48,6 @@ export interface PendingQuery {
   /** The keys of the exchange's hops, or null if there are none. */
   readonly key: string;
   hopKeys: string[] | null;
-  /** Its `questionHash`. */
   readonly question: number;
   readonly ipId: number;
   readonly ttl: number;

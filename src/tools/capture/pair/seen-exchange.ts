@@ -13,7 +13,6 @@ export interface Hop {
   readonly server: ServerPeer;
   readonly sentMs: number;
   repliedMs: number | null;
-  /** The capture interface. */
   readonly port: number;
   replyBytes: number;
   /** The first interfaces on which its reply was seen. Omitted if it is not from packets. */

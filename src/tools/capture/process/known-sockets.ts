@@ -103,7 +103,6 @@ export class KnownSockets {
     this.#nowMs = nowMs;
   }
 
-  /** True if `settle` has something to do. */
   get areDue(): boolean {
     return this.#due.length > 0;
   }
@@ -216,7 +215,6 @@ export function isProved({ socket }: SocketFinding, sentMs: number, usedUntilMs:
   return lastMs >= sentMs && (firstMs <= sentMs || firstMs <= usedUntilMs);
 }
 
-/** Until when a client waits for a reply. */
 export function waitedUntilMs(sentMs: number, repliedMs: number | null): number {
   return repliedMs ?? sentMs + STAYS_MS;
 }

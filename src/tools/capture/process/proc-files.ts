@@ -39,7 +39,6 @@ function hasPtrace(): boolean {
   return ((BigInt(`0x${set}`) >> CAP_SYS_PTRACE) & 1n) === 1n;
 }
 
-/** Limits the number of files that are read. */
 export interface FileBudget {
   readonly left: number;
   spend(files: number): void;

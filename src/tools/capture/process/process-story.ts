@@ -12,7 +12,6 @@ const HELD_MAX = 10_000;
 /** Milliseconds until the first connection after a pause is settled. */
 const SETTLE_AFTER_MS = 10;
 
-/** Reports a lookup with its connections. */
 export type TellLookup = (lookup: SeenLookup, next: readonly OpenedConnection[]) => void;
 
 export class ProcessStory {
@@ -21,7 +20,6 @@ export class ProcessStory {
   readonly #held: SeenLookup[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param ports the name servers' ports */
   constructor(attribution: Attribution, ports: readonly number[], tell: TellLookup) {
     this.#connections = new OpenedConnections(attribution, ports);
     this.#tell = tell;

@@ -32,7 +32,6 @@ const LEFT_FOR_NEW = 0.5;
 const FILES_OF_PROCESS = 4;
 /** In larger cgroups, the namespace's processes come first. */
 const SMALL_GROUP = 8;
-/** Limit on processes to search for a socket. */
 const SEARCHED_MAX = 512;
 /** The number of sockets whose holders are remembered. They belong to servers, because a client's is searched once. */
 const REMEMBERED_MAX = 4096;

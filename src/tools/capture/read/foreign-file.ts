@@ -8,7 +8,6 @@ import { isPcapng } from './packets/pcapng.ts';
 export interface ForeignFile {
   /** `compressed with xz`. */
   readonly what: string;
-  /** Null: no advice. */
   readonly remedy: string | null;
   /** True if another verb reads such files. */
   readonly isOfOtherVerb?: true;
@@ -52,7 +51,6 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
   [0, 'SQLite format 3\0', 'an SQLite database', none],
 ];
 
-/** The number of bytes to read. */
 const PREFIX_BYTES = 512;
 // eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;

@@ -104,7 +104,6 @@ export class Reading {
    */
   #backMs = BACK_MS;
 
-  /** @param ports the name servers' ports */
   constructor(
     events: ReadingEvents,
     ports: readonly number[] = usualPorts,

@@ -13,7 +13,6 @@ export interface Input {
   readonly size: number | null;
   /** The decompressed bytes in chunks. A damaged end is reported after the chunks before it. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** The number of bytes read from the file. */
   taken(): number;
   close(): void;
 }

@@ -2,14 +2,9 @@
  * Facts about DNS from objects: nodes, autoscalers, the translation of Services; and the parts of
  * long lists that are stored.
  */
-import {
-  child,
-  children,
-  text,
-  textMap,
-  type JsonObject,
-} from '../../../server/base/json-object.ts';
+import { child, text, textMap, type JsonObject } from '../../../server/base/json-object.ts';
 import type { AutoscalerFacts, ClusterNode } from './facts.ts';
+import { isReady } from './pods.ts';
 
 /** The parts of long lists that are examined. */
 export function trimmed(kind: string, item: JsonObject): JsonObject {
@@ -25,13 +20,6 @@ export function nodeOf(object: JsonObject): ClusterNode {
     name: text(child(object, 'metadata'), 'name'),
     ready: isReady(object),
   };
-}
-
-/** True if a pod or node has the Ready condition. */
-export function isReady(object: JsonObject): boolean {
-  return children(child(object, 'status'), 'conditions').some(
-    (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',
-  );
 }
 
 /** The autoscaler, if it is one of DNS pods; none otherwise. */

@@ -11,7 +11,6 @@ import {
 import { workloadOf } from '../../../server/kube/pods/workload-name.ts';
 import type { LintObject } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
-import { isReady } from './object-facts.ts';
 
 /** A pod that serves DNS. */
 export interface DnsPod {
@@ -139,6 +138,13 @@ export class Pods {
     this.#groups.set(key, group);
     return key.length + JSON.stringify(group).length;
   }
+}
+
+/** True if a pod or node has the Ready condition. */
+export function isReady(object: JsonObject): boolean {
+  return children(child(object, 'status'), 'conditions').some(
+    (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',
+  );
 }
 
 /** True if the linter may report a group: its settings are not the defaults. */

@@ -9,14 +9,7 @@ import { addOutcomes, answered, noOutcomes, type Outcomes } from '../observe/out
 import { listed, share } from '../texts.ts';
 import { CLUSTER_SERVFAIL, MIN_FINE_REPLIES } from '../thresholds/errors.ts';
 import { MANY_ERRORS, MIN_CASES } from '../thresholds/evidence.ts';
-import {
-  clusterFinding,
-  excluded,
-  notAsked,
-  unknown,
-  type FindingKind,
-  type PartialText,
-} from './finding.ts';
+import { excluded, notAsked, unknown, type FindingKind, type PartialText } from './finding.ts';
 
 export const clusterServfail: FindingKind = {
   code: 'ND5001',
@@ -69,7 +62,7 @@ export const clusterServfail: FindingKind = {
     if (alive.length === 0) return unknown('no DNS pod answers');
     if (failing.length === 0) return excluded('cluster names are answered');
     const outside = answers.external.filter(({ outcome }) => outcome === 'NOERROR');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: outside.length > 0 ? 0.93 : 0.82,
       seen: [
@@ -84,7 +77,7 @@ export const clusterServfail: FindingKind = {
       ],
       prove: `run ndots query ${failing[0]!.name} @${failing[0]!.server}; an Extended DNS Error may show the reason`,
       disproved: 'the log shows that the lists are synchronized',
-    });
+    };
   },
 };
 

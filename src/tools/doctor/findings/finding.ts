@@ -97,11 +97,6 @@ function textsOf(texts: readonly PartialText[]): readonly string[] {
   return texts.filter((text) => typeof text === 'string');
 }
 
-/** A finding about a cluster: no packets show it. */
-export function clusterFinding(_kind: FindingKind, found: FoundCause): FoundCause {
-  return found;
-}
-
 /** Verdicts of several kinds where a part of the facts is missing. */
 export const notAsked: Verdict = unknown(
   'this machine is not in the pod network, or no DNS pod was found to ask',

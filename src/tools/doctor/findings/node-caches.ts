@@ -1,7 +1,7 @@
 /** Node caches that are not ready, so that their nodes may have no DNS at all. */
 import { stateOf } from '../cluster/pods.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, clusterFinding, noPods } from './finding.ts';
+import { type FindingKind, excluded, noPods } from './finding.ts';
 
 export const nodeCaches: FindingKind = {
   code: 'ND5005',
@@ -16,7 +16,7 @@ export const nodeCaches: FindingKind = {
     const bare = (facts.nodes ?? []).filter(({ name, ready }) => ready && !with_.has(name));
     if (away.length + bare.length === 0)
       return excluded(`the caches on all ${caches.length} nodes are ready`);
-    return clusterFinding(this, {
+    return {
       severity: away.length > 0 ? 'critical' : 'warning',
       confidence: away.length > 0 ? 0.85 : 0.7,
       seen: [
@@ -35,6 +35,6 @@ export const nodeCaches: FindingKind = {
       prove:
         'in a pod on that node, run ndots query kubernetes.default @169.254.20.10, then the same at the Service’s address',
       disproved: 'both addresses answer',
-    });
+    };
   },
 };

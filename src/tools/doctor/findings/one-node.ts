@@ -1,6 +1,6 @@
 /** DNS pods that all run on one node. */
 import { nameOf, serversOf } from '../cluster/facts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+import { type FindingKind, excluded, unknown, noPods } from './finding.ts';
 
 export const oneNode: FindingKind = {
   code: 'ND5006',
@@ -18,7 +18,7 @@ export const oneNode: FindingKind = {
         nodes.size > 1 ? `DNS pods run on ${nodes.size} nodes` : 'the cluster has only one node',
       );
     const [node] = nodes;
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.95,
       seen: [`${servers.length} of ${servers.length} DNS pods run on ${node}.`],
@@ -30,6 +30,6 @@ export const oneNode: FindingKind = {
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
       disproved: '',
-    });
+    };
   },
 };

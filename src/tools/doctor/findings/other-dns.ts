@@ -2,7 +2,7 @@
 import { type ClientGroup, labelOf } from '../cluster/pods.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -81,7 +81,7 @@ export const otherDns: FindingKind = {
     const found = service === null ? [] : clients.filter(isOther);
     if (found.length === 0) return excluded('pods query the cluster’s DNS');
     const count = found.reduce((sum, { pods: number }) => sum + number, 0);
-    return clusterFinding(this, {
+    return {
       severity: 'info',
       confidence: 0.9,
       seen: [
@@ -93,7 +93,7 @@ export const otherDns: FindingKind = {
       prove:
         'ndots trace kubernetes.default --from pod/NAME shows which servers the pod NAME queries',
       disproved: '',
-    });
+    };
   },
 };
 

@@ -15,7 +15,6 @@ import {
   type PartialText,
   type FindingKind,
   type Verdict,
-  clusterFinding,
   unread,
 } from './finding.ts';
 import { fromTo, listed, share, took } from '../texts.ts';
@@ -114,7 +113,7 @@ export const overload: FindingKind = {
     const rejected = total(facts, 'coredns_forward_max_concurrent_rejects_total');
     const shed = total(facts, 'coredns_shed_dropped_total');
     if (rejected + shed === 0) return excluded('no DNS pod rejects queries because of a limit');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.9,
       seen: [
@@ -137,7 +136,7 @@ export const overload: FindingKind = {
       ],
       prove: 'read coredns_forward_max_concurrent_rejects_total twice and compare',
       disproved: 'the counter does not rise while lookups are slow',
-    });
+    };
   },
 };
 

@@ -1,5 +1,5 @@
 /** A and AAAA queries that are sent together, of which one is lost. */
-import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 import {
@@ -98,7 +98,7 @@ export const pairRace: FindingKind = {
       return failed > 0
         ? unknown(`no pair was lost, but this machine’s insert_failed grew by ${failed}`)
         : excluded('A and AAAA queries sent together are both answered');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: failed > 0 ? 0.95 : 0.7,
       seen: [
@@ -115,6 +115,6 @@ export const pairRace: FindingKind = {
       prove:
         'on the nodes, conntrack -S | grep -o "insert_failed=[0-9]*" shows a higher number each time',
       disproved: 'insert_failed does not rise while lookups take 5 s',
-    });
+    };
   },
 };

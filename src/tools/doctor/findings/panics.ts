@@ -1,6 +1,6 @@
 /** Servers that panicked because of a bug. */
 import { nameOf } from '../cluster/facts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 export const panics: FindingKind = {
   code: 'ND5004',
@@ -12,7 +12,7 @@ export const panics: FindingKind = {
       .map(({ pod, after }) => ({ pod, count: after.sum('coredns_panics_total') }))
       .filter(({ count }) => count > 0);
     if (counts.length === 0) return excluded('no DNS pod counts a panic');
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.9,
       seen: counts.map(
@@ -23,6 +23,6 @@ export const panics: FindingKind = {
       fix: ['Find the stack trace in the log, and check whether a newer release fixes it.'],
       prove: 'read coredns_panics_total twice, and the log in between',
       disproved: '',
-    });
+    };
   },
 };

@@ -73,7 +73,6 @@ export const parkedDomain: FindingKind = {
         ],
         prove: `ndots query ${zone} NS, and ndots query a-name-that-cannot-exist.${zone}, which returns ${address}`,
         disproved: `the owner of ${zone} has moved all of its names to ${address} on purpose`,
-        exchanges: [],
         affected: [...moved, ...missing],
       };
     }

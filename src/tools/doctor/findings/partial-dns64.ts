@@ -64,7 +64,6 @@ export const partialDns64: FindingKind = {
       ],
       prove: `run ndots query ${name} AAAA @POD for each DNS pod; some return ${address}, others no address`,
       disproved: 'each DNS pod always gives the same answer',
-      exchanges: [],
       affected: theirs,
     };
   },

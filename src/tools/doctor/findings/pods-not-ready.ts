@@ -3,7 +3,7 @@ import type { MissingRight } from '../cluster/rights.ts';
 import { stateOf } from '../cluster/pods.ts';
 import { lintCommand, nameOf, serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+import { type FindingKind, excluded, unknown, noPods } from './finding.ts';
 
 export const podsNotReady: FindingKind = {
   code: 'ND5002',
@@ -18,7 +18,7 @@ export const podsNotReady: FindingKind = {
     if (away.length === 0) return excluded(`all ${servers.length} DNS pods are ready`);
     const all = away.length === servers.length;
     const denied = deniedTo(facts.missingRights ?? []);
-    return clusterFinding(this, {
+    return {
       severity: all ? 'critical' : 'warning',
       confidence: all ? 0.97 : 0.9,
       seen: [
@@ -39,7 +39,7 @@ export const podsNotReady: FindingKind = {
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
       disproved: 'the pods are ready a minute later (then a rollout was in progress)',
-    });
+    };
   },
 };
 

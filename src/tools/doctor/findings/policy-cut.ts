@@ -5,7 +5,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isForwarder, isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
-import { excluded, unknown, type FoundCause, type FindingKind, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { between, clock, listed } from '../texts.ts';
 import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
@@ -258,7 +258,7 @@ export const policyCut: FindingKind = {
       return excluded(`network policies allow all ${clientPods} pods to send to port 53`);
     const pods = cutOff.reduce((sum, { group }) => sum + group.pods, 0);
     const tcp = cutOff.filter(({ protocol }) => protocol === 'TCP');
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.8,
       seen: [
@@ -278,7 +278,7 @@ export const policyCut: FindingKind = {
       places: [...new Set(cutOff.flatMap((each) => each.policies))].map(
         (name) => `NetworkPolicy ${name}`,
       ),
-    });
+    };
   },
 };
 

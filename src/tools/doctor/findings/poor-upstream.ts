@@ -1,7 +1,7 @@
 /** An upstream that does not do EDNS or TCP. */
 import { shortcomingOf } from '../../lint/live/upstreams.ts';
 import { serverText } from '../../probe/probe-queries.ts';
-import { type FindingKind, excluded, clusterFinding, noUpstreams } from './finding.ts';
+import { type FindingKind, excluded, noUpstreams } from './finding.ts';
 
 export const poorUpstream: FindingKind = {
   code: 'ND4009',
@@ -26,7 +26,7 @@ export const poorUpstream: FindingKind = {
     );
     if (found.length === 0)
       return excluded('upstreams that answer also do so over TCP and with EDNS');
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.85,
       seen: found.map(({ to, zone, what, why }) =>
@@ -42,6 +42,6 @@ export const poorUpstream: FindingKind = {
       ],
       prove: `run ndots query . NS @${found[0]!.to} +tcp`,
       disproved: 'the query is answered on a node with a DNS pod',
-    });
+    };
   },
 };

@@ -56,7 +56,6 @@ export const privateAndPublic: FindingKind = {
       ],
       prove: `run ndots query ${view.name} @${isByServer ? `${internal[0]!.asked}, then again with @${external[0]!.asked}` : 'UPSTREAM for each upstream in the Corefile'}`,
       disproved: 'all upstreams return the same addresses (then the name has changed)',
-      exchanges: [],
       affected: names,
     };
   },

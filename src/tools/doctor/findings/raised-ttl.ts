@@ -50,7 +50,6 @@ export const raisedTtl: FindingKind = {
       ],
       prove: `run ndots query ${view.name} @${cached.asked}, then again with @${source.asked}, and compare the TTLs`,
       disproved: 'both servers return the same address with similar TTLs',
-      exchanges: [],
       affected: names,
     };
   },

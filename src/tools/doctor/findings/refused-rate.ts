@@ -71,7 +71,6 @@ export const refusedRate: FindingKind = {
       ],
       prove: `from ${client}, run for i in $(seq ${2 * served}); do dig @${server} n$i.example.com & done: about ${served} are answered and the others get REFUSED, while one query per second is always answered`,
       disproved: `${server} also refuses single queries, or its log reports an access rule`,
-      exchanges: [],
       affected: [`${client} at ${server}`],
     };
   },

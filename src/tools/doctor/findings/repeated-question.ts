@@ -61,7 +61,6 @@ export const repeatedQuestion: FindingKind = {
       ],
       prove: `ndots capture --from-ip ${client} shows ${first.name} again and again`,
       disproved: `several programs share the address ${client}`,
-      exchanges: [],
       affected: [client],
       // Programs notice the load only if queries fail or wait.
       ...(isFelt ? {} : { counted: new Map([[client, asked]]) }),

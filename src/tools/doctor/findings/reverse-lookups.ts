@@ -29,7 +29,6 @@ export const reverseLookups: FindingKind = {
       ],
       prove: 'ndots capture FILE --type PTR -o flow shows the clients and addresses',
       disproved: '',
-      exchanges: [],
       counted: new Map(
         clients.list.flatMap(({ address, reverse }) =>
           reverse > 0 ? [[address, reverse] as const] : [],

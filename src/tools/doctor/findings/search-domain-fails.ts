@@ -21,7 +21,6 @@ import {
   type FoundCause,
   type PartialText,
   type FindingKind,
-  clusterFinding,
   notAsked,
   noSuffix,
 } from './finding.ts';
@@ -109,7 +108,7 @@ export const searchDomainFails: FindingKind = {
       ([, replies]) => replies.odd !== null && replies.wildcard.length === 0,
     );
     if (found.length === 0) return excluded('missing names under search domains are NXDOMAIN');
-    return clusterFinding(this, {
+    return {
       severity: found.some(([suffix]) => suffix.startsWith('svc.')) ? 'critical' : 'warning',
       confidence: 0.9,
       seen: found.map(
@@ -121,7 +120,7 @@ export const searchDomainFails: FindingKind = {
       fix: ['Remove the domain from the search path, or make its server answer NXDOMAIN.'],
       prove: `ndots query ${found[0]![1].random}`,
       disproved: 'a repeated query gets NXDOMAIN (then its server was only briefly down)',
-    });
+    };
   },
 };
 

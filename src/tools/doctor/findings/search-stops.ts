@@ -4,14 +4,7 @@ import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import {
-  excluded,
-  unknown,
-  type FoundCause,
-  type FindingKind,
-  clusterFinding,
-  notAsked,
-} from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind, notAsked } from './finding.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import { listed } from '../texts.ts';
@@ -80,7 +73,7 @@ export const searchStops: FindingKind = {
     const failed = result.observations.filter(({ state }) => state === 'failed');
     if (failed.length === 0)
       return excluded('glibc, musl and Go all find kubernetes.default through the search path');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.85,
       seen: failed.map(({ target, text }) => `${target}: ${text}.`),
@@ -91,7 +84,7 @@ export const searchStops: FindingKind = {
       ],
       prove: 'ndots trace kubernetes.default --client all @SERVICE-ADDRESS',
       disproved: 'a pod with that C library finds the name',
-    });
+    };
   },
 };
 

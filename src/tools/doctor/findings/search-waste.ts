@@ -1,7 +1,7 @@
 /** The cost of search paths, which create queries for names that do not exist. */
 import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
-import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
+import { excluded, unknown, type FindingKind, unread, quiet } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import { COSTLY_SHARE, MIN_MEASURED_QUERIES, MOST } from '../thresholds/evidence.ts';
@@ -55,7 +55,6 @@ export const searchWaste: FindingKind = {
       ],
       prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
       disproved: '',
-      exchanges: [],
       counted: new Map(
         clients.list.flatMap((client) =>
           client.wasted > 0 ? [[client.address, client.wasted] as const] : [],
@@ -75,7 +74,7 @@ export const searchWaste: FindingKind = {
     if (missing < 0.5 * replies)
       return excluded(`${percent(missing, replies)} of the replies are NXDOMAIN`);
     const traffic = trafficOf(facts)!;
-    return clusterFinding(this, {
+    return {
       severity: 'info',
       confidence: 0.8,
       seen: [
@@ -89,7 +88,7 @@ export const searchWaste: FindingKind = {
       ],
       prove: 'ndots capture -i any --for 60s on a node shows the names and their clients',
       disproved: 'the queried names do not exist at all (then a program is misconfigured)',
-    });
+    };
   },
 };
 

@@ -13,7 +13,7 @@ import { failedExchanges } from '../observe/failed-exchanges.ts';
 import { failingNames, failures, type FailingNames } from '../observe/failing-names.ts';
 import { failsInTurn } from '../observe/fails-in-turn.ts';
 import { failedInSilence, waitedForLostTest } from '../observe/consequences.ts';
-import { clusterFinding, excluded, quiet, unknown, unread, type FindingKind } from './finding.ts';
+import { excluded, quiet, unknown, unread, type FindingKind } from './finding.ts';
 import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { neverAnswering } from '../observe/never-answers.ts';
@@ -117,7 +117,7 @@ export const serverFails: FindingKind = {
         grown(one, 'coredns_dns_responses_total', isServfail),
     );
     const slow = upstreamTimes(facts).filter(({ failures }) => failures > 0);
-    return clusterFinding(this, {
+    return {
       severity: failed >= OUTAGE_SHARE * replies ? 'critical' : 'warning',
       confidence: 0.8,
       seen: [
@@ -138,7 +138,7 @@ export const serverFails: FindingKind = {
       prove:
         'read coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin twice and compare',
       disproved: 'the counter does not rise the next time (then it was one client with one name)',
-    });
+    };
   },
 };
 

@@ -1,7 +1,7 @@
 /** A Service that leads nowhere, or to pods that no longer exist. */
 import { serversOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 export const serviceEndpoints: FindingKind = {
   code: 'ND5003',
@@ -22,7 +22,7 @@ export const serviceEndpoints: FindingKind = {
     if (ready.length > 0 && missing.length === 0 && gone.length === 0 && !noTcp)
       return excluded(`${label} has ${ready.length} ready endpoints, all of them DNS pods`);
     const nobody = ready.length === 0;
-    return clusterFinding(this, {
+    return {
       severity: nobody || gone.length > 0 ? 'critical' : 'warning',
       confidence: nobody ? 0.96 : 0.85,
       seen: [
@@ -44,6 +44,6 @@ export const serviceEndpoints: FindingKind = {
       prove: `kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name}`,
       disproved: 'the endpoints are right a minute later (then a rollout was in progress)',
       places: [`Service ${label} spec.selector`],
-    });
+    };
   },
 };

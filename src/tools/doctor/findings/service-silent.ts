@@ -4,7 +4,7 @@
 import { podAt } from '../cluster/facts.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { clock, listed } from '../texts.ts';
 import { ServerLists } from '../observe/server-lists.ts';
 import { askedForCluster, askersText } from '../observe/roles.ts';
@@ -89,7 +89,7 @@ export const serviceSilent: FindingKind = {
     // Another finding covers a dead pod that loses its share of the queries.
     if (silent.length === 0 && dead > 0)
       return excluded('the Service’s address answers, except for the silent pods');
-    return clusterFinding(this, {
+    return {
       severity: silent.length > 0 ? 'critical' : 'warning',
       confidence: silent.length > 0 ? 0.9 : 0.6,
       seen: [
@@ -110,7 +110,7 @@ export const serviceSilent: FindingKind = {
       prove:
         'on the node, look for the Service’s rules with iptables-save | grep KUBE-SVC | grep kube-dns, nft list ruleset or ipvsadm -Ln',
       disproved: 'the rules on this node exist and lead to the DNS pods',
-    });
+    };
   },
 };
 

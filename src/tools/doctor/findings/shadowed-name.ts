@@ -76,7 +76,6 @@ export const shadowedName: FindingKind = {
       ],
       prove: `compare ndots trace ${written} --from POD with ndots query ${stem}`,
       disproved: `the program means ${what} when it looks up ${written}`,
-      exchanges: [],
       ...(fails ? { counted: sum.clients } : {}),
       affected: fails ? [] : askers,
     };

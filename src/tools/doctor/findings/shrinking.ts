@@ -1,7 +1,7 @@
 /** An autoscaler that removes DNS pods because failing programs send fewer queries. */
 import { trafficOf } from '../cluster/traffic.ts';
 import { percent } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 import { MIN_MEASURED_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 
 export const shrinking: FindingKind = {
@@ -20,7 +20,7 @@ export const shrinking: FindingKind = {
       return unknown('the DNS pods could not be queried, and their metrics could not be read');
     if (failing < OUTAGE_SHARE && silent.length === 0)
       return excluded('DNS pods answer while they are scaled down');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.85,
       seen: [
@@ -41,6 +41,6 @@ export const shrinking: FindingKind = {
       ],
       prove: `kubectl -n ${facts.namespace} describe hpa shows "New size … reason: All metrics below target" since the failures began`,
       disproved: 'the autoscaler had been scaling down since before the failures began',
-    });
+    };
   },
 };

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
@@ -119,7 +119,7 @@ export const silentServer: FindingKind = {
     if (silent.length < replicas.length || vips.some(({ asked }) => asked.reply !== null))
       return excluded(`${replicas.length - silent.length} of ${replicas.length} DNS pods answer`);
     const reached = facts.measurement.direct;
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       // If this machine may not be in the pod network, the path from here can be the reason.
       confidence: reached ? 0.93 : 0.75,
@@ -137,7 +137,7 @@ export const silentServer: FindingKind = {
       ],
       prove: `run ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server} here and on the pod’s node`,
       disproved: 'the query is answered on the pod’s node (then the path to that node is at fault)',
-    });
+    };
   },
 };
 

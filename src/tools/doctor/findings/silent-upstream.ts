@@ -4,7 +4,7 @@ import { grownBy } from '../cluster/traffic.ts';
 import { shortcomingOf } from '../../lint/live/upstreams.ts';
 import { serverText } from '../../probe/probe-queries.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding, noUpstreams } from './finding.ts';
+import { type FindingKind, excluded, unknown, noUpstreams } from './finding.ts';
 
 export const silentUpstream: FindingKind = {
   code: 'ND4008',
@@ -41,7 +41,7 @@ export const silentUpstream: FindingKind = {
         replies.every((each) => both.some(({ to }) => to === serverText(each.server))),
     );
     const names = [...new Set([...failed.keys(), ...both.map(({ to }) => to)])];
-    return clusterFinding(this, {
+    return {
       severity: all ? 'critical' : 'warning',
       confidence: failed.size > 0 && both.length > 0 ? 0.95 : failed.size > 0 ? 0.85 : 0.6,
       seen: [
@@ -62,7 +62,7 @@ export const silentUpstream: FindingKind = {
       prove: `run ndots query . NS @${names[0]!} on a node with a DNS pod`,
       disproved: 'the query is answered there immediately every time',
       places: [...new Set(both.map(({ place }) => place))],
-    });
+    };
   },
 };
 

@@ -53,7 +53,6 @@ export const sinkhole: FindingKind = {
       ],
       prove: `run ndots query ${names[0]!} @${servers[0] ?? 'SERVER'}, then again with @9.9.9.10 (which does not filter)`,
       disproved: 'the authoritative server returns the same address',
-      exchanges: [],
       affected: names.slice(0, MIN_CASES),
     };
   },

@@ -60,7 +60,6 @@ export const slowPath: FindingKind = {
       ],
       prove: `from the clients’ node, ping ${felt[0]!.view.address} or connect to any server on that path, which takes just as long`,
       disproved: `ping or TCP handshakes on the same path take much less than ${took(path.fastestMs * MOST)}`,
-      exchanges: [],
     };
   },
 };

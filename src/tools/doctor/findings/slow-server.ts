@@ -4,15 +4,7 @@ import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { type ServerView } from '../observe/server-view.ts';
-import {
-  excluded,
-  unknown,
-  type FoundCause,
-  type FindingKind,
-  clusterFinding,
-  unread,
-  quiet,
-} from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind, unread, quiet } from './finding.ts';
 import { between, listed, sentence, share, took, tookFrom } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { externalOnly, lateFrom, lateName, LOGGED } from '../observe/late-replies.ts';
@@ -118,7 +110,7 @@ export const slowServer: FindingKind = {
       return excluded(
         `upstreams take ${took(Math.max(...times.map(({ meanMs }) => meanMs)))} or less on average`,
       );
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: 0.8,
       seen: slow.map(
@@ -132,7 +124,7 @@ export const slowServer: FindingKind = {
       ],
       prove: `run ndots bench or ndots query @${slow[0]!.to} on a node with a DNS pod`,
       disproved: 'the upstream answers there within milliseconds',
-    });
+    };
   },
 };
 
@@ -177,7 +169,6 @@ function coldCache(slow: ServerView, observed: Observations): FoundCause {
     ],
     why: 'The upstream resolves each name from the root down the first time, which is normal after a start and for rare names.',
     fix: ['Use cache with prefetch, which refreshes frequent names before they expire.'],
-    exchanges: [],
   };
 }
 
@@ -327,7 +318,6 @@ function slowSister(observed: Observations, claims: Claims): FoundCause | null {
       seen: [
         `Half of the replies from ${slow.address} took more than ${took(slow.quantile(0.5) / 2)}, while half of those from ${listed(sisters.map(({ address }) => address))} arrived within ${took(usual)}.`,
       ],
-      exchanges: [],
     };
   }
   return null;

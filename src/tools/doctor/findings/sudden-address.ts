@@ -48,7 +48,6 @@ export const suddenAddress: FindingKind = {
         ],
         prove: `ndots query ${names[0]!} @${servers[0]!} returns ${address}, and so does the same for a name that cannot exist`,
         disproved: 'a name that cannot exist gets NXDOMAIN there',
-        exchanges: [],
         affected: names,
       };
     }

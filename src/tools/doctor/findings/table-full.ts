@@ -1,5 +1,5 @@
 /** A full connection tracking table: as the kernel says it, or as sockets show it. */
-import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { share } from '../texts.ts';
 import { upstreams } from '../observe/roles.ts';
 import { firstTries } from '../observe/losses.ts';
@@ -82,7 +82,7 @@ export const tableFull: FindingKind = {
     const share = after.max === 0 ? 0 : after.count / after.max;
     if (share < TABLE_FULL.nearly && !(dropped > 0 && share > TABLE_FULL.dropped))
       return excluded(`${after.count} of ${after.max} entries are in use on this machine`);
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: dropped > 0 ? 0.95 : 0.75,
       seen: [
@@ -97,6 +97,6 @@ export const tableFull: FindingKind = {
       ],
       prove: 'run dmesg | grep "table full", and compare two runs of conntrack -S',
       disproved: 'the kernel logs no such message, and drop does not rise',
-    });
+    };
   },
 };

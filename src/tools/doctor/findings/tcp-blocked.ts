@@ -33,7 +33,6 @@ import {
   type FoundCause,
   type FindingKind,
   type Verdict,
-  clusterFinding,
   notAsked,
 } from './finding.ts';
 import { clock, fromTo, listed, sentence, share } from '../texts.ts';
@@ -121,7 +120,7 @@ export const tcpBlocked: FindingKind = {
     const failed = failuresOf(answers, 'tcp');
     if (failed === null) return unknown('no server could be queried over TCP');
     if (failed.length === 0) return excluded('DNS pods and service answer over TCP');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.95,
       seen: failed
@@ -137,7 +136,7 @@ export const tcpBlocked: FindingKind = {
       ],
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${failed[0]!.target} +tcp`,
       disproved: 'that query is answered when it is sent from a pod',
-    });
+    };
   },
 };
 

@@ -57,7 +57,6 @@ export const uncachedName: FindingKind = {
       ],
       prove: `run ndots query ${first.view.name} twice; the TTL is 0, and the second query is as slow as the first`,
       disproved: 'the second query is answered at once',
-      exchanges: [],
       affected: names,
     };
   },

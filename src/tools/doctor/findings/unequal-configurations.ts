@@ -1,7 +1,7 @@
 /** Replicas that run different configurations or could not load the latest one. */
 import { lintCommand, nameOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
-import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { type FindingKind, excluded, unknown } from './finding.ts';
 
 export const reloads: FindingKind = {
   code: 'ND1002',
@@ -25,7 +25,7 @@ export const reloads: FindingKind = {
           )
         : excluded('all DNS pods run the same configuration');
     const few = [...hashes.values()].toSorted((one, other) => one.length - other.length)[0] ?? [];
-    return clusterFinding(this, {
+    return {
       severity: 'warning',
       confidence: hashes.size > 1 ? 0.9 : 0.75,
       seen: [
@@ -47,6 +47,6 @@ export const reloads: FindingKind = {
       prove: 'compare coredns_reload_version_info on all pods',
       disproved:
         'the versions are the same a minute later (then a change was just reaching the pods)',
-    });
+    };
   },
 };

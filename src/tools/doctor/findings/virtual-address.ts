@@ -64,7 +64,6 @@ export const virtualAddress: FindingKind = {
       prove: `for the failing pod, kubectl get pod POD -o jsonpath='{.spec.containers[*].name} {.spec.initContainers[*].name}' does not list istio-proxy`,
       disproved: `a pod without a sidecar connects to ${address}`,
       ...(isDead ? { counted: sum.clients } : {}),
-      exchanges: [],
       affected: isDead ? [] : names,
     };
   },

@@ -1,13 +1,6 @@
 /** Wildcard records in search domains. */
 import { TYPE } from '../../../server/wire/iana.ts';
-import {
-  excluded,
-  unknown,
-  type FindingKind,
-  clusterFinding,
-  notAsked,
-  noSuffix,
-} from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked, noSuffix } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
@@ -72,7 +65,7 @@ export const wildcardDomain: FindingKind = {
         found.some(([suffix]) => `${search.replace(/\.$/, '')}.` === suffix),
       ),
     );
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       confidence: 0.96,
       seen: found.map(
@@ -90,7 +83,7 @@ export const wildcardDomain: FindingKind = {
       ],
       prove: `ndots query ${found[0]![1].random} returns the same address as any other name there`,
       disproved: '',
-    });
+    };
   },
 };
 

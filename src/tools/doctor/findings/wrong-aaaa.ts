@@ -3,14 +3,7 @@ import { oddFamilies } from '../cluster/families.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
-import {
-  excluded,
-  unknown,
-  type FoundCause,
-  type FindingKind,
-  notAsked,
-  clusterFinding,
-} from './finding.ts';
+import { excluded, unknown, type FoundCause, type FindingKind, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
@@ -129,7 +122,7 @@ export const wrongAaaa: FindingKind = {
     );
     if (odd === 'unasked') return unknown('A and AAAA could not be queried at any server');
     if (odd === 'none') return excluded('AAAA queries for existing names get no errors');
-    return clusterFinding(this, {
+    return {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
@@ -137,7 +130,7 @@ export const wrongAaaa: FindingKind = {
       fix: [
         'Use template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or remove the rule, since AAAA queries cost little with a cache.',
       ],
-    });
+    };
   },
 };
 

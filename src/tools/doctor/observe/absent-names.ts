@@ -29,7 +29,6 @@ export class AbsentNames {
     new BoundedMap(CLIENTS_MAX);
   /** As they were written. */
   readonly names: Set<string> = new Set();
-  /** The first ones. */
   readonly samples: SeenLookup[] = [];
   readonly #kept = new CopiedBytes();
   readonly #parents: BoundedMap<string, { readonly parent: string; queries: number }> =

@@ -48,13 +48,10 @@ export interface AnswerSet {
 }
 
 const records = new Records();
-/** The reply that was read last. */
 const read = { hash: 0, size: 0, ttl: 0, isAlias: false };
 
-/** The sets for one name and type. */
 export class AnswerSets {
   readonly list: AnswerSet[] = [];
-  /** Answers beyond the limit. */
   leftOut: number = 0;
   #last: AnswerSet | null = null;
 
@@ -63,7 +60,6 @@ export class AnswerSets {
     return this.list.reduce((highest, each) => Math.max(highest, each.ttl), 0);
   }
 
-  /** The number of answers in these sets. */
   get count(): number {
     return this.list.reduce((sum, each) => sum + each.count, 0);
   }

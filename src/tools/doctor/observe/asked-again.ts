@@ -35,7 +35,6 @@ const CLIENTS_MAX = 8000;
 const LONG_MAX = 2000;
 const LATE_MAX = 5000;
 
-/** One repeated question. */
 export interface RepeatedQuery {
   /** The answered exchange, and the one that repeats its question. */
   readonly first: SeenExchange;
@@ -46,14 +45,12 @@ export interface RepeatedQuery {
 
 interface Asker {
   asked: number;
-  /** Of these, those for A and for AAAA. */
   ofA: number;
   ofAaaa: number;
   /** Queries with the previous query’s id and a different name. */
   reused: number;
   /** The most consecutive queries with one id and question. */
   longestRun: number;
-  /** The last query. */
   lastMs: number;
   lastName: string;
   lastId: number;
@@ -74,7 +71,6 @@ export interface RepeatedCheck extends RepeatedQuery {
   readonly isAfterLong: boolean;
 }
 
-/** The time of a query and of its reply. */
 interface Waited {
   readonly sentMs: number;
   readonly repliedMs: number;
@@ -261,7 +257,6 @@ export class AskedAgain {
       this.#longRepeats.push({ first: before, again: exchange, isAlone: true });
   }
 
-  /** Drops everything. */
   clear(): void {
     this.whileValid.clear();
     this.#settled = null;

@@ -17,7 +17,6 @@ const RATE_MIN = 10;
 const RATE_MAX = 3000;
 const RATE_STEP = 1.08;
 
-/** The limit that explains the losses best. */
 export interface Bucket {
   /** Packets per second, and the burst after a pause. */
   readonly rate: number;
@@ -36,7 +35,6 @@ export class BucketReplay {
   #full = false;
   readonly #most: number;
 
-  /** @param most queries that are stored */
   constructor(most: number = QUERIES_MAX) {
     this.#most = most;
   }

@@ -14,7 +14,6 @@ export interface AnswerChange {
   readonly wasMissing: boolean;
 }
 
-/** The external names that have addresses. */
 export function externalViews({ names, domains }: Observations): readonly NameView[] {
   return names.list.filter(
     ({ name, type, sets }) => type === TYPE.A && sets !== null && !domains.isOfCluster(name),

@@ -9,7 +9,6 @@ import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 /** A constant stream of new names below one domain. */
 export interface NameFlood {
   readonly domain: string;
-  /** The number of different names. */
   readonly names: number;
   /** The address that sent most of them. */
   readonly client: string;
@@ -67,7 +66,6 @@ export class Claims {
       : [...new Set([...this.openTo(server), ...ofFlood])];
   }
 
-  /** Lost queries that a rule has explained. */
   get explained(): readonly SeenExchange[] {
     return this.#observed.losses.filter((loss) => this.#explained.has(loss));
   }
@@ -106,7 +104,6 @@ export class Claims {
     );
   }
 
-  /** True if a rule has explained its result. */
   isExplained(exchange: SeenExchange): boolean {
     return this.#explained.has(exchange);
   }
@@ -119,7 +116,6 @@ export class Claims {
   }
 }
 
-/** The queried server, and those behind it. */
 function serversOf({ server, hops }: SeenExchange): readonly string[] {
   return [server.address, ...hops.map((hop) => hop.server.address)];
 }

@@ -14,13 +14,11 @@ import { isServiceConfig } from './service-config.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
 
-/** The most clients to examine individually. */
 export const CLIENTS_MAX = 10_000;
 
 export interface CountedClient {
   readonly address: string;
   queries: number;
-  /** Of these, those that got no reply. */
   lost: number;
   lookups: number;
   readonly recognition: Recognition;
@@ -37,7 +35,6 @@ export interface ListedClients {
   readonly others: OtherClients | null;
 }
 
-/** Clients beyond the limit of a list. */
 export interface OtherClients {
   readonly clients: number;
   readonly queries: number;
@@ -45,10 +42,8 @@ export interface OtherClients {
   readonly more: boolean;
 }
 
-/** Counts clients’ queries. */
 export class ClientList {
   readonly #clients = new BoundedMap<string, CountedClient>(CLIENTS_MAX);
-  /** The time of the last query that counts. */
   #lastMs = -Infinity;
   /** Counted queries from clients beyond the limit. */
   #leftOut = 0;
@@ -78,7 +73,6 @@ export class ClientList {
     recognise(client.recognition, lookup);
   }
 
-  /** @param most clients that are listed */
   listed(most: number): ListedClients {
     return listClients(this.#clients.list, most, this.#leftOut);
   }

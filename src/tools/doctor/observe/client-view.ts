@@ -9,12 +9,10 @@ import type { Rates } from './rates.ts';
 export interface ClientView {
   readonly address: string;
   readonly outcomes: Outcomes;
-  /** Of these, those over TCP. */
   byTcp: number;
   withEdns: number;
   /** Of these, those for nonexistent names that the search path created. */
   wasted: number;
-  /** Of these, reverse lookups. */
   reverse: number;
   lookups: number;
   /** Queries that the capture also shows after the translation of their server's address. */
@@ -28,7 +26,6 @@ export interface ClientView {
   servers: Map<string, Asked>;
 }
 
-/** A client’s queries to one server. */
 export interface Asked {
   asked: number;
   lost: number;

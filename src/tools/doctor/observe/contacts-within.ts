@@ -2,7 +2,6 @@
 import { MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import type { Observations } from './observations.ts';
 
-/** Totals of connections. */
 export interface ContactSum {
   readonly opened: number;
   readonly accepted: number;

@@ -35,7 +35,6 @@ export type ContactFailure =
   | 'late'
   | 'unanswered';
 
-/** The connections to one address and port. */
 export interface Contact {
   readonly server: string;
   readonly port: number;
@@ -50,9 +49,7 @@ export interface Contact {
   /** Failed connections by client. */
   readonly clients: Map<string, number>;
   readonly failures: Map<ContactFailure, number>;
-  /** The last alert or status. */
   code: number;
-  /** True if the alert came from the server. */
   isServersAlert: boolean;
   /** The longest time between a request and its reply, milliseconds. */
   waitedMs: number;
@@ -84,7 +81,6 @@ interface Followed {
 
 /** Follows connections from their first packet to the first failure. */
 export class Contacts {
-  /** The lookups before them. */
   readonly lookups: LastLookups = new LastLookups();
   readonly #contacts: BoundedMap<string, Contact> = new BoundedMap(CONTACTS_MAX);
   readonly #followed = new Map<string, Followed>();
@@ -145,7 +141,6 @@ export class Contacts {
     this.#followed.delete(oldest);
   }
 
-  /** The server accepted. */
   accepted(client: string, port: number, server: string, serverPort: number): void {
     const known = this.#followed.get(`${client} ${port} ${server} ${serverPort}`);
     if (known?.state !== 'opening') return;
@@ -196,7 +191,6 @@ export class Contacts {
     }
   }
 
-  /** The certificate that a server sent. */
   certificate(
     server: string,
     port: number,

@@ -47,10 +47,8 @@ export type CountedEvent =
   | 'setupErrors'
   | 'healthcheckFailures';
 
-/** Reads lines from any such text. */
 export class Counters {
   readonly #found = new Map<CountedEvent, number>();
-  /** Lines that contained a counter. */
   lines: number = 0;
 
   /** @returns whether the line was of one of these */

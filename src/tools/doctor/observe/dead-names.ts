@@ -13,7 +13,6 @@ export interface DeadNames {
   readonly names: readonly string[];
   /** The common suffix of all of them and of no answered name; empty if there is none. */
   readonly suffix: string;
-  /** Names that are answered at the time. */
   readonly answered: readonly string[];
   readonly losses: readonly SeenExchange[];
   /** Further losses of cut external names, which may be among these. */

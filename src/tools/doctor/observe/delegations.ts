@@ -22,7 +22,6 @@ export interface Delegation {
   readonly servers: Set<string>;
 }
 
-/** Queries without RD that a server refused. */
 export interface RefusedReferral {
   readonly server: string;
   count: number;
@@ -35,7 +34,6 @@ export function isIterative({ query }: Pick<SeenExchange, 'query'>): boolean {
   return query.length >= HEADER.SIZE && ((query[2]! << 8) & FLAG.RD) === 0;
 }
 
-/** Collects them. */
 export class Delegations {
   readonly zones: BoundedMap<string, Delegation> = new BoundedMap(ZONES_MAX);
   readonly refusals: BoundedMap<string, RefusedReferral> = new BoundedMap(SERVERS_MAX);

@@ -29,11 +29,9 @@ const ALERTS: ReadonlyMap<number, string> = new Map([
   [120, 'no_application_protocol'],
 ]);
 
-/** An address whose connections fail. */
 export interface FailedContact {
   readonly contact: Contact;
   readonly failed: number;
-  /** The most frequent failure. */
   readonly how: ContactFailure;
   /** A name whose answers contain the address; null if the capture has none. */
   readonly name: string | null;
@@ -140,7 +138,6 @@ function isProxy(server: string): boolean {
   return /^(?:127\.|\[::1\]:)/.test(server) && server.includes(':');
 }
 
-/** All addresses in the name’s answers. */
 function addressesOf({ addresses, sets }: NameView): readonly string[] {
   return [...addresses, ...(sets?.list ?? []).flatMap((set) => set.addresses)];
 }

@@ -14,7 +14,6 @@ import { BoundedMap } from './bounded-map.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
 import { isServiceConfig } from './service-config.ts';
 
-/** The results of the lookups of one name. */
 export interface NameLookups {
   failed: number;
   found: number;
@@ -35,7 +34,6 @@ export interface EmptyName {
   readonly samples: SeenExchange[];
 }
 
-/** Counts lookups by their result. */
 export class FailedLookups {
   /** Lookups that found nothing, because of a loss, an error or NXDOMAIN for each name. */
   count: number = 0;
@@ -52,7 +50,6 @@ export class FailedLookups {
     this.empty = new BoundedMap(most);
   }
 
-  /** @param found whether it found an address */
   add(lookup: SeenLookup, found: boolean): void {
     const { exchanges, name } = lookup;
     const last = exchanges.at(-1)!;

@@ -21,7 +21,6 @@ import {
   FAILING_WALKS,
 } from '../thresholds/search.ts';
 
-/** The failures that a search domain causes. */
 export interface FailingWalks {
   /** Queries below the domain that failed or got no reply, and those names. */
   readonly failures: readonly SeenExchange[];

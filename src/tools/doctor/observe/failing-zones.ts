@@ -10,7 +10,6 @@ import type { Observations } from './observations.ts';
 /** Types that a secondary server queries at its primary server. */
 const transferTypes: ReadonlySet<number> = new Set([TYPE.SOA, TYPE.AXFR, TYPE.IXFR]);
 
-/** A zone that a server cannot refresh. */
 export interface ExpiredZone {
   readonly zone: string;
   readonly server: string;

@@ -8,7 +8,6 @@ import { FLOOD } from '../thresholds/lateness.ts';
 export interface Flooder {
   readonly address: string;
   readonly asked: number;
-  /** Of all clients. */
   readonly all: number;
   readonly perSecond: number;
 }

@@ -15,7 +15,6 @@ const LAST = 1;
 const LAST_ANSWERED = 2;
 const FIRST_REPLY = 3;
 
-/** Rows for the flows’ counts. */
 export function flowRows(): NumberRows {
   return new NumberRows(2, 4);
 }
@@ -28,7 +27,6 @@ interface Unanswered {
 // Most flows have none.
 const none: readonly Unanswered[] = [];
 
-/** One flow’s counts. */
 export class FlowView {
   readonly client: string;
   readonly port: number;

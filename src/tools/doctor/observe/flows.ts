@@ -7,7 +7,6 @@ type Ends = Pick<SeenExchange, 'client' | 'server'>;
 
 const PORTS = 65_536;
 
-/** Flows by both ends. */
 export class Flows {
   /** By client address, then by server number and port. */
   readonly #flows: PairMap<string, number, FlowView>;
@@ -51,7 +50,6 @@ export class Flows {
     return this.#flows.size;
   }
 
-  /** Queries in flows beyond the limit. */
   get leftOut(): number {
     return this.#flows.leftOut;
   }

@@ -15,12 +15,9 @@ const IN_NAMESPACE = /^(.+\.)([^.]+)\.svc\.(.+)$/;
 export interface FoundElsewhere {
   /** As written, with a final dot. */
   readonly name: string;
-  /** Lookups. */
   readonly failed: number;
-  /** The namespace in the clients’ search path. */
   readonly namespace: string;
   readonly clients: ReadonlySet<string>;
-  /** The full names that are found. */
   readonly found: readonly string[];
 }
 
@@ -72,7 +69,6 @@ function namespaceIn(candidates: readonly string[], written: string): string | n
   return null;
 }
 
-/** The texts of a finding about this name. */
 export function elsewhereText({ name, namespace, found, clients }: FoundElsewhere): {
   readonly title: string;
   readonly confidence: number;

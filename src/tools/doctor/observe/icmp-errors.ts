@@ -11,7 +11,6 @@ export const PROHIBITED: ReadonlySet<number> = new Set([0x309, 0x30a, 0x30d, 0x1
 /** Sent by a kernel for a closed port: type 3 code 3 (RFC 792), ICMPv6 type 1 code 4 (RFC 4443). */
 export const CLOSED: ReadonlySet<number> = new Set([0x303, 0x104]);
 
-/** ICMP errors about packets to one address. */
 export interface Unreachable {
   count: number;
   /** The sender of the first error. */
@@ -23,7 +22,6 @@ export interface Unreachable {
   readonly frame: number;
 }
 
-/** Explanations of ICMP error codes. */
 const meanings: ReadonlyMap<number, string> = new Map([
   [
     TIME_EXCEEDED,

@@ -13,7 +13,6 @@ export interface LastLookup {
   ttl: number;
 }
 
-/** By client and name. */
 export class LastLookups {
   readonly #all: PairMap<string, string, LastLookup> = new PairMap(LOOKUPS_MAX);
 

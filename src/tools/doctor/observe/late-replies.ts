@@ -20,7 +20,6 @@ export function slowLookups({ affected, slowCut }: Observations): readonly SeenL
   return [...affected, ...slowCut];
 }
 
-/** The late replies in slow lookups. */
 export function lateReplies(observed: Observations): readonly SeenExchange[] {
   return slowLookups(observed).flatMap(({ exchanges }) =>
     exchanges.filter((each) => (latencyOf(each) ?? 0) >= LATE_MS),

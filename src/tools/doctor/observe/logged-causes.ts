@@ -43,7 +43,6 @@ export interface LoggedTrouble {
   /** The first ones, of queries. */
   readonly names: Set<string>;
   readonly pods: Set<string>;
-  /** The first text. */
   readonly text: string;
 }
 
@@ -152,7 +151,6 @@ export class LoggedCauses {
     return true;
   }
 
-  /** Lines about further causes and upstreams. */
   get leftOut(): number {
     return this.#troubles.leftOut;
   }

@@ -23,7 +23,6 @@ export interface LongReplies {
   /** Bytes of the longest reply that arrives, or those that DNS has without EDNS. */
   readonly limit: number;
   readonly losses: readonly SeenExchange[];
-  /** Exchanges that show it. */
   readonly seen: string;
 }
 
@@ -221,7 +220,6 @@ function longShare(names: readonly NameView[], limit: number): number {
   return askedOf(names.filter(({ longest }) => longest > limit)) / askedOf(names);
 }
 
-/** Queries for these. */
 export function askedOf(names: readonly NameView[]): number {
   return names.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
 }

@@ -22,7 +22,6 @@ export function isLong({ startMs, endMs }: SeenLookup): boolean {
 
 /** The thread pool that a client's lookups wait for. */
 export interface FewThreads {
-  /** The most lookups at a time. */
   readonly threads: number;
   /** Lookups that began with all other threads at work. */
   readonly full: number;
@@ -32,7 +31,6 @@ export interface FewThreads {
   readonly meanMs: number;
 }
 
-/** Begin and end of a client's lookups. */
 export class LookupThreads {
   /** Start and end of each lookup. An object for each would take five times the memory. */
   readonly #times: number[] = [];

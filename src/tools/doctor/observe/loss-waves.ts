@@ -9,7 +9,6 @@ export interface LossWave {
   /** Milliseconds since 1970, in whole seconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Queries. */
   readonly lost: number;
 }
 

@@ -46,7 +46,6 @@ export class MulticastNames {
     this.#answered.clear();
   }
 
-  /** Names that were never answered. */
   get unanswered(): readonly MulticastName[] {
     return this.#asked.list.filter(({ name }) => this.#answered.get(name) === undefined);
   }

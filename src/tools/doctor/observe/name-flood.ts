@@ -59,7 +59,6 @@ export function floodText(flood: NameFlood | null): readonly string[] {
   ];
 }
 
-/** The step that fixes it. */
 export function floodFix(flood: NameFlood | null): readonly string[] {
   if (flood === null) return [];
   const { client, domain, isPassedOn } = flood;

@@ -76,7 +76,6 @@ const NODATA = outcomeOrder.indexOf('nodata');
 const SOCKETS = outcomeOrder.length;
 const LONGEST = SOCKETS + 1;
 const QUICK_FAILURES = SOCKETS + 2;
-/** Port of the previous query. */
 const PORT = SOCKETS + 3;
 /** Lists of `ServerRows`. */
 const SERVERS = SOCKETS + 4;
@@ -141,7 +140,6 @@ export class NameRows {
 
 const none: readonly string[] = [];
 
-/** The counts for one name and type. */
 export class NameView {
   readonly name: string;
   readonly type: number;

@@ -38,7 +38,6 @@ export class Names {
     return this.#views.size;
   }
 
-  /** Queries for names that had no place. */
   get leftOut(): number {
     return this.#views.leftOut;
   }
@@ -49,7 +48,6 @@ export class Names {
     this.#rows = new NameRows();
   }
 
-  /** In the order of their making. */
   get list(): readonly NameView[] {
     return this.#views.list;
   }

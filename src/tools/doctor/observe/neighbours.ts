@@ -16,7 +16,6 @@ export interface Neighbour {
   longest: number;
 }
 
-/** All requested addresses. */
 export class Neighbours {
   readonly #addresses: BoundedMap<string, Neighbour> = new BoundedMap(ADDRESSES_MAX);
 

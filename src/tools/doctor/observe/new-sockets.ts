@@ -12,13 +12,11 @@ const STRETCHES_MAX = 28_800;
 /** Stretches that are further apart are of different times. */
 const NEAR_STRETCHES = 4;
 
-/** Queries of one kind of sockets. */
 export interface Fates {
   asked: number;
   lost: number;
 }
 
-/** Both kinds of sockets in the same time. */
 export interface Ages {
   readonly fresh: Fates;
   readonly known: Fates;
@@ -48,7 +46,6 @@ export class NewSockets {
     return { ...sumOf(lossy), spared };
   }
 
-  /** The sum over all stretches. */
   get all(): Ages {
     return sumOf(this.#stretches.list);
   }

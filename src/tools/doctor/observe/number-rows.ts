@@ -9,7 +9,6 @@ const MASK = (1 << SHIFT) - 1;
 
 /** A table that grows by rows of counts (unsigned, 32 bits) and times (64 bits). All begin as 0. */
 export class NumberRows {
-  /** Rows that there are. */
   size: number = 0;
   readonly #counts: Uint32Array[] = [];
   readonly #times: Float64Array[] = [];
@@ -39,7 +38,6 @@ export class NumberRows {
     this.#counts[row >>> SHIFT]![(row & MASK) * this.#countsOfRow + at] = value;
   }
 
-  /** Counts one more. */
   increment(row: number, at: number): void {
     this.#counts[row >>> SHIFT]![(row & MASK) * this.#countsOfRow + at]!++;
   }

@@ -53,17 +53,14 @@ import { WaitingLine } from './waiting-line.ts';
 import { Ways } from './ways.ts';
 import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
 
-/** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
-/** A late reply. */
 export interface LateReply extends Moment {
   readonly repliedMs: number;
   /** The server that was queried, or the one behind its address. */
   readonly server: string;
 }
 
-/** A query that failed. */
 export type Failure = Pick<
   SeenExchange,
   'sentMs' | 'repliedMs' | 'client' | 'server' | 'name' | 'type' | 'rcode'
@@ -73,7 +70,6 @@ export type Failure = Pick<
 export interface LeftOut {
   /** `queries of more clients`. */
   readonly what: string;
-  /** The limit. */
   readonly most: number;
   readonly count: number;
 }
@@ -107,7 +103,6 @@ export class Observations extends PathObservations {
   /** SERVFAIL, REFUSED and other errors, but not NXDOMAIN. */
   readonly failed: Failure[] = [];
   readonly ways: Ways = new Ways();
-  /** Replies that came late. */
   readonly slow: LateReply[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
@@ -131,7 +126,6 @@ export class Observations extends PathObservations {
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   readonly failures: LoggedFailure[] = [];
-  /** Failures that logs report. */
   readonly logged: LoggedCauses = new LoggedCauses();
   /** Names that do not exist, without those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
@@ -141,7 +135,6 @@ export class Observations extends PathObservations {
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly signatures: SeenSignatures = new SeenSignatures();
   readonly serviceTargets: AllServiceTargets = new AllServiceTargets();
-  /** RefusedNames by name and client. */
   readonly refusals: RefusedNames = new RefusedNames();
   /** Questions that were asked again although their reply had passed. */
   readonly askedAgain: AskedAgain;
@@ -198,7 +191,6 @@ export class Observations extends PathObservations {
     return all.filter(({ count }) => count > 0);
   }
 
-  /** Exchanges of slow or failed lookups. */
   affectedExchanges(isWanted: (exchange: SeenExchange) => boolean): SeenExchange[] {
     return this.affected.flatMap(({ exchanges }) => exchanges.filter(isWanted));
   }

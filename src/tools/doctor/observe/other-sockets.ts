@@ -21,7 +21,6 @@ export class OtherSockets {
     new BoundedMap(SOURCES_MAX);
   readonly #sources: BoundedMap<string, Source> = new BoundedMap(SOURCES_MAX);
 
-  /** UDP that is not DNS. */
   datagram(source: string, port: number, targetPort: number, timeMs: number): void {
     this.add(source, port, timeMs);
     if (port < EPHEMERAL && targetPort >= EPHEMERAL)

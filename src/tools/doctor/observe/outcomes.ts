@@ -16,7 +16,6 @@ export interface Outcomes {
   error: number;
 }
 
-/** None yet. */
 export function noOutcomes(): Outcomes {
   return { asked: 0, lost: 0, found: 0, nodata: 0, nxdomain: 0, servfail: 0, refused: 0, error: 0 };
 }
@@ -61,7 +60,6 @@ export function countIn(into: Outcomes, outcome: number): void {
   into[outcomeOrder[outcome]!]++;
 }
 
-/** Adds up. */
 export function addOutcomes(into: Outcomes, more: Outcomes): void {
   for (const key of outcomeOrder) into[key] += more[key];
 }
@@ -81,7 +79,6 @@ export function lossRate({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): num
   return asked === 0 ? 0 : lost / asked;
 }
 
-/** Queries that got any reply. */
 export function answered({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): number {
   return asked - lost;
 }

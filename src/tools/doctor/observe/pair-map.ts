@@ -8,7 +8,7 @@ export class PairMap<A, B, V> {
   readonly #values = new Map<A, Map<B, V>>();
   readonly #list: V[] = [];
   readonly #most: number;
-  /** The number of values that had no room. */
+  /** The number of values beyond the limit. */
   leftOut: number = 0;
 
   constructor(most: number) {

@@ -30,7 +30,6 @@ export interface SlowPath {
   readonly insideMs: number;
 }
 
-/** Measures paths while a capture is read. */
 export class PathTimes {
   readonly #pairs: PairMap<string, string, PairTimes> = new PairMap(PAIRS_MAX);
   /** Handshake times by client, milliseconds. */
@@ -66,7 +65,6 @@ export class PathTimes {
     this.#opening.set(key, timeMs);
   }
 
-  /** Records the reply to it. */
   opened(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
     const key = `${client} ${port} ${server} ${serverPort}`;
     const sentMs = this.#opening.get(key);

@@ -28,7 +28,6 @@ export class QueryPairs {
     this.#keep = keep;
   }
 
-  /** Counts the pairs in a lookup. */
   add(exchanges: readonly SeenExchange[]): void {
     for (let at = 1; at < exchanges.length; at++) {
       const [one, other] = [exchanges[at - 1]!, exchanges[at]!];

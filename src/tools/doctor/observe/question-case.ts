@@ -23,7 +23,6 @@ export interface IgnoredReply {
 
 /** Replies that changed the capitals of their question, and the repeated queries among them. */
 export class QuestionCase {
-  /** Replies to questions with capitals. */
   asked: number = 0;
   /** Of these, those whose question is spelled differently. */
   changed: number = 0;

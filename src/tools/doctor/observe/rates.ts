@@ -5,7 +5,6 @@ import { BoundedMap } from './bounded-map.ts';
 /** Seconds counted separately: ten minutes. */
 const SECONDS_MAX = 600;
 
-/** One second. */
 export interface Rate {
   asked: number;
   /** Replies that arrived in it. */

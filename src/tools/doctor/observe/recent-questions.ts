@@ -22,7 +22,6 @@ export interface RecentQuestion {
   readonly of: AskedQuestions;
 }
 
-/** The questions of one client, by name. */
 export type AskedQuestions = Map<string, RecentQuestion>;
 
 /** Drops questions that are too old to be repeated, and the oldest ones beyond a limit. */

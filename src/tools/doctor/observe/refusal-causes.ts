@@ -7,7 +7,6 @@ import { keysOf, listed } from '../texts.ts';
 import { NEARLY_ALL } from '../thresholds/evidence.ts';
 import type { ServerView } from './server-view.ts';
 
-/** The reason that a server refuses. */
 export interface RefusalCause {
   readonly seen: readonly string[];
   readonly why: string;

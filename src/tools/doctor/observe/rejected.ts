@@ -37,7 +37,6 @@ export interface RejectingHost {
   readonly partly: boolean;
 }
 
-/** A lost query and its ICMP error. */
 interface Rejected {
   readonly loss: SeenExchange;
   readonly error: Rejection;

@@ -9,13 +9,11 @@ import { hitsAllAlike, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } fr
 import { MAX_CHANCE_OF_MANY, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { REPEATED_SILENCE, SILENCE_BEGINS_MS, UNLIKELY_DEAD } from '../thresholds/silence.ts';
 
-/** One of the pauses, and its losses. */
 export interface Silent {
   readonly pause: Pause;
   readonly losses: readonly SeenExchange[];
 }
 
-/** A server that was silent several times. */
 export interface RepeatedSilence {
   readonly view: ServerView;
   readonly silent: readonly Silent[];

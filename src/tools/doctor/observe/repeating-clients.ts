@@ -77,7 +77,6 @@ export function busiestText({ address, queries, all }: BusiestClient, seconds: n
   return `${address} sends ${percent(queries, all)} of the programs’ queries for these names (${(queries / Math.max(1, seconds)).toFixed(0)} a second).`;
 }
 
-/** Describes a client that does not cache. */
 export function repeatingText({ client, repeats, asked, names, ttl }: Repeating): string {
   return `${share(repeats, asked)} queries from ${client} repeat a name whose earlier answer was still valid (TTL ${ttl} s): ${listed(names)}`;
 }

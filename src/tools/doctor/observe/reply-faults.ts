@@ -22,7 +22,6 @@ const ROOT_SERVERS = '.root-servers.net.';
 /** Replies that may be asked for again; with more, the oldest are forgotten. */
 const WAITING_MAX = 5000;
 
-/** Replies of one kind. */
 export interface FaultyReplies {
   count: number;
   /** Of these, those that the same client asked for again. */
@@ -33,17 +32,14 @@ export interface FaultyReplies {
   readonly clients: BoundedMap<string, Count>;
   /** By `type name`. */
   readonly names: BoundedMap<string, FaultyName>;
-  /** The first of them. */
   readonly samples: SeenExchange[];
 }
 
-/** A counter. */
 export interface Count {
   readonly key: string;
   count: number;
 }
 
-/** Faulty replies for one name and type. */
 export interface FaultyName extends Count {
   readonly name: string;
   readonly type: number;
@@ -51,10 +47,8 @@ export interface FaultyName extends Count {
   target: string;
 }
 
-/** Replies with one Extended DNS Error. */
 export interface StatedReason extends FaultyReplies {
   readonly code: number;
-  /** The longest text that came with it. */
   text: string;
   /** `early` if a text says that signatures are not yet valid. Null if no text mentions their time. */
   untimely: 'early' | 'expired' | null;
@@ -115,7 +109,6 @@ export class ReplyFaults {
     this.#waiting.set(nameOf(exchange), waiting);
   }
 
-  /** Drops what takes most of the memory. */
   clear(): void {
     this.#waiting.clear();
     this.zones.clear();

@@ -19,7 +19,6 @@ export interface ReusingQuery {
   readonly before: string;
 }
 
-/** Those of all clients. */
 export class ReusedConnections {
   /** Without a reply. */
   readonly lost: ReusingQuery[] = [];

@@ -9,13 +9,11 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 const PAIRS_MAX = 2000;
 const ADDRESSES_MAX = 8;
 
-/** The addresses in one reply. */
 export interface ReplyContent {
   readonly addresses: readonly string[];
   /** The least, seconds. */
   readonly ttl: number;
   readonly isAuthoritative: boolean;
-  /** Milliseconds from query to reply. */
   readonly tookMs: number;
 }
 

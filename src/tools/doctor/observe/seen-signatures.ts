@@ -15,7 +15,6 @@ const ZONES_MAX = 500;
 const NAMES_MAX = 2000;
 const SAMPLES_MAX = 200;
 
-/** The signatures of one zone. */
 export interface ZoneSignatures {
   readonly zone: string;
   readonly servers: Set<string>;

@@ -49,7 +49,6 @@ export interface OpenConnections {
   readonly server: string;
   /** The times at which they were opened, in this order. */
   readonly sinceMs: readonly number[];
-  /** Accepted connections that were closed. */
   readonly closed: number;
 }
 
@@ -61,7 +60,6 @@ function failedAt(pair: ConnectionPair, ms: number): void {
 interface Opening {
   readonly pair: ConnectionPair;
   readonly ms: number;
-  /** First packets. */
   packets: number;
 }
 
@@ -204,7 +202,6 @@ export class ServerConnections {
     }));
   }
 
-  /** Connections that `client` opened. */
   of(client: string): number {
     return this.#pairs.list.reduce(
       (sum, pair) => (pair.client === client ? sum + pair.opened : sum),
@@ -212,7 +209,6 @@ export class ServerConnections {
     );
   }
 
-  /** True if the capture has any. */
   get any(): boolean {
     return this.#pairs.size > 0;
   }

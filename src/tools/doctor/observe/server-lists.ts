@@ -35,7 +35,6 @@ export class ServerLists {
     this.#flows = Map.groupBy(observed.flows.list, ({ client }) => client);
   }
 
-  /** Other servers that answer the client. */
   answeredElsewhere(client: string, server: string): readonly AskedServer[] {
     let answering = this.#answering.get(client);
     if (answering === undefined) {

@@ -18,7 +18,6 @@ const loopback = ['127.0.0.0/8', '::1/128'].map((text) => parseNet(text)!);
 interface Host {
   /** The port whose server is called by the address alone; 0: none is. */
   readonly plain: number;
-  /** By port. */
   readonly servers: Map<number, Peer>;
 }
 

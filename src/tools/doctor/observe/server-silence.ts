@@ -9,7 +9,6 @@ import type { ServerView } from './server-view.ts';
 import { areSilentByChance } from './sockets.ts';
 import { ANSWERED_BETWEEN, FELL_SILENT, NEW_SOCKETS_ELSEWHERE } from '../thresholds/silence.ts';
 
-/** A stretch of seconds. */
 export interface Window {
   readonly fromS: number;
   readonly toS: number;
@@ -135,11 +134,8 @@ function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
 export interface SilentForGood {
   readonly view: ServerView;
   readonly losses: readonly SeenExchange[];
-  /** The clients of these queries. */
   readonly sockets: number;
-  /** The names of these queries. */
   readonly names: number;
-  /** The end of the capture. */
   readonly endMs: number;
 }
 

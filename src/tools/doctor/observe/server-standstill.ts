@@ -24,7 +24,6 @@ import {
 /** Evidence that the server itself stopped, and not its upstream. */
 type Proof = 'memory' | 'upstream' | 'everybody' | 'one of several';
 
-/** A server that stopped, and the times. */
 export interface Still {
   readonly view: ServerView;
   readonly windows: readonly Standstill[];
@@ -160,7 +159,6 @@ function isOfMemory(windows: readonly Standstill[]): boolean {
   return waitedIn(windows).own >= STANDSTILL_WAITING.own;
 }
 
-/** The queries that waited in all of these. */
 export function waitedIn(windows: readonly Standstill[]): {
   readonly queries: number;
   /** Of these, those for names of the cluster. */

@@ -26,10 +26,8 @@ const SINCE_MAX = 50;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
-/** One query: time, client, server and name. */
 export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
 
-/** One second of one server. */
 export interface Second extends Rate {
   latencyMs: number;
   /** Sum of the natural logarithms of the latencies, milliseconds. */
@@ -53,7 +51,6 @@ export interface Pause {
 /** Seconds since 1970, in order, and what was counted in each. */
 export type History = readonly (readonly [second: number, Second])[];
 
-/** Queries of one kind. */
 export interface QueryCounts {
   asked: number;
   lost: number;
@@ -64,7 +61,6 @@ export interface QueryCounts {
   misread: number;
 }
 
-/** The counts of one server. */
 export class ServerView {
   readonly address: string;
   readonly outcomes: Outcomes = noOutcomes();
@@ -77,7 +73,6 @@ export class ServerView {
   /** Clients that sent EDNS with a cookie, and clients that got replies to EDNS without one. */
   readonly cookieClients: Set<string> = new Set();
   readonly cookielessClients: Set<string> = new Set();
-  /** Of these, those over TCP. */
   readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
   /** Service addresses whose queries were translated. Those of a DNS pod led to it. */
@@ -275,7 +270,6 @@ export class ServerView {
     return { lossy, calm };
   }
 
-  /** The seconds in order. */
   get history(): History {
     if (!this.#isOrdered) this.#order.sort(([one], [other]) => one - other);
     this.#isOrdered = true;

@@ -19,7 +19,6 @@ import { makes } from './search-domains.ts';
 /** The stub listener of systemd-resolved. */
 const SYSTEMD_STUB = '127.0.0.53';
 
-/** A reason that packets prove. */
 export interface SilentCause {
   readonly title: string;
   readonly seen: string;

@@ -6,7 +6,6 @@ import { FELT_MS, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { registeredDomainOf } from './domain-of-name.ts';
 import type { Observations } from './observations.ts';
 
-/** Replies for which programs waited. */
 export function slowReplies({ affected }: Observations): readonly SeenExchange[] {
   return affected
     .flatMap(({ exchanges }) => exchanges)

@@ -4,7 +4,6 @@ import { FELT_MS, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
 
-/** The servers that this one queries. */
 export function upstreamsOf(
   { servers, serverNames }: Observations,
   server: string,
@@ -30,7 +29,6 @@ export function slowUpstreamOf(observed: Observations, server: string): ServerVi
   return others.length === 1 ? others[0]! : null;
 }
 
-/** Evidence for it, or nothing. */
 export function slowUpstreamText(upstream: ServerView | null): readonly string[] {
   if (upstream === null) return [];
   // A quantile is known within a factor of two.

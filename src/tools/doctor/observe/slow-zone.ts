@@ -19,12 +19,10 @@ export interface SlowZone {
   /** With a final dot. */
   readonly zone: string;
   readonly late: readonly SeenExchange[];
-  /** The names of the late replies. */
   readonly names: readonly string[];
   /** Queries for names in the zone, and those that got SERVFAIL. */
   readonly asked: number;
   readonly failed: number;
-  /** The number of other external names. */
   readonly others: number;
 }
 

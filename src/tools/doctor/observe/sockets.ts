@@ -6,7 +6,6 @@ import type { FlowView } from './flow-view.ts';
 import { MAX_CHANCE } from '../thresholds/evidence.ts';
 import { SILENT_BY_TURNS } from '../thresholds/transport.ts';
 
-/** True if the socket never got a reply. */
 export function isSilent({ lost, asked }: FlowView): boolean {
   return lost === asked;
 }

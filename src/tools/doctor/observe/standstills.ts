@@ -13,7 +13,6 @@ const STANDSTILLS_MAX = 50;
  */
 const REPLIES = 64;
 
-/** A time in which queries waited. */
 export interface Standstill {
   /** The send time of the first query that waited, milliseconds since 1970. */
   readonly fromMs: number;
@@ -43,7 +42,6 @@ interface Burst {
   readonly names: Set<string>;
 }
 
-/** Those of one server. */
 export class Standstills {
   readonly #known: Standstill[] = [];
   readonly #replies = new Float64Array(REPLIES);

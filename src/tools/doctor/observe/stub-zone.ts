@@ -36,7 +36,6 @@ export function stubZone(
   return elsewhere.some(({ name }) => isWithin(name, zone)) ? null : zone;
 }
 
-/** Evidence for such a zone. */
 export function stubText(zone: string, server: string): string {
   return `Only queries for names in ${zone.slice(0, -1)} go to ${server}, and no other server gets them, so the zone is forwarded there (a stub domain).`;
 }

@@ -4,7 +4,6 @@ import { STUCK_CONNECTIONS, STUCK_SEGMENT } from '../thresholds/transport.ts';
 
 const DIRECTIONS_MAX = 20_000;
 
-/** One direction of a connection. */
 interface Direction {
   readonly from: string;
   readonly port: number;

@@ -7,7 +7,6 @@ import type { Observations } from './observations.ts';
 
 export interface UdpOnlyClient {
   readonly client: ClientView;
-  /** Its truncated replies. */
   readonly own: readonly SeenExchange[];
 }
 

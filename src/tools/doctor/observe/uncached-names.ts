@@ -8,7 +8,6 @@ import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
 
-/** One such name and type. */
 export interface Uncached {
   readonly view: NameView;
   readonly sets: readonly AnswerSet[];

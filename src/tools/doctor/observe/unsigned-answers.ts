@@ -27,7 +27,6 @@ export interface AnswersWithDo {
   isAuthoritative: boolean;
   signed: number;
   unsigned: number;
-  /** Replies to DNSKEY queries without a key. */
   withoutKey: number;
 }
 

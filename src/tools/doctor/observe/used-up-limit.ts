@@ -27,7 +27,6 @@ export interface FilledLimit {
   readonly losses: readonly SeenExchange[];
 }
 
-/** Null if there is none. */
 export function filledLimit(observed: Observations, claims: Claims): FilledLimit | null {
   const quick = observed.failed.filter(
     (each) =>

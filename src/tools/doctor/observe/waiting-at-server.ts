@@ -21,7 +21,6 @@ export class WaitingAtServer {
     return countUpTo(this.#sent, ms) - countUpTo(this.#replied, ms);
   }
 
-  /** The highest number at any time. */
   get most(): number {
     return this.#sent.reduce((most, ms) => Math.max(most, this.at(ms)), 0);
   }

@@ -24,22 +24,18 @@ export interface Line {
    * sent, -1 to 1.
    */
   readonly correlation: number;
-  /** Most queries that waited at a time. */
   readonly longest: number;
   /** The cost of each waiting query for the next one, milliseconds. */
   readonly stepMs: number;
 }
 
-/** An answered query. */
 interface AnsweredQuery {
   readonly sentMs: number;
   readonly repliedMs: number;
-  /** The client's address. */
   readonly client: string;
   readonly isRefused: boolean;
 }
 
-/** The answered queries to one server. */
 export class WaitingLine {
   #late = 0;
   #overtaken = 0;

@@ -28,7 +28,6 @@ export interface Wanted {
   readonly chance: number;
 }
 
-/** All that was asked for. */
 export class WantedNeighbours {
   readonly #pairs: BoundedMap<string, Requests> = new BoundedMap(PAIRS_MAX);
   readonly #byAsker = new Map<string, Requests[]>();

@@ -9,7 +9,6 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 /** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 
-/** The results of queries on either path. */
 export interface WayOutcomes {
   readonly inside: Outcomes;
   readonly outside: Outcomes;

@@ -26,7 +26,6 @@ export interface ZoneCopy {
   returned: number;
 }
 
-/** Collects the versions of zones. */
 export class ZoneCopies {
   readonly #zones = new Map<string, ZoneCopy[]>();
   /** By server: the last version. */

@@ -15,7 +15,6 @@ export abstract class PacketFileReader implements RecordReader {
   protected readonly take: (frame: Frame) => void;
   protected readonly remarks: Remarks;
   protected little = true;
-  /** The word for a unit in remarks. */
   protected abstract readonly unit: 'packet' | 'block';
   protected abstract readonly least: number;
   /** Units start at multiples of this many bytes. */

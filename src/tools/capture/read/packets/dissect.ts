@@ -100,7 +100,6 @@ export interface PathEvent {
   certificate: CertificateValidity | null;
   /** The first name in a multicast message, absolute and in lower case. Otherwise empty. */
   name: string;
-  /** True for a multicast reply. */
   isReply: boolean;
   /**
    * The header with the packet's source address. For an ICMP error, this is the error's own header, not that of the
@@ -110,7 +109,6 @@ export interface PathEvent {
   senderAt: number;
 }
 
-/** Callbacks for a capture's contents. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
   /** A message that looks like a UDP reply, between two ports that do not belong to a name server. */
@@ -139,7 +137,6 @@ export interface DissectCounts {
   messages: number;
   /** DNS over TLS or QUIC packets (port 853), whose addresses are visible while their contents are not. */
   encrypted: number;
-  /** Packets that do not concern DNS. */
   other: number;
 }
 
@@ -179,7 +176,6 @@ export class Dissector {
   #timeMs = 0;
   #port = 0;
 
-  /** @param ports the name servers' ports */
   constructor(events: CaptureEvents, remarks: Remarks, ports: ReadonlySet<number>) {
     this.#events = events;
     this.#remarks = remarks;
@@ -482,7 +478,6 @@ export class Dissector {
     this.#events.message(message);
   }
 
-  /** Fills `#message` from a UDP packet. */
   #datagram(packet: IpPacket, source: number, target: number): void {
     const { bytes, at, end, missing } = packet;
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;

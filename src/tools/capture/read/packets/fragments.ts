@@ -115,7 +115,6 @@ export class Fragments {
   }
 }
 
-/** The remark for an incomplete packet. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
 /** True if every fragment has arrived, even if some are truncated. Sorts the pieces. */

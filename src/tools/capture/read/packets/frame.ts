@@ -16,7 +16,6 @@ export interface Frame {
   wireLength: number;
   /** The capture interface; 0 if there is only one. */
   port: number;
-  /** The packet comment in pcapng. */
   comment?: string;
 }
 
@@ -50,7 +49,6 @@ export function emptyFrame(): Frame {
   return { number: 0, timeMs: 0, link: 0, bytes, start: 0, end: 0, wireLength: 0, port: 0 };
 }
 
-/** Parses a stream of records. */
 export interface RecordReader extends CaptureReader {
   /** The number of complete records so far, including those that are not packets. */
   readonly records: number;

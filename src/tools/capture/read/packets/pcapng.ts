@@ -319,7 +319,6 @@ function u32(value: number): Uint8Array {
   return bytes;
 }
 
-/** An unknown length. */
 function ff(size: number): Uint8Array {
   return new Uint8Array(size).fill(0xff);
 }

@@ -28,11 +28,9 @@ import { queryOf } from './made-exchange.ts';
 const FRAME_MAX = 1024 * 1024;
 /** Maximum length of all file names in a configuration, in characters: 16 of the longest paths (PATH_MAX). */
 const FILE_NAMES_MAX = 16 * 4096;
-/** Queries that had a message of their own. */
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
 
-/** The server that writes the messages. */
 export interface DnstapSender {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
@@ -42,7 +40,6 @@ export interface DnstapSender {
 
 /** Reports by an ndots server about itself. */
 export interface DnstapNotes {
-  /** The number of messages it could not send. */
   leftOut?(messages: number): void;
   /** The files that it serves or, before `reloaded`, has loaded. Null if they are too large or unreadable. */
   configuration?(files: readonly ConfigurationFile[] | null): void;

@@ -8,7 +8,6 @@ import { foldName, parseName, printName } from '../../../../server/wire/name.ts'
 import type { Peer } from '../../../../server/wire/exchange.ts';
 import type { Logged, SeenExchange } from '../../pair/seen-exchange.ts';
 
-/** The contents of a query log line. */
 export interface LoggedExchange {
   readonly client: Peer;
   readonly server: Peer;
@@ -26,7 +25,6 @@ export interface LoggedExchange {
   readonly flags: number;
   /** Omitted: not from a log. */
   readonly logged?: Logged;
-  /** The line number in the log. */
   readonly line: number;
 }
 

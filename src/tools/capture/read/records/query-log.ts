@@ -26,7 +26,6 @@ export interface LoggedFailure {
   readonly pod: string;
 }
 
-/** Callbacks for log lines. */
 export interface LogEvents {
   exchange(exchange: SeenExchange): void;
   failure(failure: LoggedFailure): void;
@@ -68,11 +67,9 @@ const flagBits: Readonly<Record<string, number>> = {
   cd: FLAG.CD,
 };
 
-/** The remark for a log without times. */
 export const noTimesRemark =
   'the log has no timestamps, so rates and durations are unknown (kubectl logs --timestamps)';
 
-/** Parses a log line by line. */
 export class QueryLogReader {
   readonly #events: LogEvents;
   readonly #remarks: Remarks;
