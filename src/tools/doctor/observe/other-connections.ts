@@ -2,7 +2,7 @@
  * Connections that have nothing to do with DNS: whether what hits queries hits them, too, and at
  * the same time.
  */
-import { BoundedMap } from './bounded-map.ts';
+import { BySecond } from './by-second.ts';
 import { COPY_MS } from '../thresholds/transport.ts';
 
 /** Connections whose first packet is remembered. */
@@ -23,8 +23,7 @@ export interface Openings {
 export class OtherConnections implements Openings {
   opened: number = 0;
   repeated: number = 0;
-  readonly #seconds: BoundedMap<number, Openings> = new BoundedMap(SECONDS_MAX);
-  readonly #order: (readonly [second: number, Openings])[] = [];
+  readonly #seconds = new BySecond(noOpenings, SECONDS_MAX);
   readonly #opening = new Map<string, { readonly ms: number; settled: boolean }>();
 
   /** A first packet. @param key both ends */
@@ -32,14 +31,14 @@ export class OtherConnections implements Openings {
     const known = this.#opening.get(key);
     if (known === undefined) {
       this.opened++;
-      const second = this.#second(timeMs);
+      const second = this.#seconds.at(timeMs);
       if (second !== null) second.opened++;
       if (this.#opening.size >= OPENING_MAX) this.#opening.clear();
       this.#opening.set(key, { ms: timeMs, settled: false });
     } else if (!known.settled && timeMs > known.ms + COPY_MS) {
       // Counted once, however often it is tried.
       this.repeated++;
-      const second = this.#second(known.ms);
+      const second = this.#seconds.at(known.ms);
       if (second !== null) second.repeated++;
       known.settled = true;
     }
@@ -53,21 +52,14 @@ export class OtherConnections implements Openings {
 
   /** Those that were opened in these seconds, the last one included. */
   between(fromS: number, toS: number): Openings {
-    const sum: Openings = { opened: 0, repeated: 0 };
-    for (const [second, { opened, repeated }] of this.#order)
+    const sum = noOpenings();
+    for (const [second, { opened, repeated }] of this.#seconds.history)
       if (second >= fromS && second <= toS) {
         sum.opened += opened;
         sum.repeated += repeated;
       }
     return sum;
   }
-
-  #second(ms: number): Openings | null {
-    const at = Math.floor(ms / 1000);
-    return this.#seconds.at(at, () => {
-      const made: Openings = { opened: 0, repeated: 0 };
-      this.#order.push([at, made]);
-      return made;
-    });
-  }
 }
+
+const noOpenings = (): Openings => ({ opened: 0, repeated: 0 });

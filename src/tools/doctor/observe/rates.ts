@@ -1,6 +1,6 @@
 /** One client’s queries to one server in each second, and their replies. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { BySecond, type History } from './by-second.ts';
 
 /** Seconds counted separately: ten minutes. */
 const SECONDS_MAX = 600;
@@ -13,28 +13,26 @@ export interface Rate {
   lost: number;
 }
 
-/** Seconds since 1970 and the counts in each. */
-export type RateHistory = readonly (readonly [second: number, Rate])[];
+export type RateHistory = History<Rate>;
 
 const noRate = (): Rate => ({ asked: 0, replied: 0, lost: 0 });
 
 export class Rates {
-  readonly #seconds: BoundedMap<number, Rate> = new BoundedMap(SECONDS_MAX);
+  readonly #seconds = new BySecond(noRate, SECONDS_MAX);
 
   add(exchange: SeenExchange): void {
     const { sentMs, repliedMs } = exchange;
-    const sent = this.#seconds.at(Math.floor(sentMs / 1000), noRate);
+    const sent = this.#seconds.at(sentMs);
     if (sent !== null) {
       sent.asked++;
       if (isLost(exchange)) sent.lost++;
     }
     if (repliedMs === null) return;
-    const arrived = this.#seconds.at(Math.floor(repliedMs / 1000), noRate);
+    const arrived = this.#seconds.at(repliedMs);
     if (arrived !== null) arrived.replied++;
   }
 
-  /** In order. */
   get history(): RateHistory {
-    return this.#seconds.entries.toSorted(([one], [other]) => one - other);
+    return this.#seconds.history;
   }
 }

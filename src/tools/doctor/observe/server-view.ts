@@ -2,7 +2,7 @@
 import { HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { skipName } from '../../../server/wire/skip.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { BySecond, type History as Counts } from './by-second.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import type { Rate } from './rates.ts';
 import { MemoryReplies } from './memory-replies.ts';
@@ -48,8 +48,7 @@ export interface Pause {
   readonly toMs: number;
 }
 
-/** Seconds since 1970, in order, and what was counted in each. */
-export type History = readonly (readonly [second: number, Second])[];
+export type History = Counts<Second>;
 
 export interface QueryCounts {
   asked: number;
@@ -79,7 +78,7 @@ export class ServerView {
   readonly services: Set<string> = new Set();
   /** Clients that got a reply. */
   readonly served: Set<string> = new Set();
-  readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
+  readonly #seconds = new BySecond(newSecond, SECONDS_MAX);
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
   late: number = 0;
   readonly standstills: Standstills = new Standstills();
@@ -117,7 +116,7 @@ export class ServerView {
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
     this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
-    const second = this.#second(sentMs);
+    const second = this.#seconds.at(sentMs);
     if (second !== null) second.asked++;
     const took = latencyOf(exchange);
     if (took === null || repliedMs === null) {
@@ -140,7 +139,7 @@ export class ServerView {
         second.ownMs += took;
       }
     }
-    const arrived = this.#second(repliedMs);
+    const arrived = this.#seconds.at(repliedMs);
     if (arrived !== null) {
       arrived.replied++;
       if (exchange.protocol === 'udp')
@@ -271,34 +270,13 @@ export class ServerView {
   }
 
   get history(): History {
-    if (!this.#isOrdered) this.#order.sort(([one], [other]) => one - other);
-    this.#isOrdered = true;
-    return this.#order;
-  }
-
-  readonly #order: (readonly [number, Second])[] = [];
-  #isOrdered = true;
-  readonly #makeSecond = (at: number): Second => {
-    const made: Second = {
-      asked: 0,
-      replied: 0,
-      lost: 0,
-      latencyMs: 0,
-      logMs: 0,
-      own: 0,
-      ownMs: 0,
-      longest: 0,
-    };
-    this.#order.push([at, made]);
-    this.#isOrdered = false;
-    return made;
-  };
-
-  #second(ms: number): Second | null {
-    const at = Math.floor(ms / 1000);
-    return this.seconds.at(at, this.#makeSecond);
+    return this.#seconds.history;
   }
 }
+
+const newSecond = (): Second => ({
+  ...{ asked: 0, replied: 0, lost: 0, latencyMs: 0, logMs: 0, own: 0, ownMs: 0, longest: 0 },
+});
 
 function countKind(kind: QueryCounts, exchange: SeenExchange): void {
   kind.asked++;
