@@ -3,7 +3,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { dnsSelectorOf, podAt } from '../cluster/facts.ts';
 import type { Claims } from '../observe/claims.ts';
-import { failedExchanges } from '../observe/failed-exchanges.ts';
+import { failedExchanges } from '../observe/failed-queries.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, answered, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import { listed, share } from '../texts.ts';

@@ -8,7 +8,7 @@ import { clock, fromTo, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
-import { hungText } from '../observe/hung-servers.ts';
+import { hungText } from '../observe/silent-causes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { askedForCluster } from '../observe/roles.ts';

@@ -16,7 +16,7 @@ import { listed, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
-import type { StuckSegment } from '../observe/stuck-segments.ts';
+import type { StuckSegment } from '../observe/stuck-connections.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import {

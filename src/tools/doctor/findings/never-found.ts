@@ -2,8 +2,12 @@
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { failedContacts } from '../observe/failed-contacts.ts';
-import { elsewhereText, foundElsewhere, type FoundElsewhere } from '../observe/found-elsewhere.ts';
-import { isNeverFound } from '../observe/denied-name.ts';
+import {
+  elsewhereText,
+  foundElsewhere,
+  isNeverFound,
+  type FoundElsewhere,
+} from '../observe/found-elsewhere.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
 import { TYPE } from '../../../server/wire/iana.ts';

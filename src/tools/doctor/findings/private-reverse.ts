@@ -1,7 +1,7 @@
 /** Reverse lookups of private addresses that no server answers. */
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { isFailure, noOutcomes, addOutcomes, wrong } from '../observe/outcomes.ts';
-import { isPrivateReverse } from '../observe/reverse-names.ts';
+import { isPrivateReverse } from '../observe/reverse-lookup.ts';
 import { upstreams } from '../observe/roles.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { FELT_MS, MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';

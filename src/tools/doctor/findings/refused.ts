@@ -6,7 +6,7 @@ import { isBarred, isOfBarred } from '../observe/barred.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { refusalRule } from '../observe/refusal-rule.ts';
-import { slowNames } from '../observe/slow-names.ts';
+import { slowNames } from '../observe/slow-upstream.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { limitCause } from '../observe/refusal-limits.ts';
 import { stubZone } from '../observe/stub-zone.ts';

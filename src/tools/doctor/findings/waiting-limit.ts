@@ -5,9 +5,12 @@ import type { Failure, Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { busiestOf } from '../observe/busiest-client.ts';
 import { programs } from '../observe/roles.ts';
-import { slowNames } from '../observe/slow-names.ts';
-import { slowUpstreamOf, slowUpstreamText } from '../observe/slow-upstream.ts';
-import { waitingLimitTexts } from '../observe/waiting-limit.ts';
+import {
+  slowNames,
+  slowUpstreamOf,
+  slowUpstreamText,
+  waitingLimitTexts,
+} from '../observe/slow-upstream.ts';
 import { WaitingAtServer } from '../observe/waiting-at-server.ts';
 import { fromTo, keysOf, listed, percent, sentence, share, tally } from '../texts.ts';
 import { FORWARD_LIMIT_LEAST, WAITING_LIMIT } from '../thresholds/errors.ts';

@@ -5,7 +5,6 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 import { absoluteName } from './absolute-name.ts';
 import type { Claims } from './claims.ts';
 import type { NameView } from './name-view.ts';
-import { isNeverFound } from './denied-name.ts';
 import type { Observations } from './observations.ts';
 
 /** NAME.NAMESPACE.svc.DOMAIN. */
@@ -92,4 +91,9 @@ export function elsewhereText({ name, namespace, found, clients }: FoundElsewher
       `If ${short} should run in ${namespace}, create the Service there, or start the pods in ${other}.`,
     ],
   };
+}
+
+/** True if all replies about the name are NXDOMAIN, and there are enough of them. */
+export function isNeverFound({ outcomes: { nxdomain, lost, asked } }: NameView): boolean {
+  return nxdomain >= MIN_CASES && nxdomain + lost === asked;
 }

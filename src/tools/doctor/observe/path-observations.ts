@@ -23,8 +23,7 @@ import { OtherConnections } from './other-connections.ts';
 import { OtherSockets } from './other-sockets.ts';
 import { PathTimes } from './path-times.ts';
 import { ServerConnections } from './server-connections.ts';
-import { StuckConnections } from './stuck-connections.ts';
-import { StuckSegments } from './stuck-segments.ts';
+import { StuckConnections, StuckSegments } from './stuck-connections.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 
 /** The ports of name servers. Connections to other ports are not DNS. */

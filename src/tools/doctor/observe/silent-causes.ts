@@ -2,12 +2,11 @@
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
-import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { MIN_CASES, MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { REACHED_ADDRESSES } from '../thresholds/silence.ts';
 import type { Asked } from './client-view.ts';
-import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { openedDuring } from './other-contacts.ts';
 import { answered } from './outcomes.ts';
@@ -297,4 +296,18 @@ export function lostZoneText(
   );
   if (!elsewhere) return null;
   return sentence(`All of them are for ${names.length === 1 ? '' : 'names under '}${zone}`);
+}
+
+/** A sentence with the evidence that this server’s process hangs; null if there is none. */
+export function hungText(
+  { connections, servers, backends, lastMs }: Observations,
+  address: string,
+): string | null {
+  const view = backends.get(address) ?? servers.get(address);
+  if (view === undefined || answered(view.outcomes) > 0 || view.tcp.lost === 0) return null;
+  const accepted = connections
+    .at(lastMs)
+    .reduce((sum, pair) => (pair.server === address ? sum + pair.accepted : sum), 0);
+  if (accepted + view.tcp.lost < MIN_CASES || accepted === 0) return null;
+  return `${accepted} TCP connections to port 53 of ${address} were accepted, and ${view.tcp.lost} queries over them got no reply either, so its kernel works and is reachable, but its process does not read queries.`;
 }

@@ -1,6 +1,7 @@
-/** Connections of other programs whose sender retransmits one large segment again and again, so it never arrives. */
+/** Segments that are retransmitted again and again, so they never arrive: of DNS servers and of other programs. */
 import { listed, share } from '../texts.ts';
 import { STUCK_CONNECTIONS, STUCK_SEGMENT } from '../thresholds/transport.ts';
+import { BoundedMap } from './bounded-map.ts';
 
 const DIRECTIONS_MAX = 20_000;
 
@@ -108,3 +109,38 @@ export function stuckText({
 /** The reason, without a proof that these are only large segments. */
 export const stuckWhy =
   'Large packets are lost on the path between the two, and no ICMP error reports it (a path MTU black hole). The MTU of a link or tunnel is smaller than the hosts assume (an overlay takes up 50 bytes or more).';
+
+const SOCKETS_MAX = 5000;
+
+/** The segments that a server retransmits on one connection. */
+export interface StuckSegment {
+  readonly client: string;
+  readonly server: string;
+  readonly firstMs: number;
+  lastMs: number;
+  /** The number of retransmissions, each after its timer has expired. */
+  times: number;
+  /** The size of the shortest one. */
+  bytes: number;
+}
+
+/** Retransmissions by the client’s end of the connection. */
+export class StuckSegments {
+  readonly #sockets = new BoundedMap<string, StuckSegment>(SOCKETS_MAX);
+
+  /** Ignores copies of packets on their way to the client, which follow at once with the same end. */
+  again(server: string, client: string, port: number, bytes: number, timeMs: number): void {
+    if (bytes < STUCK_SEGMENT.bytes) return;
+    const made = { client, server, firstMs: timeMs, lastMs: -Infinity, times: 0, bytes };
+    const socket = this.#sockets.at(`${client} ${port}`, () => made);
+    if (socket === null || timeMs - socket.lastMs < STUCK_SEGMENT.timerMs) return;
+    socket.lastMs = timeMs;
+    socket.times++;
+    socket.bytes = Math.min(socket.bytes, bytes);
+  }
+
+  /** Connections on which the server retransmitted too often for chance. */
+  get list(): readonly StuckSegment[] {
+    return this.#sockets.list.filter(({ times }) => times >= STUCK_SEGMENT.times);
+  }
+}

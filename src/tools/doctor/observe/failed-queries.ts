@@ -1,10 +1,12 @@
-/** Names that fail whenever a server asks for them, so that a cache only repeats the failure. */
+/** Queries that fail: for names that servers ask again for, or at servers that never answer them. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { FAILS_ANEW, FAILURE_KEPT_MS } from '../thresholds/errors.ts';
 import { expiredZones } from './failing-zones.ts';
-import { isAtOnce, type NameView } from './name-view.ts';
+import { type NameView, isAtOnce } from './name-view.ts';
 import type { Observations } from './observations.ts';
+import { isFailure } from './outcomes.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /**
  * True if a name's failures are not only old ones of a cache: a server asked again and it failed
@@ -37,4 +39,29 @@ export function failsAnew(
 /** True if it did not fail for longer than any cache keeps a failure. */
 export function isSoonOver({ denial }: NameView): boolean {
   return denial !== null && denial.toMs - denial.fromMs < FAILURE_KEPT_MS;
+}
+
+/** Queries for these names that failed with an error other than REFUSED. */
+export function failedExchanges(
+  observed: Observations,
+  wanted: (name: string) => boolean,
+): Observations['losses'] {
+  return observed.affectedExchanges(
+    (each) => each.rcode !== RCODE.REFUSED && isFailure(each) && wanted(each.name),
+  );
+}
+
+/** The servers that fail for these names and never answer any of them. */
+export function neverAnswering(names: readonly NameView[]): ReadonlySet<string> {
+  const failed = new Map<string, number>();
+  const answering = new Set<string>();
+  for (const { servers } of names)
+    for (const [server, { found, nodata, nxdomain, servfail, error }] of servers) {
+      if (found + nodata + nxdomain > 0) answering.add(server);
+      failed.set(server, (failed.get(server) ?? 0) + servfail + error);
+    }
+  const never = [...failed].filter(
+    ([server, count]) => count >= MIN_CASES && !answering.has(server),
+  );
+  return new Set(never.map(([server]) => server));
 }
