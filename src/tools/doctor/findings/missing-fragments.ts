@@ -14,7 +14,7 @@ import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { listed, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { askedOf, longReplies } from '../observe/long-replies.ts';
+import { queriesFor, longReplies } from '../observe/long-replies.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { StuckSegment } from '../observe/stuck-connections.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
@@ -237,8 +237,8 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
       udpSize > UNFRAGMENTED_BYTES && (names.get(name, type)?.longest ?? 0) > 0,
   );
   if (lost.length < MIN_CASES || lost.length < MOST * comparable.length) return [];
-  const all = askedOf(names.list);
-  const large = askedOf(names.list.filter(({ longest }) => needsFragments(longest)));
+  const all = queriesFor(names.list);
+  const large = queriesFor(names.list.filter(({ longest }) => needsFragments(longest)));
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   // If most replies are large, it could be chance that only large ones are lost.
   return (large / all) ** lost.length < MAX_CHANCE ||

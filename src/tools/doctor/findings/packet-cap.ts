@@ -20,7 +20,7 @@ import {
 } from '../observe/repeating-clients.ts';
 import { type Claims } from '../observe/claims.ts';
 import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
-import { askedOf } from '../observe/long-replies.ts';
+import { queriesFor } from '../observe/long-replies.ts';
 import { flooderOf } from '../observe/flooder.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
@@ -180,7 +180,7 @@ function isOfSearch(
   return [...domains.all].some((domain) => {
     if (domains.isOfCluster(domain)) return false;
     const below = losses.filter(({ name }) => isBelow(name, domain)).length;
-    const asked = askedOf(names.list.filter(({ name }) => isBelow(name, domain)));
+    const asked = queriesFor(names.list.filter(({ name }) => isBelow(name, domain)));
     return below >= LIMIT_OF_DOMAIN * losses.length && asked < LIMIT_OF_DOMAIN * total.asked;
   });
 }

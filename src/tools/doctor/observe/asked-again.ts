@@ -43,7 +43,7 @@ export interface RepeatedQuery {
   readonly isAlone: boolean;
 }
 
-interface Asker {
+interface ClientHabits {
   asked: number;
   ofA: number;
   ofAaaa: number;
@@ -98,7 +98,7 @@ export class AskedAgain {
   /** By client and name: queries whose reply came after programs lose patience. */
   readonly #late = new Map<string, Waited[]>();
   #lateCount = 0;
-  readonly #askers = new Map<string, Asker>();
+  readonly #habits = new Map<string, ClientHabits>();
   readonly #recent = new RecentQuestions();
   readonly #kept = new CopiedBytes();
 
@@ -110,53 +110,53 @@ export class AskedAgain {
   add(exchange: SeenExchange): void {
     if (exchange.protocol !== 'udp' || exchange.logged !== undefined) return;
     const { client, id, name, type, sentMs } = exchange;
-    let asker = this.#askers.get(client.address);
-    if (asker === undefined) {
-      if (this.#askers.size >= CLIENTS_MAX) return;
-      asker = newAsker();
-      this.#askers.set(client.address, asker);
+    let habits = this.#habits.get(client.address);
+    if (habits === undefined) {
+      if (this.#habits.size >= CLIENTS_MAX) return;
+      habits = newHabits();
+      this.#habits.set(client.address, habits);
     }
-    asker.asked++;
-    if (type === TYPE.A) asker.ofA++;
-    if (type === TYPE.AAAA) asker.ofAaaa++;
+    habits.asked++;
+    if (type === TYPE.A) habits.ofA++;
+    if (type === TYPE.AAAA) habits.ofAaaa++;
     this.#addLate(exchange);
-    if (name === '.') asker.probes++;
+    if (name === '.') habits.probes++;
     this.#settled = null;
-    if (asker.lastId === id && asker.lastName !== name) asker.reused++;
+    if (habits.lastId === id && habits.lastName !== name) habits.reused++;
     this.#recent.advance(sentMs);
     if (isUsable(exchange) && needsFragments(exchange.replyBytes)) {
       this.#addLong(exchange);
-      asker.longMs = Math.max(asker.longMs, sentMs);
+      habits.longMs = Math.max(habits.longMs, sentMs);
     }
-    const newest = asker.questions.get(name) ?? null;
+    const newest = habits.questions.get(name) ?? null;
     const last = ofType(newest, type);
     if (this.#halves.size > 0) this.#pair(exchange);
     let run = 0;
     if (last !== null) {
       const isSameId = last.exchange.id === id;
-      if (!isSameId) this.#addAnew(asker, last.exchange, exchange);
+      if (!isSameId) this.#addAnew(habits, last.exchange, exchange);
       if (isSameId && isAfter(last.exchange, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) {
         run = last.run + 1;
-        asker.longestRun = Math.max(asker.longestRun, run);
+        habits.longestRun = Math.max(habits.longestRun, run);
         this.#keep(last, exchange);
       } else if (
         !isSameId &&
         isAfter(last.exchange, exchange, goRepeatMs.certain.from, goRepeatMs.certain.to)
       ) {
-        if (isStopped(last.exchange, exchange, asker, this.#domains)) this.#keep(last, exchange);
+        if (isStopped(last.exchange, exchange, habits, this.#domains)) this.#keep(last, exchange);
         else if (otherHalf(newest, last.exchange) !== null)
           setFirst(this.#halves, halfKey(exchange), {
             ...{ first: last.exchange, again: exchange, isAlone: false },
           });
       }
     }
-    if (sentMs >= asker.lastMs) {
-      if (name !== asker.lastName) asker.otherMs = asker.lastMs;
-      asker.lastMs = sentMs;
-      asker.lastName = name;
-      asker.lastId = id;
+    if (sentMs >= habits.lastMs) {
+      if (name !== habits.lastName) habits.otherMs = habits.lastMs;
+      habits.lastMs = sentMs;
+      habits.lastName = name;
+      habits.lastId = id;
     }
-    if (isUsable(exchange)) this.#recent.add(asker.questions, newest, exchange, run);
+    if (isUsable(exchange)) this.#recent.add(habits.questions, newest, exchange, run);
   }
 
   /** Drops the other half if this query repeats it for the other family: such programs query the name every 5 s. */
@@ -184,7 +184,7 @@ export class AskedAgain {
 
   /** Questions with small replies that this client soon repeated with another id. */
   smallAnewOf(client: string): number {
-    return this.#askers.get(client)?.smallAnew ?? 0;
+    return this.#habits.get(client)?.smallAnew ?? 0;
   }
 
   /** Questions with large replies that clients repeated with another id, while those with small ones hardly were. */
@@ -207,32 +207,24 @@ export class AskedAgain {
 
   /** True for a client that sends health checks to its upstream. */
   isProbing(client: string): boolean {
-    return (this.#askers.get(client)?.probes ?? 0) > 0;
+    return (this.#habits.get(client)?.probes ?? 0) > 0;
   }
 
-  #addAnew(asker: Asker, first: SeenExchange, again: SeenExchange): void {
+  #addAnew(habits: ClientHabits, first: SeenExchange, again: SeenExchange): void {
     if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) return;
     // Forwarders use this question as a health check, and stop after one reply.
     if (first.name === '.') {
-      if (again.sentMs - first.sentMs <= HEALTH_CHECK_MS && this.#checks.length < REPEATS_MAX) {
-        this.#kept.keep(first);
-        this.#kept.keep(again);
-        const isAfterLong = again.sentMs - asker.longMs <= HEALTH_CHECK_MS;
-        this.#checks.push({ first, again, isAlone: true, isAfterLong });
-      }
+      const isAfterLong = again.sentMs - habits.longMs <= HEALTH_CHECK_MS;
+      if (again.sentMs - first.sentMs <= HEALTH_CHECK_MS)
+        this.#store(this.#checks, { first, again, isAlone: true, isAfterLong });
       return;
     }
-    if (first.replyBytes <= UDP_BYTES) asker.smallAnew++;
-    else if (!needsFragments(first.replyBytes)) {
-      if (this.#middleAnew.length >= REPEATS_MAX) return;
-      this.#kept.keep(first);
-      this.#kept.keep(again);
-      this.#middleAnew.push({ first, again, isAlone: true });
-    } else if (this.#longAnew.length < REPEATS_MAX) {
-      this.#kept.keep(first);
-      this.#kept.keep(again);
-      this.#longAnew.push({ first, again, isAlone: true });
+    if (first.replyBytes <= UDP_BYTES) {
+      habits.smallAnew++;
+      return;
     }
+    const list = needsFragments(first.replyBytes) ? this.#longAnew : this.#middleAnew;
+    this.#store(list, { first, again, isAlone: true });
   }
 
   #addLate(exchange: SeenExchange): void {
@@ -252,15 +244,14 @@ export class AskedAgain {
     if (this.#long.size >= LONG_MAX) this.#long.clear();
     this.#kept.keep(exchange);
     this.#long.set(key, exchange);
-    if (before === undefined || this.#longRepeats.length >= REPEATS_MAX) return;
-    if (isAfter(before, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS))
-      this.#longRepeats.push({ first: before, again: exchange, isAlone: true });
+    if (before !== undefined && isAfter(before, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS))
+      this.#store(this.#longRepeats, { first: before, again: exchange, isAlone: true });
   }
 
   clear(): void {
     this.whileValid.clear();
     this.#settled = null;
-    this.#askers.clear();
+    this.#habits.clear();
     this.#recent.clear();
     this.#long.clear();
     this.#late.clear();
@@ -290,10 +281,10 @@ export class AskedAgain {
   #without(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
     const lost = Map.groupBy(losses, ({ name }) => name);
     return [...this.#repeats, ...this.#halves.values()].filter(({ first, again, isAlone }) => {
-      const asker = this.#askers.get(first.client.address)!;
-      if (hasFixedIds(asker)) return false;
+      const habits = this.#habits.get(first.client.address)!;
+      if (hasFixedIds(habits)) return false;
       // The other half of the pair was lost before it came here, so the client repeats both.
-      if (isAlone && isAddressType(first.type) && asksBoth(asker)) return false;
+      if (isAlone && isAddressType(first.type) && asksBoth(habits)) return false;
       // A client with two address families repeats from one what it lost on the other.
       const isSure = first.id === again.id;
       const isBetween = ({ sentMs }: Waited | SeenExchange): boolean =>
@@ -310,15 +301,19 @@ export class AskedAgain {
   }
 
   #keep({ exchange: first, isPaired }: RecentQuestion, again: SeenExchange): void {
-    if (this.#repeats.length >= REPEATS_MAX) return;
-    this.#kept.keep(first);
-    this.#kept.keep(again);
-    this.#repeats.push({ first, again, isAlone: !isPaired });
+    this.#store(this.#repeats, { first, again, isAlone: !isPaired });
+  }
+
+  #store<T extends RepeatedQuery>(list: T[], repeat: T): void {
+    if (list.length >= REPEATS_MAX) return;
+    this.#kept.keep(repeat.first);
+    this.#kept.keep(repeat.again);
+    list.push(repeat);
   }
 }
 
 /** True if the client looks up both address families. */
-function asksBoth({ ofA, ofAaaa }: Asker): boolean {
+function asksBoth({ ofA, ofAaaa }: ClientHabits): boolean {
   const least = Math.min(ofA, ofAaaa);
   return least >= MIN_CASES && least >= SPARED_SHARE * Math.max(ofA, ofAaaa);
 }
@@ -341,7 +336,7 @@ function isAfter(
 function isStopped(
   before: SeenExchange,
   again: SeenExchange,
-  { lastName, otherMs }: Asker,
+  { lastName, otherMs }: ClientHabits,
   domains: SearchDomains,
 ): boolean {
   if (before.rcode !== RCODE.NXDOMAIN || domains.domainOf(again.name) === null) return false;
@@ -363,13 +358,13 @@ function isUsable(exchange: SeenExchange): boolean {
   );
 }
 
-const newAsker = (): Asker => ({
+const newHabits = (): ClientHabits => ({
   ...{ asked: 0, ofA: 0, ofAaaa: 0, reused: 0, longestRun: 0 },
   ...{ lastMs: -Infinity, lastName: '', lastId: -1 },
   ...{ otherMs: -Infinity, smallAnew: 0, longMs: -Infinity, probes: 0, questions: new Map() },
 });
 
-function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
+function hasFixedIds({ asked, reused, longestRun }: ClientHabits): boolean {
   return (
     longestRun >= FIXED_IDS.run || (reused >= FIXED_IDS.least && reused >= FIXED_IDS.share * asked)
   );

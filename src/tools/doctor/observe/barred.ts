@@ -13,8 +13,8 @@ export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientVi
 /** True if every reply with this reason (EDE) went to clients that are refused for every name. */
 export function isOfBarred({ clients, names }: StatedReason, observed: Observations): boolean {
   const views = clients.list.flatMap(({ key }) => observed.clients.get(key) ?? []);
-  const askers = new Set(programs(observed));
-  const theirs = views.filter((view) => askers.has(view));
+  const known = new Set(programs(observed));
+  const theirs = views.filter((view) => known.has(view));
   const asked = new Set(names.list.map(({ name }) => name));
   return asked.size >= MIN_CASES && theirs.length > 0 && theirs.every(isBarred);
 }

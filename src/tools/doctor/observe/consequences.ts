@@ -71,14 +71,14 @@ export function explainWaiting(
   claims: Claims,
   silences: readonly Silence[],
 ): void {
-  const askers = askersOf(observed, new Set(silences.map(({ server }) => server)));
-  if (askers.size === 0) return;
+  const waiting = waitingServers(observed, new Set(silences.map(({ server }) => server)));
+  if (waiting.size === 0) return;
   claims.silences.push(...silences);
   claims.take(
     claims.open.filter(
       (loss) =>
         [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
-          askers.has(address),
+          waiting.has(address),
         ) &&
         // They answer cluster names from memory.
         !observed.domains.isOfCluster(loss.name) &&
@@ -91,7 +91,7 @@ export function explainWaiting(
   const slow = observed.slow.filter(({ sentMs }) => sentMs >= observed.firstMs);
   const late = slow.filter((each) => claims.isOfSilence(each));
   if (late.length >= NEARLY_ALL * slow.length)
-    for (const address of askers) claims.late.add(address);
+    for (const address of waiting) claims.late.add(address);
 }
 
 /**
@@ -135,7 +135,7 @@ export function waitedForLostTest({ losses }: Observations): (exchange: SeenExch
 }
 
 /** Servers that query one of these servers, and the addresses in front of them. */
-function askersOf(
+function waitingServers(
   { servers, backends, serverNames }: Observations,
   silent: ReadonlySet<string>,
 ): ReadonlySet<string> {
@@ -145,11 +145,11 @@ function askersOf(
       ...(backends.get(address)?.clients ?? []),
     ]),
   );
-  const askers = [...servers.list, ...backends.list].filter(
+  const waiting = [...servers.list, ...backends.list].filter(
     ({ address }) => clients.has(serverNames.hostOf(address)) && !silent.has(address),
   );
   const served = new Set(
-    askers.flatMap(({ address, clients: theirs }) =>
+    waiting.flatMap(({ address, clients: theirs }) =>
       backends.get(address) === undefined ? [] : [...theirs],
     ),
   );
@@ -157,7 +157,7 @@ function askersOf(
     ({ clients: theirs, address }) =>
       !silent.has(address) && [...theirs].some((client) => served.has(client)),
   );
-  return new Set([...askers, ...services].map(({ address }) => address));
+  return new Set([...waiting, ...services].map(({ address }) => address));
 }
 
 /**

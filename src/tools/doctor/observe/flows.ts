@@ -46,10 +46,6 @@ export class Flows {
     return this.#flows.get(client.address, number * PORTS + client.port);
   }
 
-  get size(): number {
-    return this.#flows.size;
-  }
-
   get leftOut(): number {
     return this.#flows.leftOut;
   }

@@ -19,7 +19,6 @@ export interface Unreachable {
   noNeighbour: number;
   /** The first error’s type and code, as `type * 256 + code`. */
   readonly code: number;
-  readonly frame: number;
 }
 
 const meanings: ReadonlyMap<number, string> = new Map([

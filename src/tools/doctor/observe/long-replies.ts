@@ -217,10 +217,10 @@ function allowsLong({ cut }: Observations, { protocol, udpSize }: SeenExchange):
 
 /** The share of queries for names whose answers have more bytes. */
 function longShare(names: readonly NameView[], limit: number): number {
-  return askedOf(names.filter(({ longest }) => longest > limit)) / askedOf(names);
+  return queriesFor(names.filter(({ longest }) => longest > limit)) / queriesFor(names);
 }
 
-export function askedOf(names: readonly NameView[]): number {
+export function queriesFor(names: readonly NameView[]): number {
   return names.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
 }
 

@@ -1,5 +1,5 @@
 /** Names that clients look up by Multicast DNS (RFC 6762) and LLMNR (RFC 4795). */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType } from '../../../server/wire/iana.ts';
 import type { PathEvent } from '../../capture/read/packets/dissect.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -18,7 +18,6 @@ export interface MulticastName {
   readonly port: number;
   /** A and AAAA sent together count once. */
   tries: number;
-  firstMs: number;
   lastMs: number;
 }
 
@@ -28,12 +27,12 @@ export class MulticastNames {
   readonly #answered = new BoundedMap<string, true>(ANSWERED_MAX);
 
   add(client: string, { name, code: type, isReply, timeMs, targetPort: port }: PathEvent): void {
-    if (type !== TYPE.A && type !== TYPE.AAAA) return;
+    if (!isAddressType(type)) return;
     if (isReply) {
       this.#answered.at(name, () => true);
       return;
     }
-    const made = { client, name, port, tries: 0, firstMs: timeMs, lastMs: -Infinity };
+    const made = { client, name, port, tries: 0, lastMs: -Infinity };
     const entry = this.#asked.at(`${client} ${port} ${name}`, () => made);
     if (entry === null) return;
     // Each interface may capture its own copy.

@@ -91,7 +91,8 @@ const MISSING_FIRST = SOCKETS + 8;
 const EXISTING_LAST = SOCKETS + 9;
 /** The highest TTL of an NXDOMAIN reply, seconds. */
 const LONGEST_TTL = SOCKETS + 10;
-const STREAKS = SOCKETS + 11;
+const TTL_COUNT = SOCKETS + 11;
+const STREAKS = SOCKETS + 12;
 const COUNTS = STREAKS + 4;
 
 const FIRST_FOUND = 0;
@@ -426,14 +427,14 @@ export class NameView {
     if (ttl < 0) return;
     const { names, ttls } = this.#rows;
     names.setCount(this.#row, LONGEST_TTL, Math.max(this.longestTtl, ttl));
+    if (this.#count(TTL_COUNT) >= TTLS_MAX) return;
     const last = this.#count(TTLS);
-    let stored = 0;
-    for (let row = last; row > 0; row = ttls.before(row), stored++) {
+    for (let row = last; row > 0; row = ttls.before(row)) {
       const isSoon = atMs - ttls.time(row, 0) < SAME_TTL_MS;
       // Several caches, each with its own TTL, may alternate behind the server's address.
       if (isSoon && ttls.count(row, LISTED) === ttl && ttls.serverOf(row) === server) return;
     }
-    if (stored >= TTLS_MAX) return;
+    names.increment(this.#row, TTL_COUNT);
     const made = ttls.append(last, server);
     names.setCount(this.#row, TTLS, made);
     ttls.setCount(made, LISTED, ttl);

@@ -107,7 +107,7 @@ export class PathObservations {
         if (way !== null) way.count++;
         if (way !== null && way.senders.size < SENDERS_MAX) way.senders.add(sender);
       }
-      const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
+      const made = { count: 0, sender, noNeighbour: 0, code: event.code };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;
       entry.count++;
@@ -133,8 +133,7 @@ export class PathObservations {
         this.gapped.add(`${target} ${targetPort}`);
     } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
     else if (kind === 'segment-again') {
-      if (ports.has(sourcePort))
-        this.stuckSegments.again(source, target, targetPort, event.code, timeMs);
+      if (ports.has(sourcePort)) this.stuckSegments.again(target, targetPort, event.code, timeMs);
     } else if (ports.has(sourcePort)) {
       if (kind === 'syn-ack') this.pathTimes.opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;

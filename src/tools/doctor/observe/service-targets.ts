@@ -15,7 +15,6 @@ export interface ServiceTargets {
   readonly targets: Set<string>;
   readonly servers: Set<string>;
   readonly clients: Set<string>;
-  count: number;
 }
 
 export class AllServiceTargets {
@@ -26,7 +25,6 @@ export class AllServiceTargets {
     if (type !== TYPE.SRV || rcode !== RCODE.NOERROR || answers === 0 || reply === null) return;
     const entry = this.owners.at(name, newTargets);
     if (entry === null) return;
-    entry.count++;
     if (entry.servers.size < TARGETS_MAX) entry.servers.add(server.address);
     if (entry.clients.size < TARGETS_MAX) entry.clients.add(client.address);
     for (const record of answerRecords(exchange)) {
@@ -37,5 +35,5 @@ export class AllServiceTargets {
 }
 
 const newTargets = (owner: string): ServiceTargets => ({
-  ...{ owner, targets: new Set(), servers: new Set(), clients: new Set(), count: 0 },
+  ...{ owner, targets: new Set(), servers: new Set(), clients: new Set() },
 });

@@ -115,8 +115,6 @@ const SOCKETS_MAX = 5000;
 /** The segments that a server retransmits on one connection. */
 export interface StuckSegment {
   readonly client: string;
-  readonly server: string;
-  readonly firstMs: number;
   lastMs: number;
   /** The number of retransmissions, each after its timer has expired. */
   times: number;
@@ -129,9 +127,9 @@ export class StuckSegments {
   readonly #sockets = new BoundedMap<string, StuckSegment>(SOCKETS_MAX);
 
   /** Ignores copies of packets on their way to the client, which follow at once with the same end. */
-  again(server: string, client: string, port: number, bytes: number, timeMs: number): void {
+  again(client: string, port: number, bytes: number, timeMs: number): void {
     if (bytes < STUCK_SEGMENT.bytes) return;
-    const made = { client, server, firstMs: timeMs, lastMs: -Infinity, times: 0, bytes };
+    const made = { client, lastMs: -Infinity, times: 0, bytes };
     const socket = this.#sockets.at(`${client} ${port}`, () => made);
     if (socket === null || timeMs - socket.lastMs < STUCK_SEGMENT.timerMs) return;
     socket.lastMs = timeMs;

@@ -1,7 +1,6 @@
 /** External names whose TTL is so low that caches do not help, and whose answers take long. */
 import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
 import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
-import type { AnswerSet } from './answer-sets.ts';
 import type { Claims } from './claims.ts';
 import { lateFrom, lateReplies } from './late-replies.ts';
 import type { NameView } from './name-view.ts';
@@ -10,7 +9,6 @@ import type { ServerView } from './server-view.ts';
 
 export interface Uncached {
   readonly view: NameView;
-  readonly sets: readonly AnswerSet[];
   readonly count: number;
   readonly meanMs: number;
   /** The highest TTL, seconds. */
@@ -68,7 +66,7 @@ function uncached(view: NameView): Uncached | null {
   if (ttl > UNCACHED.ttl) return null;
   const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
   if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
-  return { view, sets: list, count, meanMs, ttl };
+  return { view, count, meanMs, ttl };
 }
 
 /** The name that most queries to the server are for, if its answers have TTL 0. Otherwise null. */

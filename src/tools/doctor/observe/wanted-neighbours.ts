@@ -13,28 +13,13 @@ const ADDRESSES_MAX = 20;
 /** Times stored for each: lookups are known some time after they began. */
 const TIMES_MAX = 64;
 
-/** The requests of one host, and its lookups since the first of them. */
-export interface Wanted {
-  readonly asker: string;
-  readonly address: string;
-  requests: number;
-  /** Lookups that began when it gave up, and all others. */
-  late: number;
-  otherwise: number;
-  /**
-   * The share of time shortly after a failed request: the probability that a lookup begins then by
-   * chance.
-   */
-  readonly chance: number;
-}
-
 export class WantedNeighbours {
-  readonly #pairs: BoundedMap<string, Requests> = new BoundedMap(PAIRS_MAX);
-  readonly #byAsker = new Map<string, Requests[]>();
+  readonly #pairs: BoundedMap<string, WantedNeighbour> = new BoundedMap(PAIRS_MAX);
+  readonly #byAsker = new Map<string, WantedNeighbour[]>();
 
   asked(asker: string, address: string, timeMs: number): void {
     const requests = this.#pairs.at(`${asker} ${address}`, () => {
-      const made = new Requests(asker, address);
+      const made = new WantedNeighbour(asker, address);
       const theirs = this.#byAsker.get(asker);
       if (theirs === undefined) this.#byAsker.set(asker, [made]);
       else if (theirs.length < ADDRESSES_MAX) theirs.push(made);
@@ -51,15 +36,16 @@ export class WantedNeighbours {
     return late;
   }
 
-  get list(): readonly Wanted[] {
+  get list(): readonly WantedNeighbour[] {
     return this.#pairs.list;
   }
 }
 
-class Requests implements Wanted {
+/** The requests of one host, and its lookups since the first of them. */
+export class WantedNeighbour {
   readonly asker: string;
   readonly address: string;
-  requests: number = 0;
+  /** Lookups that began when it gave up, and all others. */
   late: number = 0;
   otherwise: number = 0;
   #times: number[] = [];
@@ -74,7 +60,6 @@ class Requests implements Wanted {
   }
 
   add(timeMs: number): void {
-    this.requests++;
     if (this.#lastMs > 0) this.#givenUpMs += givenUp(timeMs - this.#lastMs);
     this.#firstMs = Math.min(this.#firstMs, timeMs);
     this.#lastMs = Math.max(this.#lastMs, timeMs);
@@ -92,6 +77,7 @@ class Requests implements Wanted {
     return isLate;
   }
 
+  /** The share of time shortly after a failed request: the probability that a lookup begins then by chance. */
   get chance(): number {
     const spanMs = this.#lastMs - this.#firstMs + NEIGHBOUR_GIVEN_UP_MS.to;
     return Math.min(1, (this.#givenUpMs + givenUp(Infinity)) / spanMs);
