@@ -5,6 +5,7 @@ import { MIN_CASES, MIN_QUERIES, MOST, SPARED_SHARE } from '../thresholds/eviden
 import { busiestOf, type BusiestClient } from './busiest-client.ts';
 import { median } from './median.ts';
 import type { Observations } from './observations.ts';
+import { runsOf } from './sorted-times.ts';
 import { WaitingAtServer } from './waiting-at-server.ts';
 import { tally } from '../texts.ts';
 
@@ -59,14 +60,7 @@ export function burstLimitAt(observed: Observations, server: string): BurstLimit
     return null;
   const clients = new Set(refused.map(({ client }) => client));
   const theirs = forwarded.filter(({ client }) => clients.has(client));
-  const all = [...refused, ...theirs].toSorted((one, other) => one.sentMs - other.sentMs);
-  const bursts: { sentMs: number; isRefused: boolean }[][] = [];
-  let lastMs = -Infinity;
-  for (const each of all) {
-    if (each.sentMs - lastMs > BURST_LIMIT.gapMs) bursts.push([]);
-    bursts.at(-1)!.push(each);
-    lastMs = each.sentMs;
-  }
+  const bursts = runsOf([...refused, ...theirs], areNear);
   const full = bursts.filter((burst) => burst.some(({ isRefused }) => isRefused));
   // After a refusal, a resolver tries the search domains.
   const firstSteps = observed.failed.filter(
@@ -106,17 +100,15 @@ function isRule({ failed, names }: Observations, server: string): boolean {
       const outcomes = names.get(refusals[0]!.name, refusals[0]!.type)?.outcomes;
       const isAnswered =
         outcomes === undefined || outcomes.found + outcomes.nodata + outcomes.nxdomain > 0;
-      return !isAnswered && countBursts(refusals) >= MIN_CASES;
+      return !isAnswered && runsOf(refusals, areNear).length >= MIN_CASES;
     },
   );
   return ruled.reduce((sum, { length }) => sum + length, 0) >= MOST * own.length;
 }
 
-function countBursts(queries: readonly { readonly sentMs: number }[]): number {
-  let [bursts, lastMs] = [0, -Infinity];
-  for (const { sentMs } of queries.toSorted((one, other) => one.sentMs - other.sentMs)) {
-    if (sentMs - lastMs > BURST_LIMIT.gapMs) bursts++;
-    lastMs = sentMs;
-  }
-  return bursts;
+/** True if both belong to one burst. */
+function areNear(one: QueryTime, next: QueryTime): boolean {
+  return next.sentMs - one.sentMs <= BURST_LIMIT.gapMs;
 }
+
+type QueryTime = { readonly sentMs: number };

@@ -4,6 +4,7 @@ import type { Claims } from './claims.ts';
 import type { Rejection } from './icmp-errors.ts';
 import type { Observations } from './observations.ts';
 import type { QueryCounts } from './server-view.ts';
+import { runsOf } from './sorted-times.ts';
 import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { REJECTED_APART_MS, REJECTED_WITHIN_MS, RUNS_AGAIN } from '../thresholds/silence.ts';
 
@@ -120,18 +121,10 @@ function timesOf(
   returned: readonly SeenExchange[],
   ranBetween: (fromMs: number, toMs: number) => boolean,
 ): readonly RejectedTime[] {
-  const sorted = returned.toSorted((one, other) => one.sentMs - other.sentMs);
-  const times: SeenExchange[][] = [];
-  for (const each of sorted) {
-    const last = times.at(-1);
-    const beforeMs = last?.at(-1)?.sentMs ?? -Infinity;
-    if (
-      last !== undefined &&
-      each.sentMs - beforeMs <= REJECTED_APART_MS &&
-      !ranBetween(beforeMs, each.sentMs)
-    )
-      last.push(each);
-    else times.push([each]);
-  }
-  return times.map(sentSpan);
+  const runs = runsOf(
+    returned,
+    (before, each) =>
+      each.sentMs - before.sentMs <= REJECTED_APART_MS && !ranBetween(before.sentMs, each.sentMs),
+  );
+  return runs.map(sentSpan);
 }
