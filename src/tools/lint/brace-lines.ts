@@ -130,6 +130,27 @@ export function missingOpening(line: BraceLine, hint: string): BraceFault {
   };
 }
 
+/** The fault of a } that closes nothing, or that ends the block opened by `closed` too early. */
+export function surplusBrace(
+  at: BraceLine,
+  closed: BraceLine | null,
+  hint: string | null,
+): BraceFault {
+  return {
+    line: at.number,
+    column: at.indent + 1,
+    text:
+      closed === null
+        ? 'this } closes nothing'
+        : `this } closes '${closed.word}' (${closed.place}) too early`,
+    hint,
+    remedy: 'Remove this }.',
+    loses: closed !== null,
+    lead: at.lead,
+    correction: 'remove',
+  };
+}
+
 /** A line of a corrected text, with the number of the line that it comes from. */
 export interface CorrectedLine {
   readonly text: string;

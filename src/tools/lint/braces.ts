@@ -7,6 +7,7 @@ import {
   missingBrace,
   missingOpening,
   readBraceLines,
+  surplusBrace,
   type BraceFault,
   type BraceLine,
   type MissingBrace,
@@ -108,28 +109,13 @@ function surplus(
   }
   // Some files indent the } of every block. One that is followed by lines of its block is the wrong one.
   const suspect = suspects.find((each) => isInside(lines, end, each)) ?? suspects[0];
-  const at = suspect?.brace ?? end;
-  const place = {
-    line: at.number,
-    column: at.indent + 1,
-    remedy: 'Remove this }.',
-    lead: at.lead,
-    correction: 'remove',
-  } as const;
-  if (suspect === undefined)
-    return {
-      ...place,
-      text: 'this } closes nothing',
-      hint: 'There may be an extra } above that ends a block earlier than it seems.',
-      loses: false,
-    };
-  const { word, place: from } = suspect.opener;
-  return {
-    ...place,
-    text: `this } closes '${word}' (${from}) too early`,
-    hint: `It is indented further than '${word}', and the } at ${end.place} then closes nothing`,
-    loses: true,
-  };
+  if (suspect === undefined) {
+    const hint = 'There may be an extra } above that ends a block earlier than it seems.';
+    return surplusBrace(end, null, hint);
+  }
+  const { brace, opener } = suspect;
+  const hint = `It is indented further than '${opener.word}', and the } at ${end.place} then closes nothing`;
+  return surplusBrace(brace, opener, hint);
 }
 
 /** True if the line after a } is in the block that the } closes, or is the } that then closes nothing. */

@@ -7,6 +7,7 @@ import {
   missingBrace,
   missingOpening,
   readBraceLines,
+  surplusBrace,
   type BraceFault,
   type BraceLine,
 } from './brace-lines.ts';
@@ -31,7 +32,9 @@ export function indentationFaults(file: string, text: string): readonly BraceFau
     const top = open.at(-1);
     if (isBrace) {
       const isEarly = top !== undefined && line.indent > top.indent && isDeeper(next, top);
-      if (top === undefined || isEarly) faults.push(surplus(line, top));
+      const hint =
+        top === undefined ? null : `The next line is indented further than '${top.word}'.`;
+      if (top === undefined || isEarly) faults.push(surplusBrace(line, top ?? null, hint));
       else open.pop();
       continue;
     }
@@ -53,20 +56,4 @@ function hintAt(line: BraceLine, top: BraceLine): string {
   if (line.word === '}') return `This } is indented less than '${top.word}'`;
   const how = line.indent === top.indent ? 'like' : 'less than';
   return `'${line.word}' is indented ${how} '${top.word}'`;
-}
-
-function surplus({ number, indent, lead }: BraceLine, top: BraceLine | undefined): BraceFault {
-  return {
-    line: number,
-    column: indent + 1,
-    text:
-      top === undefined
-        ? 'this } closes nothing'
-        : `this } closes '${top.word}' (${top.place}) too early`,
-    hint: top === undefined ? null : `The next line is indented further than '${top.word}'.`,
-    remedy: 'Remove this }.',
-    loses: true,
-    lead,
-    correction: 'remove',
-  };
 }

@@ -3,8 +3,7 @@ import { child, text } from '../../server/base/json-object.ts';
 import { nearest, type Place, type Problem } from '../../server/base/problem.ts';
 import type { Directive } from '../../server/corefile/corefile-tree.ts';
 import { readEdits } from './edits.ts';
-import type { Edit, LintFinding, LintSeverity, Spot } from './finding.ts';
-import { severities } from './finding.ts';
+import { severities, type Edit, type LintFinding, type Spot } from './finding.ts';
 import type { GatheredFiles, GivenFile } from './gather.ts';
 import { sortInputs, type Inputs } from './inputs.ts';
 import { readingRules } from './reading.lint.ts';
@@ -68,7 +67,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new FindingCollector(sources, texts);
   for (const problem of broken.flatMap(({ problems }) => problems))
-    collector.problem(braceRule, problem);
+    collector.problem(BRACES, problem);
   const refused = new RefusedLines(corefiles);
   const fitting = rules.filter(({ ofCore }) => ofCore !== true || isOfCore(target));
   for (const [index, rule] of fitting.entries()) {
@@ -79,18 +78,18 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   }
   if (parts.live !== undefined) progress?.(() => 'asking the network');
   for (const [rule, told] of (await parts.live?.(subject)) ?? []) collector.add(rule, told);
-  for (const problem of inputs.problems) collector.unreadable(problem);
+  for (const problem of inputs.problems) collector.problem(UNREADABLE, problem);
   const foreign = new Set<string>();
   for (const corefile of corefiles.filter((each) => isForeign(each, plugins))) {
     const { file } = corefile.tree;
     foreign.add(corefile.file);
-    collector.unreadable({
+    collector.problem(UNREADABLE, {
       message: 'this is probably not a Corefile: hardly any line begins with a directive',
       place: { file, line: 1, column: 1 },
     });
   }
   for (const { file, why } of given.passed)
-    collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
+    collector.problem(UNREADABLE, { message: why, place: { file, line: 1, column: 0 } });
   const { known = rules } = parts;
   const tried = new Set(fitting.map(({ code }) => code));
   const suppressions = new Suppressions(texts, new Set(known.map(({ code }) => code)), tried);
@@ -149,7 +148,7 @@ function shortened(
 ): readonly LintFinding[] {
   const counts = new Map<string, number>();
   return findings.filter(({ spot: { file }, code }) => {
-    if (!foreign.has(file) || code === unreadableRule.code) return true;
+    if (!foreign.has(file) || code === UNREADABLE) return true;
     const count = (counts.get(file) ?? 1) + 1;
     counts.set(file, count);
     return count <= FOREIGN_MAX;
@@ -236,7 +235,7 @@ function chartOf({ kind, name, value }: LintObject): string {
 
 /** True if the finding says that the text does not parse, which explains other findings. */
 function isStructure({ code, severity }: LintFinding): boolean {
-  return code === braceRule.code && severity === 'error';
+  return code === BRACES && severity === 'error';
 }
 
 function byPlace(a: LintFinding, b: LintFinding): number {
@@ -310,16 +309,11 @@ class FindingCollector {
     return source === undefined ? [] : readEdits(fix, source, this.#texts);
   }
 
-  /** Reports part of the input that could not be read. */
-  unreadable(problem: ProblemLike): void {
-    this.problem(unreadableRule, problem);
-  }
-
-  /** Reports a problem as a rule's finding. */
-  problem(rule: Pick<LintRule, 'code' | 'severity'>, problem: ProblemLike): void {
+  /** Reports a problem as an error of the rule with this code. */
+  problem(code: string, problem: ProblemLike): void {
     const at: Place = problem.place ?? { file: '', line: 1, column: 0 };
     const { hint = null, remedy = null } = problem;
-    this.add(rule, { at, text: problem.message, hint, remedy });
+    this.add({ code, severity: 'error' }, { at, text: problem.message, hint, remedy });
   }
 
   /** The line to show, which is the line in the file unless it is a quoted text of many lines. */
@@ -338,11 +332,9 @@ class FindingCollector {
 
 type ProblemLike = Pick<Problem, 'message' | 'place'> & Partial<Pick<Problem, 'hint' | 'remedy'>>;
 
-/** The rule of braces that do not match. */
-const braceRule: { readonly code: string; readonly severity: LintSeverity } = {
-  code: 'CF34',
-  severity: 'error',
-};
+/** The rules of braces that do not match, and of unreadable parts of the input. */
+const BRACES = 'CF34';
+const UNREADABLE = 'CF49';
 
 /** The rules that report what the parser refuses. */
 const readingCodes: ReadonlySet<string> = new Set([
@@ -383,12 +375,6 @@ function linesOf({ at, block }: Pick<Directive, 'at' | 'block'>): readonly Place
   const inner = (block ?? []).flatMap((line) => linesOf({ at: line.name, block: line.block }));
   return [at.place, ...inner];
 }
-
-/** The rule for unreadable parts of the input, which has a page like any other rule. */
-const unreadableRule: { readonly code: string; readonly severity: LintSeverity } = {
-  code: 'CF49',
-  severity: 'error',
-};
 
 /** The length of the word at this column. */
 function wordAt(line: string | null, column: number): number {

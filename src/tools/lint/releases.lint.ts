@@ -15,8 +15,7 @@ import {
 import type { LintRule, Tell } from './lint-rule.ts';
 import { addressOf, isResolvConf, targetsOf } from './upstreams.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
-import { isOfCore, type LintTarget } from './target.ts';
-import { isBefore, readVersion, type Version } from './release-version.ts';
+import { isBefore, isOfCore, type LintTarget } from './target.ts';
 
 /** Plugins that are not part of CoreDNS, with an alternative for each. */
 type External = Readonly<Record<string, string>>;
@@ -133,7 +132,7 @@ function judgeUpstreams(
   target: Exclude<LintTarget, { kind: 'ndots' }>,
   tell: Tell,
 ): void {
-  if (target.version === null || !isBefore(target.version, readVersion(hostUpstreamsSince))) return;
+  if (target.version === null || !isBefore(target.version, hostUpstreamsSince)) return;
   for (const to of targetsOf(directive))
     if (addressOf(to) === null && !isResolvConf(to) && HOST.test(to.text) && /[a-z]/i.test(to.text))
       tell({
@@ -180,21 +179,19 @@ function judgeProperties(
 function nameOf({ kind, label, version }: Exclude<LintTarget, { kind: 'ndots' }>): string {
   if (version === null) return kind === 'coredns' ? 'CoreDNS' : label;
   const [own = ''] = label.split('@').slice(1);
-  const core = `CoreDNS ${version.join('.')}`;
+  const core = `CoreDNS ${version}`;
   return kind === 'coredns' ? core : `node-cache ${own} (${core})`;
 }
 
-function lives([since, until]: Lifetime, version: Version | null): boolean {
+function lives([since, until]: Lifetime, version: string | null): boolean {
   return (
     version === null ||
-    (!isBefore(version, readVersion(since)) &&
-      (until === undefined || !isBefore(readVersion(until), version)))
+    (!isBefore(version, since) && (until === undefined || !isBefore(until, version)))
   );
 }
 
 function whenText(word: string, [since, until]: Lifetime): string {
-  const newest = newestCore.join('.');
   return until === undefined
-    ? `'${word}' has existed since CoreDNS ${since} (as of ${newest}).`
+    ? `'${word}' has existed since CoreDNS ${since} (as of ${newestCore}).`
     : `'${word}' existed from CoreDNS ${since} to ${until}.`;
 }

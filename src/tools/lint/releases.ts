@@ -2,8 +2,6 @@
  * The directives and properties in each CoreDNS release, with the first and last release that has them. Taken from
  * plugin.cfg and the setup code of releases 1.0.0 to 1.14.7.
  */
-import type { Version } from './release-version.ts';
-
 /** The first and last releases that have it. If the second is missing, it still exists. */
 export type Lifetime = readonly [since: string, until?: string];
 
@@ -15,7 +13,7 @@ export const valuesOfNdots: Readonly<Record<string, Readonly<Record<string, read
 export const hostUpstreamsSince = '1.14.4';
 
 /** The newest release in this table. */
-export const newestCore: Version = [1, 14, 7];
+export const newestCore = '1.14.7';
 
 /** The directives of CoreDNS since 1.0.0. */
 export const coreDirectives: Readonly<Record<string, Lifetime>> = {
@@ -168,57 +166,20 @@ export const coreProperties: Readonly<Record<string, Readonly<Record<string, Lif
 };
 
 /** The directives that node-cache includes. */
-export const nodeCacheDirectives: ReadonlySet<string> = new Set([
-  'bind',
-  'bufsize',
-  'cache',
-  'debug',
-  'dns64',
-  'errors',
-  'forward',
-  'health',
-  'hosts',
-  'loadbalance',
-  'log',
-  'loop',
-  'pprof',
-  'prometheus',
-  'reload',
-  'rewrite',
-  'template',
-  'timeouts',
-  'trace',
-  'whoami',
-]);
+export const nodeCacheDirectives: ReadonlySet<string> = new Set(
+  (
+    'bind bufsize cache debug dns64 errors forward health hosts loadbalance log loop pprof prometheus reload rewrite ' +
+    'template timeouts trace whoami'
+  ).split(' '),
+);
 
-/** The node-cache releases that switched to another CoreDNS. */
-export const nodeCacheReleases: readonly (readonly [own: Version, core: Version])[] = [
-  [
-    [1, 16, 0],
-    [1, 7, 0],
-  ],
-  [
-    [1, 20, 0],
-    [1, 8, 3],
-  ],
-  [
-    [1, 21, 0],
-    [1, 7, 0],
-  ],
-  [
-    [1, 22, 14],
-    [1, 10, 0],
-  ],
-  [
-    [1, 24, 0],
-    [1, 11, 3],
-  ],
-  [
-    [1, 26, 5],
-    [1, 12, 2],
-  ],
-  [
-    [1, 26, 6],
-    [1, 13, 1],
-  ],
+/** The node-cache releases that switched to another CoreDNS, with that CoreDNS's release. */
+export const nodeCacheReleases: readonly (readonly [own: string, core: string])[] = [
+  ['1.16.0', '1.7.0'],
+  ['1.20.0', '1.8.3'],
+  ['1.21.0', '1.7.0'],
+  ['1.22.14', '1.10.0'],
+  ['1.24.0', '1.11.3'],
+  ['1.26.5', '1.12.2'],
+  ['1.26.6', '1.13.1'],
 ];

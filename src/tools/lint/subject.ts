@@ -95,10 +95,22 @@ export class LintedBlock {
 
   /** True if it listens only on loopback, so that no other host can query it. */
   get isLocal(): boolean {
-    const binds = this.directives('bind').flatMap(({ args }) => args);
+    const { binds } = this;
     return (
-      binds.length > 0 && binds.every(({ text }) => /^(?:127\.[\d.]+|::1|lo|localhost)$/.test(text))
+      binds.length > 0 && binds.every((text) => /^(?:127\.[\d.]+|::1|lo|localhost)$/.test(text))
     );
+  }
+
+  /** The addresses and interfaces that it listens on. Empty for all of the machine's addresses. */
+  get binds(): readonly string[] {
+    return this.directives('bind').flatMap(({ args }) => args.map(({ text }) => text));
+  }
+
+  /** The zones of `kubernetes`, in lower case and without a final dot. By default, these are the block's. */
+  get kubernetesZones(): readonly string[] {
+    return this.directives('kubernetes')
+      .flatMap(({ args }) => (args.length === 0 ? this.zones : args.map(({ text }) => text)))
+      .map((zone) => zone.toLowerCase().replace(/(.)\.$/, '$1'));
   }
 
   /** All uses of a directive as written. */

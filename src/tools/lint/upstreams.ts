@@ -2,6 +2,7 @@
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Directive, Token } from '../../server/corefile/corefile-tree.ts';
 import { expandZone, splitScheme } from '../../server/corefile/zones.ts';
+import type { LintedBlock } from './subject.ts';
 
 /** The address and port of an upstream. */
 export interface WrittenUpstream {
@@ -14,6 +15,11 @@ export interface WrittenUpstream {
 /** The words after FROM. */
 export function targetsOf({ args }: Directive): readonly Token[] {
   return args.slice(1);
+}
+
+/** The words after FROM in all of a block's forwards. */
+export function forwardTargets(block: LintedBlock): readonly Token[] {
+  return block.directives('forward').flatMap(targetsOf);
 }
 
 /** FROM as a zone, or null if it is not one. */

@@ -85,6 +85,22 @@ export function dnsServerIn(object: LintObject): {
   return null;
 }
 
+/** The cluster IPs of the cluster's DNS services. */
+export function dnsServiceAddresses(objects: readonly LintObject[]): readonly string[] {
+  return objects
+    .filter(({ kind, name, value }) => {
+      const selector = child(child(value, 'spec'), 'selector');
+      return (
+        kind === 'Service' && (name === 'kube-dns' || text(selector, 'k8s-app') === 'kube-dns')
+      );
+    })
+    .flatMap(({ value }) => {
+      const spec = child(value, 'spec');
+      return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
+    })
+    .filter((address) => address !== '' && address !== 'None');
+}
+
 /**
  * The ndots command run by a container with the ndots image. It may not be a server: `size --follow`, `webhook serve`.
  * Null if there is none.

@@ -153,5 +153,4 @@ const lowNdots: LintRule = objectRule({
   },
 });
 
-/** All rules about clients. */
 export const clientRules: readonly LintRule[] = [podNames, bounds, hostNetwork, lowNdots];

@@ -1,47 +1,24 @@
 /** Rules about the kubelet's settings and the resolv.conf that it gives to pods. */
-import { child, text, texts } from '../../../server/base/json-object.ts';
+import { text, texts } from '../../../server/base/json-object.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
 import { corefileRule, objectRule, type LintRule } from '../lint-rule.ts';
 import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
-import { dnsServerIn, podSpecOf } from '../workload.ts';
+import { dnsServerIn, dnsServiceAddresses, podSpecOf } from '../workload.ts';
 import { ownCorefiles } from './own-corefiles.ts';
 
 /** The cluster's zones that the Corefiles serve, except for reverse zones. */
 function clusterZones({ corefiles }: Subject): readonly string[] {
-  return corefiles.flatMap(({ blocks, role }) =>
-    role === 'node-cache'
-      ? []
-      : blocks.flatMap((block) =>
-          block
-            .directives('kubernetes')
-            .flatMap(({ args }) =>
-              args.length === 0 ? block.zones : args.map(({ text: word }) => word),
-            )
-            .map((zone) => zone.toLowerCase().replace(/(.)\.$/, '$1'))
-            .filter((zone) => !/(in-addr|ip6)\.arpa$/.test(zone)),
-        ),
-  );
+  return corefiles
+    .filter(({ role }) => role === 'server')
+    .flatMap(({ blocks }) => blocks.flatMap(({ kubernetesZones }) => kubernetesZones))
+    .filter((zone) => !/(in-addr|ip6)\.arpa$/.test(zone));
 }
 
-/** The addresses of the cluster's DNS service, according to the input. */
+/** The addresses of the cluster's DNS service and of node caches, according to the input. */
 function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
-  const services = objects.filter(
-    ({ kind, name, value }) =>
-      kind === 'Service' &&
-      (name === 'kube-dns' ||
-        text(child(child(value, 'spec'), 'selector'), 'k8s-app') === 'kube-dns'),
-  );
-  const local = corefiles
-    .filter(({ role }) => role === 'node-cache')
-    .flatMap(({ blocks }) => blocks.flatMap((block) => block.directives('bind')))
-    .flatMap(({ args }) => args.map(({ text: word }) => word));
-  return [
-    ...services.flatMap(({ value }) => {
-      const spec = child(value, 'spec');
-      return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
-    }),
-    ...local,
-  ].filter((address) => address !== '' && address !== 'None');
+  const caches = corefiles.filter(({ role }) => role === 'node-cache');
+  const local = caches.flatMap(({ blocks }) => blocks.flatMap(({ binds }) => binds));
+  return [...dnsServiceAddresses(objects), ...local];
 }
 
 const kubelet: LintRule = objectRule({
@@ -129,5 +106,4 @@ function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): v
   });
 }
 
-/** All rules about kubelet and resolv.conf. */
 export const kubeletRules: readonly LintRule[] = [kubelet, shortList, ownPolicy];

@@ -5,7 +5,7 @@ import type { Directive } from '../../../server/corefile/corefile-tree.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { Aim, LintRule } from '../lint-rule.ts';
 import type { LintedBlock, LintedCorefile, Subject } from '../subject.ts';
-import { targetsOf } from '../upstreams.ts';
+import { forwardTargets } from '../upstreams.ts';
 
 const bypassed: LintRule = {
   code: 'CF23',
@@ -83,7 +83,7 @@ function goesAround({ corefiles }: Subject): string | null {
   for (const { blocks, role } of corefiles) {
     if (role !== 'node-cache') continue;
     const targets = (block: LintedBlock): readonly string[] =>
-      block.directives('forward').flatMap((each) => targetsOf(each).map(({ text }) => text));
+      forwardTargets(block).map(({ text }) => text);
     const [to = null] = blocks.filter(({ zones }) => zones.includes('.')).flatMap(targets);
     const ofCluster = blocks.filter(({ zones }) => !zones.includes('.')).flatMap(targets);
     if (to?.startsWith('/') === true) return to;
@@ -105,5 +105,4 @@ function ownZones(block: LintedBlock): readonly { readonly zone: string; readonl
   return [...zones, ...stubs];
 }
 
-/** All rules about node caches. */
 export const nodeCacheRules: readonly LintRule[] = [bypassed];

@@ -108,5 +108,4 @@ function matchesKubeSystem(selector: JsonObject): boolean {
   });
 }
 
-/** All rules about policies and webhooks. */
 export const policyRules: readonly LintRule[] = [blocked, deadlock];

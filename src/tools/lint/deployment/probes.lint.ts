@@ -321,5 +321,4 @@ function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null
   return null;
 }
 
-/** All rules about probes. */
 export const probeRules: readonly LintRule[] = [probes, lameduck, slowReadiness];

@@ -193,5 +193,4 @@ const reconciled: LintRule = corefileRule({
   },
 });
 
-/** All rules about replicas and owners. */
 export const replicaRules: readonly LintRule[] = [evicted, tooFew, reconciled];

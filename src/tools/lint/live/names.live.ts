@@ -7,7 +7,7 @@ import { texts, child } from '../../../server/base/json-object.ts';
 import type { Token } from '../../../server/corefile/corefile-tree.ts';
 import { splitScheme } from '../../../server/corefile/zones.ts';
 import { lineOf, type LintedBlock, type Subject } from '../subject.ts';
-import { addressOf, isResolvConf, targetsOf } from '../upstreams.ts';
+import { addressOf, forwardTargets, isResolvConf, targetsOf } from '../upstreams.ts';
 import { podSpecOf } from '../workload.ts';
 import type { Told } from '../lint-rule.ts';
 import { askBelow } from '../../probe/checks/suffix-hazards.ts';
@@ -54,7 +54,7 @@ function hostsIn(
   isFile: LiveWorld['isFile'],
 ): readonly { readonly at: Token; readonly host: string }[] {
   const words: Token[] = [
-    ...block.directives('forward').flatMap(targetsOf),
+    ...forwardTargets(block),
     ...block.directives('grpc').flatMap(targetsOf),
     ...block.directives('etcd').flatMap((each) => lineOf(each, 'endpoint')?.args ?? []),
     ...block.directives('kubernetes').flatMap((each) => lineOf(each, 'endpoint')?.args ?? []),
@@ -162,5 +162,4 @@ const wildcards: LiveRule = liveRule({
   },
 });
 
-/** Rules about names that ask for them. */
 export const nameRules: readonly LiveRule[] = [certificates, hosts, wildcards];

@@ -151,5 +151,4 @@ function asked(
   return all;
 }
 
-/** Rules about upstreams that ask them. */
 export const upstreamRules: readonly LiveRule[] = [silent, poor, loops];

@@ -1,7 +1,6 @@
 /** Rules about `acl`. */
 import { blockRule, type LintRule } from '../lint-rule.ts';
-import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../release-version.ts';
+import { coreVersionOf, isBefore } from '../target.ts';
 
 const bypassed: LintRule = blockRule({
   code: 'CF27',
@@ -12,7 +11,7 @@ const bypassed: LintRule = blockRule({
     const version = coreVersionOf(target);
     const [directive] = block.directives('acl');
     if (version === null || directive === undefined) return;
-    const label = `CoreDNS ${version.join('.')}`;
+    const label = `CoreDNS ${version}`;
     const by = (plugin: string, mended: string, hint: string): void =>
       tell({
         at: directive.at,
@@ -20,14 +19,13 @@ const bypassed: LintRule = blockRule({
         hint,
         remedy: `Upgrade to ${mended}, or remove ${plugin} from this block.`,
       });
-    if (block.has('rewrite') && isBefore(version, [1, 14, 2]))
+    if (block.has('rewrite') && isBefore(version, '1.14.2'))
       by('rewrite', '1.14.2', 'acl checked the name before it was rewritten (CVE-2026-26017).');
-    if (block.has('cache') && isBefore(version, [1, 14, 7]))
+    if (block.has('cache') && isBefore(version, '1.14.7'))
       by('cache', '1.14.7', 'Clients that acl blocks got cached answers meant for others.');
-    if (block.has('autopath') && isBefore(version, [1, 14, 7]))
+    if (block.has('autopath') && isBefore(version, '1.14.7'))
       by('autopath', '1.14.7', 'Names that autopath completed were not checked.');
   },
 });
 
-/** Rules about `acl`. */
 export const aclRules: readonly LintRule[] = [bypassed];

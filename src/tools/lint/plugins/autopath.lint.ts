@@ -42,5 +42,4 @@ const wrongNamespace: LintRule = blockRule({
   },
 });
 
-/** Rules about `autopath`. */
 export const autopathRules: readonly LintRule[] = [wrongNamespace];

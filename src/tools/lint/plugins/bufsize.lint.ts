@@ -20,5 +20,4 @@ const fragments: LintRule = blockRule({
   },
 });
 
-/** Rules about `bufsize`. */
 export const bufsizeRules: readonly LintRule[] = [fragments];

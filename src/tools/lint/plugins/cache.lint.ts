@@ -2,8 +2,7 @@
 import type { Syntax } from '../../../server/corefile/syntax.ts';
 import { blockRule, corefileRule, type LintRule } from '../lint-rule.ts';
 import { lineOf, type LintedBlock } from '../subject.ts';
-import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../release-version.ts';
+import { coreVersionOf, isBefore } from '../target.ts';
 import { readOptions, type syntax } from '../../../server/plugins/cache/cache-options.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 
@@ -16,13 +15,13 @@ const poisonedStale: LintRule = blockRule({
   summary: 'serve_stale serves cached SERVFAIL before CoreDNS 1.14.4',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
-    if (version === null || !isBefore(version, [1, 14, 4])) return;
+    if (version === null || !isBefore(version, '1.14.4')) return;
     for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
       const { stale, servfailMs } = readOptions(given);
       if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
       tell({
         at: lineOf(directive, 'serve_stale') ?? directive,
-        text: `a single SERVFAIL is served for as long as stale answers (CoreDNS ${version.join('.')})`,
+        text: `a single SERVFAIL is served for as long as stale answers (CoreDNS ${version})`,
         hint: 'A cached failure counts as newer than the good answer and is served stale instead.',
         remedy: 'Add: servfail 0s, or write serve_stale 1h verify, or upgrade to 1.14.4.',
         fix: { kind: 'property', directive, text: 'servfail 0s' },
@@ -117,5 +116,4 @@ const addedUp: LintRule = corefileRule({
   },
 });
 
-/** Rules about `cache`. */
 export const cacheRules: readonly LintRule[] = [poisonedStale, longDenial, addedUp];

@@ -1,13 +1,12 @@
 /** Rules about `forward`. */
 import { isLoopback, parseAddress } from '../../../server/base/ip.ts';
-import { child, text, texts } from '../../../server/base/json-object.ts';
 import type { Directive, Token } from '../../../server/corefile/corefile-tree.ts';
 import { expandZone } from '../../../server/corefile/zones.ts';
 import { blockRule, corefileRule, type LintRule, type Tell, type Told } from '../lint-rule.ts';
 import { lineOf, type LintedBlock, type Subject } from '../subject.ts';
-import { coreVersionOf } from '../target.ts';
-import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
-import { isBefore } from '../release-version.ts';
+import { coreVersionOf, isBefore } from '../target.ts';
+import { addressOf, forwardTargets, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
+import { dnsServiceAddresses } from '../workload.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 
@@ -23,31 +22,6 @@ function isPrivate(ip: Uint8Array): boolean {
   );
 }
 
-/** The addresses that this Corefile's blocks listen on. Empty for all of the machine's addresses. */
-function bindsOf(block: LintedBlock): readonly string[] {
-  return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
-}
-
-/** Cluster IPs of the cluster DNS services in the input. */
-function clusterAddresses({ objects }: Subject): readonly string[] {
-  return (
-    objects
-      .filter(({ kind, name, value }) => {
-        const selector = child(child(value, 'spec'), 'selector');
-        return (
-          kind === 'Service' && (name === 'kube-dns' || text(selector, 'k8s-app') === 'kube-dns')
-        );
-      })
-      // node-cache's own way to cluster DNS.
-      .filter(({ name }) => !/upstream/.test(name))
-      .flatMap(({ value }) => {
-        const spec = child(value, 'spec');
-        return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
-      })
-      .filter((address) => address !== '' && address !== 'None')
-  );
-}
-
 /** node-cache's address, unless it specifies another one. */
 const NODE_CACHE = '169.254.20.10';
 
@@ -59,11 +33,9 @@ function nodeCaches({ corefiles }: Subject): {
   const blocks = corefiles
     .filter(({ role }) => role === 'node-cache')
     .flatMap((corefile) => corefile.blocks);
-  const asked = blocks
-    .filter(({ zones }) => zones.includes('.'))
-    .flatMap((block) => block.directives('forward').flatMap(targetsOf));
+  const asked = blocks.filter(({ zones }) => zones.includes('.')).flatMap(forwardTargets);
   return {
-    addresses: [NODE_CACHE, ...blocks.flatMap(bindsOf)],
+    addresses: [NODE_CACHE, ...blocks.flatMap(({ binds }) => binds)],
     askForAll: asked.length > 0 && asked.every((to) => isClusterAddress(to, blocks)),
   };
 }
@@ -73,9 +45,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   return blocks.some(
     (block) =>
       !block.zones.includes('.') &&
-      block
-        .directives('forward')
-        .some((each) => targetsOf(each).some(({ text: word }) => word === to.text)),
+      forwardTargets(block).some(({ text: word }) => word === to.text),
   );
 }
 
@@ -86,9 +56,11 @@ function waysBack(
   block: LintedBlock,
   subject: Subject,
 ): (address: string) => Pick<Told, 'text' | 'hint' | 'severity'> | null {
-  const binds = bindsOf(block);
+  const { binds } = block;
   const isServer = block.corefile.role === 'server';
-  const services = isServer ? clusterAddresses(subject) : [];
+  // Upstream services are node-cache's own way to cluster DNS.
+  const own = subject.objects.filter(({ name }) => !/upstream/.test(name));
+  const services = isServer ? dnsServiceAddresses(own) : [];
   const ofCluster = subject.corefiles.some(
     ({ role, blocks }) => role === 'server' && blocks.some((each) => each.has('kubernetes')),
   );
@@ -314,7 +286,7 @@ const noFailover: LintRule = blockRule({
   summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later require',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
-    if (version === null || isBefore(version, [1, 13, 0])) return;
+    if (version === null || isBefore(version, '1.13.0')) return;
     for (const directive of block.directives('forward')) {
       const many = targetsOf(directive);
       if (many.length < 2 || lineOf(directive, 'failover') !== null) continue;
@@ -374,7 +346,6 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
   }
 }
 
-/** Rules about `forward`, and about what a forwarding block needs. */
 export const forwardRules: readonly LintRule[] = [
   loops,
   removedLoop,

@@ -5,8 +5,7 @@
 import { expandZone } from '../../../server/corefile/zones.ts';
 import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf } from '../subject.ts';
-import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../release-version.ts';
+import { coreVersionOf, isBefore } from '../target.ts';
 
 /** Plugins further down the chain that would answer. */
 const behind: Readonly<Record<string, readonly string[]>> = {
@@ -49,13 +48,13 @@ const leakingTypes: LintRule = blockRule({
   summary: 'hosts with fallthrough in CoreDNS 1.14.5 and 1.14.6',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
-    if (version === null || isBefore(version, [1, 14, 5]) || !isBefore(version, [1, 14, 7])) return;
+    if (version === null || isBefore(version, '1.14.5') || !isBefore(version, '1.14.7')) return;
     for (const directive of block.directives('hosts')) {
       const line = lineOf(directive, 'fallthrough');
       if (line === null || !block.has('forward')) continue;
       tell({
         at: line.name,
-        text: `queries other than A and AAAA for names in hosts go to the upstream (CoreDNS ${version.join('.')})`,
+        text: `queries other than A and AAAA for names in hosts go to the upstream (CoreDNS ${version})`,
         hint: 'TXT, HTTPS and other queries for an overridden name get its real owner’s answer, or NXDOMAIN. Strict clients then treat the name as missing.',
         remedy:
           'Upgrade to 1.14.7, which answers NODATA again unless fallthrough_unsupported is set.',
@@ -64,5 +63,4 @@ const leakingTypes: LintRule = blockRule({
   },
 });
 
-/** Rules about `hosts` and its like. */
 export const hostsRules: readonly LintRule[] = [takesAll, leakingTypes];

@@ -182,12 +182,7 @@ const neverAsked: LintRule = corefileRule({
 
 /** True if both blocks listen on the same addresses (`bind`) and the other one serves all clients. */
 function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
-  const bound = (each: LintedBlock): string =>
-    each
-      .directives('bind')
-      .flatMap(({ args }) => args.map(({ text }) => text))
-      .toSorted()
-      .join(' ');
+  const bound = ({ binds }: LintedBlock): string => binds.toSorted().join(' ');
   return !other.has('view') && bound(block) === bound(other);
 }
 
@@ -210,7 +205,6 @@ function zonesOf(given: object): readonly string[] {
   return typeof from === 'string' && from.endsWith('.') ? [from] : [];
 }
 
-/** Rules about `kubernetes`, and about zones. */
 export const kubernetesRules: readonly LintRule[] = [
   podMemory,
   wildcardTls,

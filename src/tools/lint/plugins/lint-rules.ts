@@ -1,5 +1,10 @@
 /** All linter rules, both those about plugins and those about deployments. */
-import { deploymentRules } from '../deployment/deployment-rules.ts';
+import { clientRules } from '../deployment/clients.lint.ts';
+import { kubeletRules } from '../deployment/kubelet.lint.ts';
+import { nodeCacheRules } from '../deployment/node-cache.lint.ts';
+import { policyRules } from '../deployment/policies.lint.ts';
+import { probeRules } from '../deployment/probes.lint.ts';
+import { replicaRules } from '../deployment/replicas.lint.ts';
 import { inputRules } from '../input.lint.ts';
 import { readingRules } from '../reading.lint.ts';
 import { releaseRule } from '../releases.lint.ts';
@@ -32,6 +37,11 @@ export const rules: readonly LintRule[] = [
   ...reloadRules,
   ...rewriteRules,
   ...templateRules,
-  ...deploymentRules,
+  ...probeRules,
+  ...replicaRules,
+  ...policyRules,
+  ...kubeletRules,
+  ...nodeCacheRules,
+  ...clientRules,
   ...inputRules,
 ];

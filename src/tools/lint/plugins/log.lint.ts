@@ -35,5 +35,4 @@ const tellsTooMuch: LintRule = blockRule({
   },
 });
 
-/** All rules about the observability of a server. */
 export const logRules: readonly LintRule[] = [tellsTooMuch];

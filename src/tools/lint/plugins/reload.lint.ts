@@ -70,5 +70,4 @@ const movedPorts: LintRule = corefileRule({
   },
 });
 
-/** Rules about `reload`. */
 export const reloadRules: readonly LintRule[] = [together, movedPorts];

@@ -74,5 +74,4 @@ const changedTypes: LintRule = blockRule({
   },
 });
 
-/** Rules about `rewrite`. */
 export const rewriteRules: readonly LintRule[] = [unmatchedNames, changedTypes];

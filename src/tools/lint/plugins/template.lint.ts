@@ -100,5 +100,4 @@ const suppressedFamily: LintRule = blockRule({
   },
 });
 
-/** Rules about `template`. */
 export const templateRules: readonly LintRule[] = [unmatched, suppressedFamily];
