@@ -386,12 +386,12 @@ class StorySocket extends ReceivingSocket {
 
   close(): void {
     this.#closed = true;
-    this.arrivals.clear();
+    this.clear();
   }
 
   #arrive(arrival: Arrival): void {
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.arrivals.push(arrival);
+    this.push(arrival);
   }
 }
 

@@ -116,7 +116,7 @@ abstract class LiveSocket extends ReceivingSocket {
   }
 
   protected arrive(arrival: Arrival): void {
-    this.arrivals.push(arrival);
+    this.push(arrival);
   }
 
   /** Handles a received message. Drops it if it is unreadable or matches no query. */

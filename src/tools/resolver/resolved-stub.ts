@@ -200,13 +200,13 @@ class StubSocket extends ReceivingSocket {
     void later.then((reply) => {
       if (reply === null || this.#closed) return;
       trace.answered(exchange, reply);
-      this.arrivals.push({ kind: 'reply', reply, server, exchange });
+      this.push({ kind: 'reply', reply, server, exchange });
     });
     return exchange;
   }
 
   close(): void {
     this.#closed = true;
-    this.arrivals.clear();
+    this.clear();
   }
 }

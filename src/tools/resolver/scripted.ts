@@ -162,7 +162,7 @@ class ScriptedSocket extends ReceivingSocket {
   }
 
   send(query: QueryToSend, server: string): SentQuery | Fault {
-    const fault = this.arrivals.takeFault() ?? this.#network.route(server);
+    const fault = this.takeFault() ?? this.#network.route(server);
     if (fault !== null) return fault;
     if (this.port === 0) this.port = this.#network.nextPort();
     const exchange = this.#network.deliver(this, query, server);
@@ -178,7 +178,7 @@ class ScriptedSocket extends ReceivingSocket {
 
   close(): void {
     this.#closed = true;
-    this.arrivals.clear();
+    this.clear();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }
@@ -191,7 +191,7 @@ class ScriptedSocket extends ReceivingSocket {
   arrive(arrival: Arrival): void {
     // A connected socket drops packets from other addresses.
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.arrivals.push(arrival);
+    this.push(arrival);
   }
 
   /**
