@@ -32,8 +32,8 @@ export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
-/** A query that was sent, with its outcome. `lookups.ts` converts it into an exchange. */
-export interface SentQuery {
+/** A query that was sent, with its outcome. */
+export interface SentQuery extends Omit<QueryToSend, 'relayed'> {
   /** Milliseconds since the start of the trace. */
   readonly atMs: number;
   readonly server: string;
@@ -48,11 +48,6 @@ export interface SentQuery {
   readonly wireId: number;
   /** Query IDs are numbered in order of first use. Equal IDs have equal numbers. */
   readonly id: number;
-  readonly name: string;
-  readonly type: string;
-  readonly edns: ClientEdns | null;
-  readonly ad: boolean;
-  readonly why: string;
   /** A label for the answer, where `DROP` means no reply and `CLOSED` means that the port is closed. */
   answer: string;
   answeredAtMs: number | null;

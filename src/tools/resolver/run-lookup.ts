@@ -1,6 +1,6 @@
 /**
  * Runs one traced lookup. It starts the model on the given network, runs the lookup, and stops it at the overall time
- * limit. `report.ts` converts the result into a document.
+ * limit. `trace-document.ts` converts the result into a document.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import type { Clock } from '../../server/base/clock.ts';
@@ -12,7 +12,6 @@ import type { ClientNetwork } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
-/** A name, a client and its settings. */
 export interface LookupPlan {
   readonly client: Client;
   readonly name: string;
@@ -32,7 +31,7 @@ export interface LookupResult {
   readonly elapsedMs: number;
 }
 
-/** A finished run, for `report.ts` and `lookups.ts`. */
+/** A finished run, for `trace-document.ts`. */
 export interface LookupRun {
   readonly plan: LookupPlan;
   readonly trace: Trace;

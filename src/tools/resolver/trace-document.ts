@@ -3,7 +3,9 @@
  * docs/trace.schema.json is the schema. Fields may be added, but are never changed or removed.
  */
 import type { LookupRun } from './run-lookup.ts';
-import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
+import type { SentQuery } from './network.ts';
+import { replyBytes } from './reply-bytes.ts';
+import { leftTogether } from './trace.ts';
 import { messageDocument, type MessageDocument } from '../../server/wire/exchange.ts';
 
 /** The result as the application sees it. */
@@ -33,7 +35,6 @@ export interface QueryDocument {
   readonly sourcePort: number | null;
   /** Query IDs are numbered in order of first use. */
   readonly id: number;
-  /** The query ID on the wire. */
   readonly wireId: number;
   readonly name: string;
   readonly type: string;
@@ -50,7 +51,6 @@ export interface QueryDocument {
   readonly waitedMs: number | null;
   /** The reply as received or planned, or null if none reached the client. */
   readonly reply: MessageDocument | null;
-  /** Why the client sent it. */
   readonly why: string;
   /** The client's reaction to the answer. */
   readonly outcome: string;
@@ -154,16 +154,9 @@ export function makeReport(
       attempts: conf.attempts,
     },
     remarks: conf.remarks,
-    result: results[0] ?? {
-      ok: false,
-      error: 'no lookup',
-      code: null,
-      number: null,
-      addresses: [],
-      elapsedMs: 0,
-    },
+    result: results[0]!,
     results,
-    queries: lookupsOf(run).flatMap(({ exchanges }) => exchanges.map(queryDocument)),
+    queries: queryDocuments(run),
     steps: trace.steps.map((step) => ({
       atMs: round(Math.max(0, step.atMs - originOf(run))),
       text: step.text,
@@ -186,16 +179,38 @@ export function totalsOf(run: LookupRun): TotalsDocument {
   };
 }
 
-function queryDocument({ sent, server, client, ...exchange }: TracedExchange): QueryDocument {
-  const { edns, reply } = sent;
+/**
+ * A run's time zero. In real runs it is the first query, because earlier steps do not belong to the client. In planned
+ * runs it is the start of the lookup, because there are only the client's steps.
+ */
+function originOf({ live, trace }: LookupRun): number {
+  return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
+}
+
+/** A batch has the queries sent in one system call or event-loop turn or, in a plan, at the same time. */
+function queryDocuments(run: LookupRun): QueryDocument[] {
+  const { exchanges } = run.trace;
+  let [first] = exchanges;
+  let batch = 1;
+  return exchanges.map((sent) => {
+    if (first!.lookup !== sent.lookup || !leftTogether(sent, first!)) {
+      first = sent;
+      batch++;
+    }
+    return queryDocument(sent, batch, run);
+  });
+}
+
+function queryDocument(sent: SentQuery, batch: number, run: LookupRun): QueryDocument {
+  const { edns, reply, answeredAtMs, atMs } = sent;
   return {
-    atMs: round(exchange.sentMs),
-    batch: exchange.batch,
-    server: server.address,
-    serverPort: server.port,
-    protocol: exchange.protocol,
+    atMs: round(atMs - originOf(run)),
+    batch,
+    server: sent.server,
+    serverPort: sent.serverPort,
+    protocol: sent.protocol,
     port: sent.port,
-    sourcePort: client.port === 0 ? null : client.port,
+    sourcePort: sent.sourcePort,
     id: sent.id,
     wireId: sent.wireId,
     name: sent.name,
@@ -203,19 +218,31 @@ function queryDocument({ sent, server, client, ...exchange }: TracedExchange): Q
     edns: edns === null ? '' : `edns ${edns.size}${edns.cookie ? ' opt10' : ''}`,
     ad: sent.ad,
     answer: sent.answer,
-    data:
-      reply === null
-        ? []
-        : reply.answer.map((record) =>
-            record.type === 'CNAME' ? `CNAME ${record.data}` : record.data,
-          ),
-    tookMs: exchange.repliedMs === null ? null : round(exchange.repliedMs - exchange.sentMs),
-    waitedMs: exchange.waitedMs === null ? null : round(exchange.waitedMs),
-    reply: exchange.reply === null ? null : messageDocument(exchange.reply),
+    data: (reply?.answer ?? []).map(({ type, data }) =>
+      type === 'CNAME' ? `CNAME ${data}` : data,
+    ),
+    tookMs: answeredAtMs === null ? null : round(answeredAtMs - atMs),
+    waitedMs: answeredAtMs === null ? round(goneOnAt(sent, run) - atMs) : null,
+    reply: reply === null ? null : messageDocument(reply.bytes ?? replyBytes(reply)),
     why: sent.why,
     outcome: sent.outcome,
     lookup: sent.lookup + 1,
   };
+}
+
+/**
+ * The time when the client gave up on a query. This is its next attempt at the same question, else its next query, else
+ * the end of the lookup.
+ */
+function goneOnAt(lost: SentQuery, { trace: { exchanges }, results }: LookupRun): number {
+  const later = exchanges
+    .slice(exchanges.indexOf(lost) + 1)
+    .filter(({ lookup }) => lookup === lost.lookup);
+  const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
+  // Queries in the same batch were not caused by the loss.
+  const next = again ?? later.find((other) => !leftTogether(other, lost));
+  const { startMs, elapsedMs } = results[lost.lookup]!;
+  return next?.atMs ?? startMs + elapsedMs;
 }
 
 function round(ms: number): number {

@@ -71,25 +71,22 @@ export class Trace {
       id = this.#ids.size + 1;
       this.#ids.set(query.id, id);
     }
+    const { id: wireId, relayed = false, ...asked } = query;
     const exchange: SentQuery = {
+      ...asked,
       atMs: this.nowMs,
       server,
       ...real,
       protocol,
       port,
-      wireId: query.id,
+      wireId,
       id,
-      name: query.name,
-      type: query.type,
-      edns: query.edns,
-      ad: query.ad,
-      why: query.why,
       answer: 'DROP',
       answeredAtMs: null,
       reply: null,
       outcome: '',
       lookup: this.lookup,
-      relayed: query.relayed ?? false,
+      relayed,
     };
     this.exchanges.push(exchange);
     return exchange;
